@@ -113,7 +113,10 @@ class ViewSimulation(Simulation):
         makers: list[Any] = [make_view, make_projection, make_sums]
         chosen = self.chance.choice([makers[:1], makers[1:2], makers[2:], makers[:2], makers])
         self.tasks.append(
-            Task(name, self._rebuild([maker().kept(self.context) for maker in chosen], options))
+            Task(
+                name,
+                self._rebuild([maker().in_database(self.context) for maker in chosen], options),
+            )
         )
         return name
 
@@ -139,9 +142,9 @@ class ViewSimulation(Simulation):
         """Every metric is what the table says."""
         samples = [self.context.schema.of(Sample).decode(item) for item in self.items()]
         view, projection = make_view(), make_projection()
-        reader = ViewReader(_Db(self), view.kept(self.context))  # type: ignore[type-var]
+        reader = ViewReader(_Db(self), view.in_database(self.context))  # type: ignore[type-var]
         copies = projection.on(_Db(self))  # type: ignore[type-var]
-        sums = ViewReader(_Db(self), make_sums().kept(self.context))  # type: ignore[type-var]
+        sums = ViewReader(_Db(self), make_sums().in_database(self.context))  # type: ignore[type-var]
         for zone in ZONES:
             inside = [each for each in samples if each.zone == zone and each.ok]
             row = self.run(reader.get.work(zone=zone))

@@ -50,7 +50,7 @@ def test_partials_of_shards_that_ended_are_merged() -> None:
 def test_a_generation_in_the_making_is_left_alone() -> None:
     """Its builder may send what he wrote once more: in a partial that was merged meanwhile it would count twice."""
     world = ViewSimulation(2)
-    compacting = make_view().kept(world.context).compacting
+    compacting = make_view().in_database(world.context).compaction
     merged: list[tuple[int, ViewGroup]] = []
 
     def merge(generation: int, group: ViewGroup, over: object) -> Work[int]:

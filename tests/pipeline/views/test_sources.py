@@ -21,7 +21,7 @@ from .fleet import Test, fleet
 
 def source_of(view: View) -> ViewSource:
     with Engine.open() as engine, connect(fleet, engine) as db:
-        return view.kept(db.context).source
+        return view.in_database(db.context).source
 
 
 SOURCES = {

@@ -79,7 +79,7 @@ def test_a_view_is_exact_when_workers_are_killed_and_it_is_built_anew(
         "work", APP, "--workers", "2", "--lease", "2", "--json"
     )  # from now on: what was before is missing
     try:
-        eventually(lambda: db.run(hours.kept(db.context).heads.load()) is not None)
+        eventually(lambda: db.run(hours.in_database(db.context).heads.load()) is not None)
         building = commands.start("views", "rebuild", APP, "--all", "--json", "--grace", "1")
         killed: set[int] = set()
         for round_ in range(4):

@@ -127,7 +127,9 @@ def _rebuilt(
 ) -> dict[str, RebuildReport]:
     """Rebuild views together: a table that several views share is read once."""
     shown = {view.name: _RebuildDisplay(view.name, quiet=as_json) for view in views}
-    builds = [Rebuild(view.kept(db.context), options, shown[view.name].show) for view in views]
+    builds = [
+        Rebuild(view.in_database(db.context), options, shown[view.name].show) for view in views
+    ]
     results = dict(zip(shown, db.run(rebuild_together(builds)), strict=True))
     for name, result in results.items():
         shown[name].done(result)
@@ -163,7 +165,7 @@ class _RebuildDisplay:
 
 
 def _facts(db: Db, view: ViewUpdater) -> dict[str, Any]:
-    kept = view.kept(db.context)
+    kept = view.in_database(db.context)
     head = db.run(kept.heads.load())
     declared = kept.source.declared
     return {

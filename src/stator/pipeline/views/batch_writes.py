@@ -1,4 +1,4 @@
-"""Many writes of a view's own items, each to be made in any case."""
+"""Batches of unconditional writes of a view's own items, repeated until all are made."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def write_all(
     requests: Sequence[dict[str, Any]],
     check: Callable[[], Any] | None,
 ) -> Work[None]:
-    """Carry out every PutRequest and DeleteRequest, each of another item, for as long as ``check`` allows."""
+    """Make every PutRequest and DeleteRequest, each of another item, while ``check`` allows it."""
     chunks = [
         requests[at : at + BATCH_WRITE_ITEMS] for at in range(0, len(requests), BATCH_WRITE_ITEMS)
     ]

@@ -1,8 +1,10 @@
-"""Which generations of a view there are: the one that is read, and one that is being built beside it.
+"""The generations of a view: the one that is read, and one that is being built beside it.
 
-Workers look at the head when they begin with a shard and then every few seconds (``attend``). One that sees a generation in the making for the first time
-writes down from which position of its shard on it has the changes, in a transaction with a check of the lease; from then on it writes both. So the
-changes after that position are in the new generation, each once, and those up to it are not.
+Workers read the head when they start with a shard and then every few seconds (``attend``). A
+worker that sees a generation in the making for the first time stores from which position of its
+shard on the generation has the changes, in a transaction with a check of the lease. From then on
+it writes to both. So the changes after that position are in the new generation, each once, and
+those up to it are not.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ class GenerationHead:
 
     @property
     def written(self) -> tuple[int, ...]:
-        """The generations that changes go to."""
+        """The generations that changes are written to."""
         return (self.generation,) if self.building is None else (self.generation, self.building)
 
 
@@ -52,26 +54,26 @@ class GenerationHeads:
         return _read_head(reply["Item"], self._layout.name) if "Item" in reply else None
 
     def attend(self, scope: HandlerScope, position: str) -> Work[GenerationHead]:
-        """The head, with this shard's start written down where a generation is being built."""
+        """The head; stores this shard's start if a generation is being built."""
         head = yield from self.begun(scope.group, position)
         if head.building is not None:
             yield from self._start(scope, head.building, position)
         return head
 
     def begun(self, app: str, position: str = OLDEST) -> Work[GenerationHead]:
-        """The head, made where there is none."""
+        """The head, created if there is none."""
         head = yield from self.load()
         if head is None:
             head = yield from self._create(app)
             if position != OLDEST:
                 log.warning(
-                    "%s is new, and counts from now on: `stator views rebuild` counts what was there before",
+                    "%s is new and counts from now on; `stator views rebuild` adds earlier items",
                     self._layout.name,
                 )
         if head.app != app:
             raise ConfigurationError(
-                f"the view {self._layout.name} is kept by the app {head.app}, not {app}",
-                hint="a view belongs to one app: give it another name here",
+                f"the view {self._layout.name} belongs to the app {head.app}, not {app}",
+                hint="a view belongs to one app: use another name here",
             )
         return head
 
@@ -114,12 +116,12 @@ class GenerationHeads:
         except TransactionCanceled as cancelled:
             codes = [reason.get("Code") for reason in cancelled.reasons]
             if codes[0] == "ConditionalCheckFailed":
-                raise LeaseLost(f"the lease on {scope.shard} was lost") from None
+                raise LeaseLost(f"the lease on shard {scope.shard} was lost") from None
             if codes[1] != "ConditionalCheckFailed":
                 raise
 
     def starts(self, generation: int) -> Work[dict[str, str]]:
-        """From which position of each shard on a generation has the changes."""
+        """The position in each shard after which a generation has the changes."""
         prefix = self._layout.start_prefix(generation)
         items = yield from query_all(
             prefix_query(self._layout.place, self._layout.directory, prefix), LABEL

@@ -1,4 +1,4 @@
-"""Where a view's items are. The keys are shown in the package's header."""
+"""The keys of a view's items. The package's header shows them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LABEL: Final = "view"
 
 
 class ViewGroup(NamedTuple):
-    """A group and bucket as texts of keys."""
+    """A group and a time bucket, as they are written in keys."""
 
     by: str
     bucket: str = NO_BUCKET
@@ -41,7 +41,7 @@ class ViewLayout:
         return f"START#{generation}#"
 
     def prefix(self, generation: int) -> str:
-        """What all partitions of a generation begin with."""
+        """The prefix of all partitions of a generation."""
         return f"{self._start}#{generation}#"
 
     def groups(self, generation: int) -> str:
@@ -68,11 +68,11 @@ class ViewLayout:
         return self.place.key(f"{self.prefix(generation)}S#{mark}", "STATE")
 
     def split_partial(self, item: Item) -> tuple[str, str]:
-        """The bucket of a partial, and its shard."""
+        """The bucket and the shard of a partial."""
         bucket, _, shard = item[self.place.sort]["S"].partition(SEPARATOR)
         return bucket, shard
 
 
 def after(bucket: str) -> str:
-    """Behind every partial of a bucket."""
+    """A sort key after every partial of a bucket."""
     return bucket + AFTER

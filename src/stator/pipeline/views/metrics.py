@@ -1,7 +1,9 @@
-"""What a view tells of a group: ``count()``, ``sum_of(field)``, ``avg(field)``, ``percentiles(field)``, ``minimum(field)``, ``maximum(field)``, ``top(n, by=field)``,
-``latest(by=field)``.
+"""The metrics of a view: what it says about a group.
 
-Fields are named on their class, as in ``avg(Test.latency_ms)``. A source whose field is None counts for none of its metrics.
+``count()``, ``sum_of(field)``, ``avg(field)`` and ``percentiles(field)`` add up;
+``minimum(field)``, ``maximum(field)``, ``top(n, by=field)`` and ``latest(by=field)`` order. Fields
+are named on their class, as in ``avg(Test.latency_ms)``. A source whose field is None counts for
+none of its metrics.
 """
 
 from __future__ import annotations
@@ -27,7 +29,11 @@ _DIVISION: Final = Arithmetic(prec=NUMBER_DIGITS)
 
 @dataclass(frozen=True, slots=True)
 class Additive:
-    """A metric that is a sum. ``parts`` gives the attributes that a source's value adds to, and how much; ``read`` makes the result of their totals."""
+    """A metric that is a sum.
+
+    ``parts`` returns the attributes a source's value adds to, and how much; ``read`` turns their
+    totals into the result.
+    """
 
     field: FieldRef | None
     parts: Callable[[str, Any], Parts]
@@ -37,7 +43,10 @@ class Additive:
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """A metric that looks at the first ``count`` sources in the order of a field. ``copies`` are the fields kept of each; None for all of them."""
+    """A metric about the first ``count`` sources in the order of a field.
+
+    ``copies`` are the fields stored of each source; None for all of them.
+    """
 
     field: FieldRef
     descending: bool
@@ -52,13 +61,13 @@ Metric = Additive | Ordered
 def field_of(given: Any, what: str) -> FieldRef:
     if not isinstance(given, FieldRef) or len(given.path) != 1:
         raise DesignError(
-            f"{what} is {given!r}, not a field", hint="name it on its class, as in Order.total"
+            f"{what} is {given!r}, not a field", hint="name a field on its class: Order.total"
         )
     return given
 
 
 def exact(value: Any) -> Number:
-    """A number as DynamoDB adds it: without the noise of binary fractions."""
+    """A number as DynamoDB adds it, without the noise of binary fractions."""
     return Decimal(repr(value)) if isinstance(value, float) else value
 
 
@@ -75,7 +84,7 @@ def add(sums: dict[str, Number], more: Parts, sign: int = 1) -> None:
 
 
 def count(of: Any = None) -> Additive:
-    """How many sources there are; with a field, how many have one that is not None."""
+    """The number of sources; with a field, of those where it is not None."""
     if of is None:
         return Additive(
             None, lambda name, value: (), lambda name, totals, kind: int(totals.get("n", 0))
@@ -100,7 +109,7 @@ def sum_of(of: Any) -> Additive:
 
 
 def avg(of: Any) -> Additive:
-    """The mean; None when no source has the field."""
+    """The mean; None if no source has the field."""
 
     def parts(name: str, value: Any) -> Parts:
         return (f"s:{name}", exact(value)), (f"c:{name}", 1)
@@ -116,11 +125,14 @@ def avg(of: Any) -> Additive:
 
 
 def percentiles(of: Any, *, accuracy: float = 0.02) -> Additive:
-    """A sketch that tells every percentile within a relative error: ``row.spread[99]``. Halving ``accuracy`` doubles the numbers kept."""
+    """A sketch of all percentiles within a relative error: ``row.spread[99]``.
+
+    Halving ``accuracy`` doubles the numbers stored.
+    """
     if not 0.001 <= accuracy <= 0.5:
         raise DesignError(
-            f"percentiles(accuracy={accuracy})",
-            hint="between 0.001 and 0.5; 0.02 is within 2 percent",
+            f"percentiles(accuracy={accuracy}) is out of range",
+            hint="use 0.001 to 0.5; 0.02 is within 2 percent",
         )
 
     def parts(name: str, value: Any) -> Parts:
@@ -152,9 +164,12 @@ def maximum(of: Any) -> Ordered:
 def top(
     count: int, *, by: Any, lowest: bool = False, fields: Sequence[Any] | None = None
 ) -> Ordered:
-    """The sources with the greatest values of a field, or the ``lowest``, in order. ``fields`` are what to keep of each: the whole source without."""
+    """The sources with the greatest values of a field, or the ``lowest``, in order.
+
+    ``fields`` are stored of each; without it, the whole source.
+    """
     if not 1 <= count <= 1000:
-        raise DesignError(f"top({count})", hint="between 1 and 1000")
+        raise DesignError(f"top({count}) is out of range", hint="use 1 to 1000")
     return Ordered(field_of(by, "top(by)"), not lowest, count, "many", _copies(fields))
 
 

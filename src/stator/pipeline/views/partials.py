@@ -1,4 +1,4 @@
-"""Sums: the difference that a batch makes to each group, added once (see the package's header)."""
+"""Sums: adds the difference that a batch makes to each group, once (see the package's header)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from stator.tables.context import Context
 from stator.tables.work import Call, Gather, Work, gathered
 from stator.tables.writes.expressions import Expressions
 
-# An expression may have 4 KB and 300 operators (AWS, "Expressions in DynamoDB", limits); each number takes about 14 bytes.
+# An expression may have 4 KB and 300 operators (AWS, "Expressions in DynamoDB", limits); each
+# number takes about 14 bytes.
 _MAX_NUMBERS: Final = 120
 _REMEMBERED: Final = 200_000
 APPLIED: Final = AppliedPosition("applied")
@@ -29,7 +30,7 @@ APPLIED: Final = AppliedPosition("applied")
 
 @dataclass(frozen=True, slots=True)
 class MeasuredChange:
-    """A change, and what its item counted for before and after."""
+    """A change, and what its item counts for before and after it."""
 
     record: Record
     mark: str
@@ -47,7 +48,7 @@ class PartialEntry:
 
 
 class Partials:
-    """``fresh`` are the groups that got a partial they did not have: those that may have some to merge."""
+    """Writes partials. ``fresh`` are groups that got a new one, and may have old ones to merge."""
 
     def __init__(self, context: Context, layout: ViewLayout, source: ViewSource) -> None:
         self._context = context
@@ -76,7 +77,7 @@ class Partials:
         gathered((yield Gather(parts)))
 
     def _list(self, generation: int, names: set[str]) -> Work[None]:
-        """Make the groups known, before anything is counted in them."""
+        """List the groups before anything is counted in them."""
         unknown = [by for by in sorted(names) if (generation, by) not in self._listed]
         if len(self._listed) > _REMEMBERED:
             self._listed.clear()
@@ -130,7 +131,10 @@ class Partials:
         refusal: ValidationFailed,
         check: Callable[[], Any],
     ) -> Work[dict[str, Any]]:
-        """Where a sum has more digits than a Number, it is read and written anew in pieces, on condition that nobody has added to it since."""
+        """A sum with more digits than a Number is read and rewritten in pieces.
+
+        The condition is that nobody has added to it since.
+        """
         entries, sums = change
         key = {
             "TableName": self._layout.place.table,
@@ -158,7 +162,7 @@ class Partials:
 
     def _remember(self, key: tuple[int, ViewGroup, str], sequence: str) -> None:
         if len(self._applied) > _REMEMBERED:
-            self._applied.clear()  # it is a shortcut: what is not remembered is told by a refusal
+            self._applied.clear()  # only a shortcut: a refusal shows the position, too
         self._applied[key] = sequence
 
     def _request(
@@ -171,7 +175,7 @@ class Partials:
         rewritten: _Rewritten | None = None,
     ) -> dict[str, Any]:
         written = Expressions()
-        # Where changes cancel each other out, that they are applied is written all the same: one of them may come again without the other.
+        # Changes that cancel each other out still move the position: one may come again alone.
         changes = f"SET {APPLIED.assignment(written, entries[-1].sequence)}"
         end = self._source.end(group.bucket)
         if end is not None:
@@ -204,13 +208,13 @@ class Partials:
 
 @dataclass(frozen=True, slots=True)
 class _Rewritten:
-    """Sums that are set, not added to: a partial as it was read, and what these sums are now."""
+    """Sums that are set instead of added to: the partial as read, and the new totals."""
 
     stored: Item
     totals: dict[str, Decimal]
 
     def changes(self, written: Expressions) -> str:
-        """SET goes on, and REMOVE takes away the pieces that are no more."""
+        """More terms of SET, and REMOVE for pieces that are no longer needed."""
         wanted: Item = {}
         for name, total in self.totals.items():
             wanted |= wide_attributes(name, total)
@@ -224,7 +228,10 @@ class _Rewritten:
 
 
 def _by_group(measured: Iterable[MeasuredChange]) -> dict[ViewGroup, list[PartialEntry]]:
-    """What each group gains and loses, in the stream's order. A change that makes no difference is left out: so it is each time it comes."""
+    """What each group gains and loses, in the stream's order.
+
+    A change that makes no difference is left out, each time it comes.
+    """
     found: dict[ViewGroup, list[PartialEntry]] = {}
     for each in measured:
         old, new = each.old, each.new
@@ -239,7 +246,7 @@ def _by_group(measured: Iterable[MeasuredChange]) -> dict[ViewGroup, list[Partia
 
 
 def _first_part(entries: Sequence[PartialEntry]) -> tuple[list[PartialEntry], dict[str, Number]]:
-    """As many changes as go into one request, whole ones, and their sum."""
+    """As many whole changes as fit into one request, and their sum."""
     taken: list[PartialEntry] = []
     sums: dict[str, Number] = {}
     for entry in entries:

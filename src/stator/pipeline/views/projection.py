@@ -1,6 +1,6 @@
-"""``Projection``: copies of chosen fields of every item, under another key, kept up to date by a stream app.
+"""``Projection``: copies of chosen fields of every item under another key, updated by a stream app.
 
-by_email = Projection("by_email", of=User, key=User.email, sort=User.joined, fields=[User.user_id, User.name])
+by_email = Projection("by_email", of=User, key=User.email, fields=[User.user_id, User.name])
 app.add(by_email)
 by_email.on(db).first(email="anna@example.org").user_id
 """
@@ -30,8 +30,11 @@ class Projection(ViewUpdater):
         fields: Sequence[Any] | None = None,
         where: Any = None,
     ) -> None:
-        """Items are found by all fields of ``key`` and come in the order of ``sort``; ``fields`` are what is copied: everything without. Items for which ``where``
-        does not hold, or that have None in one of those fields, are not there."""
+        """Items are found by all fields of ``key`` and come in the order of ``sort``.
+
+        ``fields`` are copied; without it, everything. Items for which ``where`` does not hold, or
+        that have None in one of these fields, are left out.
+        """
         keys = tuple(field_of(each, "key") for each in as_fields(key))
         check_groupable(keys)
         order = keys[0] if sort is None else field_of(sort, "sort")
@@ -44,29 +47,29 @@ class Projection(ViewUpdater):
         )
 
     def on(self, db: D) -> ProjectionReader[D]:
-        return ProjectionReader(db, self.kept(db.context), self.rows)
+        return ProjectionReader(db, self.in_database(db.context), self.rows)
 
 
 class ProjectionReader(MaintainedReader[D]):
-    """Entities, or rows of the fields that are copied."""
+    """Reads entities, or rows of the copied fields."""
 
-    def __init__(self, db: D, kept: MaintainedView, rows: Ordered) -> None:
-        super().__init__(db, kept)
+    def __init__(self, db: D, view: MaintainedView, rows: Ordered) -> None:
+        super().__init__(db, view)
         self._rows = rows
 
     @operation
     def find(
         self, limit: int = 1000, /, *, newest_first: bool = False, **key: Any
     ) -> Work[list[Any]]:
-        """Those with this key, in order."""
-        group = self._kept.source.asked(key, with_bucket=False)
+        """The items with this key, in order."""
+        group = self._view.source.group_of(key, with_bucket=False)
         generation = yield from self._generation()
         rows = Ordered(self._rows.field, newest_first, limit, "many", self._rows.copies)
-        found: list[Any] = yield from ranked(self._kept, generation, group, rows)
+        found: list[Any] = yield from ranked(self._view, generation, group, rows)
         return found
 
     @operation
     def first(self, /, **key: Any) -> Work[Any]:
-        """The first with this key; None if there is none."""
+        """The first item with this key; None if there is none."""
         found = yield from self.find.work(1, **key)
         return found[0] if found else None

@@ -1,4 +1,8 @@
-"""Rows in order: each source's own, moved as it changes, with a state that makes every change count once (see the package's header)."""
+"""Rows in order: each source has its own, moved as it changes, with a state that counts changes
+once.
+
+The package's header has the argument.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +24,21 @@ from stator.tables.reads.items import batch_get
 from stator.tables.work import Call, Gather, Work, gathered
 from stator.tables.writes.expressions import Expressions
 
-# How long a state without rows stays: longer than changes can come again.
+# A state without rows stays longer than a change can come again.
 _STATE_SECONDS: Final = 48 * 3600
 _SIDE_BY_SIDE: Final = 100
-# A transaction has at most 100 actions (AWS, TransactWriteItems); a few sources in each spare requests.
+# A transaction has at most 100 actions (AWS, TransactWriteItems); sharing one saves requests.
 _BUNDLE_ACTIONS: Final = 50
 TransactAction = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class RankTarget:
-    """Where a source is to stand, after its change of that order; the order of a scanned item is empty, below every change's."""
+    """Where a source belongs after a change.
+
+    ``order`` is the change's place in the stream. It is empty for a scanned item, below every
+    change.
+    """
 
     mark: str
     order: str
@@ -52,7 +60,7 @@ class RankState:
 
 @dataclass(frozen=True, slots=True)
 class RankMove:
-    """A source on its way from the state that was read to where it is wanted."""
+    """A source on its way from the state that was read to its target."""
 
     wanted: RankTarget
     order: str
@@ -60,7 +68,7 @@ class RankMove:
 
     @property
     def is_done(self) -> bool:
-        """Whether a later change has been here, or this one."""
+        """Whether this change, or a later one, has been applied."""
         return self.state is not None and self.state.order >= self.order
 
 
@@ -68,7 +76,7 @@ class Ranks:
     def __init__(
         self, context: Context, layout: ViewLayout, end: Callable[[str], float | None]
     ) -> None:
-        """``end`` gives the moment that a bucket's rows expire at."""
+        """``end`` returns when the rows of a bucket expire."""
         self._context = context
         self._layout = layout
         self._end = end
@@ -104,7 +112,7 @@ class Ranks:
     def _bundles(
         self, generation: int, moves: list[RankMove]
     ) -> list[list[tuple[RankMove, list[TransactAction]]]]:
-        """Moves that go into one transaction together."""
+        """Moves grouped into transactions."""
         bundles: list[list[tuple[RankMove, list[TransactAction]]]] = []
         room = 0
         for move in moves:
@@ -122,18 +130,15 @@ class Ranks:
         bundle: list[tuple[RankMove, list[TransactAction]]],
         check: Callable[[], Any],
     ) -> Work[RefusedTargets]:
-        """All at once; where one of them stands in the way, one by one."""
+        """Make all moves in one transaction; if it is refused, one by one."""
         if len(bundle) > 1:
             actions = [action for _, each in bundle for action in each]
             call = Call("TransactWriteItems", {"TransactItems": actions}, LABEL)
             try:
                 yield from retry_call(self._context, check, call)
                 return []
-            except (
-                TransactionCanceled,
-                ValidationFailed,
-            ):  # the latter when they are too large together
-                pass
+            except (TransactionCanceled, ValidationFailed):
+                pass  # one of them lost a race, or they are too large together
         refused: RefusedTargets = []
         for move, _ in bundle:
             try:
@@ -227,7 +232,7 @@ class Ranks:
 
 
 def _last(measured: Iterable[MeasuredChange], stream: str) -> list[RankTarget]:
-    """Where each source is to stand after a batch; those that stay as they are left out."""
+    """The target of each source after a batch; unchanged sources are left out."""
     found: dict[str, RankTarget] = {}
     for each in measured:
         if _rows_of(each.old) == _rows_of(each.new) and each.mark not in found:
@@ -243,7 +248,7 @@ def _rows_of(counted: ItemShare | None) -> Any:
 
 
 def _ordered(order: str, state: RankState | None) -> str:
-    """A parked change that is tried again does not know its stream: it is that of the changes before it."""
+    """A retried parked change does not know its stream: it is that of the state before it."""
     if order.startswith("#") and state is not None:
         return state.order.partition("#")[0] + order
     return order

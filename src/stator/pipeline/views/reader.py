@@ -1,4 +1,4 @@
-"""Reading a view: one group and bucket, a range of buckets, or all of a group."""
+"""Reading a view: one group and bucket, a range of buckets, or a whole group."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SIDE_BY_SIDE: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class BucketRange:
-    """The buckets from ``first`` to ``last``, both as texts."""
+    """The buckets from ``first`` to ``last``, both included, as they are written in keys."""
 
     first: str
     last: str
@@ -41,36 +41,39 @@ class BucketRange:
 class MaintainedReader(OnDb[D]):
     """A view or projection in a database."""
 
-    def __init__(self, db: D, kept: MaintainedView) -> None:
+    def __init__(self, db: D, view: MaintainedView) -> None:
         super().__init__(db)
-        self._kept = kept
+        self._view = view
 
     @operation
     def rebuild(
         self, options: RebuildOptions | None = None, progress: RebuildProgress | None = None
     ) -> Work[RebuildReport]:
-        """Build it anew from its table, while workers of its app go on and readers read (rebuilding.py). ``progress`` is called now and then."""
-        return (yield from Rebuild(self._kept, options, progress).run())
+        """Build the view again from its table, while workers update it and readers read it.
+
+        ``progress`` is called now and then. See ``rebuild.rebuild``.
+        """
+        return (yield from Rebuild(self._view, options, progress).run())
 
     def _generation(self) -> Work[int]:
-        head = yield from self._kept.heads.load()
+        head = yield from self._view.heads.load()
         return 1 if head is None else head.generation
 
 
 class ViewReader(MaintainedReader[D]):
-    """What a view says. Rows of sources that are gone, and of groups without any, are not there."""
+    """Reads the rows of a view. A group without sources has no row."""
 
     @operation
     def get(self, /, **group: Any) -> Work[Row | None]:
-        """One row, by the fields that make its group, and a moment for the bucket: ``get(isp="acme", at=moment)``."""
-        asked = self._kept.source.asked(group, with_bucket=True)
+        """One row, by its group's fields and a moment in its bucket: ``get(isp=..., at=...)``."""
+        asked = self._view.source.group_of(group, with_bucket=True)
         rows = yield from self._rows(asked.by, BucketRange(asked.bucket, asked.bucket))
         return rows[0] if rows else None
 
     @operation
     def many(self, groups: Iterable[Mapping[str, Any]], /) -> Work[list[Row | None]]:
-        """A row for each, in their order, and None where there is none: ``many([{"isp": "acme", "at": moment}, ...])``."""
-        asked = [self._kept.source.asked(group, with_bucket=True) for group in groups]
+        """A row for each group, or None: ``many([{"isp": ..., "at": ...}, ...])``."""
+        asked = [self._view.source.group_of(group, with_bucket=True) for group in groups]
         generation = yield from self._generation()
         while True:
             found: list[list[Row]] = []
@@ -87,9 +90,9 @@ class ViewReader(MaintainedReader[D]):
 
     @operation
     def range(self, start: datetime, end: datetime, /, **group: Any) -> Work[list[Row]]:
-        """The rows of a group whose buckets have a moment at or after ``start`` and before ``end``, oldest first."""
-        asked = self._kept.source.asked(group, with_bucket=False)
-        text = self._kept.source.bucket_text
+        """The rows of a group whose buckets overlap ``start`` to ``end``, oldest first."""
+        asked = self._view.source.group_of(group, with_bucket=False)
+        text = self._view.source.bucket_text
         if end <= start:
             return []
         buckets = BucketRange(text(start), text(end - timedelta(microseconds=1)))
@@ -98,24 +101,24 @@ class ViewReader(MaintainedReader[D]):
     @operation
     def all(self, /, **group: Any) -> Work[list[Row]]:
         """Every row of a group, oldest first."""
-        asked = self._kept.source.asked(group, with_bucket=False)
+        asked = self._view.source.group_of(group, with_bucket=False)
         return (yield from self._rows(asked.by, None))
 
     @operation
     def groups(self) -> Work[list[dict[str, Any]]]:
-        """The groups that there are, or have been: the values of the fields they are made by."""
+        """The groups that exist or have existed, as the values of their fields."""
         generation = yield from self._generation()
-        place = self._kept.layout.place
+        place = self._view.layout.place
         items = yield from query_all(
-            prefix_query(place, self._kept.layout.groups(generation), ""), LABEL
+            prefix_query(place, self._view.layout.groups(generation), ""), LABEL
         )
-        names = [field.name for field in self._kept.source.declared.by]
+        names = [field.name for field in self._view.source.declared.by]
         found = []
         for item in items:
             text = item[place.sort]["S"] if names else ""
-            bucket = "1970" if self._kept.source.declared.bucket is not None else NO_BUCKET
-            told = self._kept.source.told(ViewGroup(text, bucket))
-            found.append({name: told[name] for name in names})
+            bucket = "1970" if self._view.source.declared.bucket is not None else NO_BUCKET
+            values = self._view.source.values_of(ViewGroup(text, bucket))
+            found.append({name: values[name] for name in names})
         return found
 
     # -- how
@@ -125,15 +128,15 @@ class ViewReader(MaintainedReader[D]):
             generation = yield from self._generation()
             rows = yield from self._rows_of(generation, by, buckets)
             if rows or generation == (yield from self._generation()):
-                return rows  # otherwise that generation was given up for another, and perhaps taken away
+                return rows  # otherwise another generation took over, and this one may be deleted
 
     def _rows_of(self, generation: int, by: str, buckets: BucketRange | None) -> Work[list[Row]]:
-        now = self._kept.context.now()
+        now = self._view.context.now()
         partials = yield from self._partials(generation, by, buckets)
         groups = {
             ViewGroup(by, bucket): added(items)
             for bucket, items in partials.items()
-            if not self._kept.source.is_over(bucket, now)
+            if not self._view.source.is_over(bucket, now)
         }
         groups = {group: totals for group, totals in groups.items() if totals.get("n", 0) > 0}
         work = [self._row(generation, group, totals) for group, totals in groups.items()]
@@ -142,8 +145,8 @@ class ViewReader(MaintainedReader[D]):
     def _partials(
         self, generation: int, by: str, buckets: BucketRange | None
     ) -> Work[dict[str, list[Item]]]:
-        """The partials to be summed, by bucket (compacting.py says which are not)."""
-        layout = self._kept.layout
+        """The partials to sum, by bucket (``rebuild.compaction`` says which are left out)."""
+        layout = self._view.layout
         request = _range_query(layout.place, layout.partials(generation, by), buckets)
         while True:
             items = yield from query_all(request, LABEL)
@@ -155,8 +158,8 @@ class ViewReader(MaintainedReader[D]):
                 return {bucket: _to_sum(shards) for bucket, shards in found.items()}
 
     def _row(self, generation: int, group: ViewGroup, totals: Any) -> Work[Row]:
-        source = self._kept.source
-        values = source.told(group)
+        source = self._view.source
+        values = source.values_of(group)
         for name, metric in source.declared.metrics.items():
             if isinstance(metric, Additive):
                 kind = (
@@ -166,19 +169,19 @@ class ViewReader(MaintainedReader[D]):
                 )
                 values[name] = metric.read(name, totals, kind)
             else:
-                values[name] = yield from ranked(self._kept, generation, group, metric)
+                values[name] = yield from ranked(self._view, generation, group, metric)
         return Row(values)
 
 
 def ranked(
-    kept: MaintainedView,
+    view: MaintainedView,
     generation: int,
     group: ViewGroup,
     metric: Ordered,
     limit: int | None = None,
 ) -> Work[Any]:
-    """What an ordered metric gives: the first of its rows."""
-    layout = kept.layout
+    """The result of an ordered metric: the first of its rows."""
+    layout = view.layout
     name = metric.field.name
     request = prefix_query(
         layout.place, layout.rows(generation, group), f"{name}{SEPARATOR}", limit or metric.count
@@ -193,16 +196,16 @@ def ranked(
         request["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
     found = found[: limit or metric.count]
     if metric.gives == "value":
-        return kept.source.of.codec.decode_field[name](found[0][name]) if found else None
-    copies = yield from copied(kept, found, metric)
+        return view.source.of.codec.decode_field[name](found[0][name]) if found else None
+    copies = yield from copied(view, found, metric)
     return copies if metric.gives == "many" else (copies[0] if copies else None)
 
 
-def copied(kept: MaintainedView, items: Sequence[Item], metric: Ordered) -> Work[list[Any]]:
-    """Sources as they were kept: entities, or rows of the fields that were asked for."""
-    of = kept.source.of
+def copied(view: MaintainedView, items: Sequence[Item], metric: Ordered) -> Work[list[Any]]:
+    """Sources as they were stored: entities, or rows of the chosen fields."""
+    of = view.source.of
     if metric.copies is None:
-        return (yield from decoded(kept.context, of, [dict(item) for item in items]))
+        return (yield from decoded(view.context, of, [dict(item) for item in items]))
     names = list(dict.fromkeys([*(field.name for field in metric.copies), metric.field.name]))
     decode = of.codec.decode_field
     return [
@@ -231,7 +234,7 @@ def _names_merged(shards: dict[str, Item]) -> set[str]:
 
 
 def _is_whole(shards: dict[str, Item]) -> bool:
-    """Whether what was read is of one moment, as far as merging goes."""
+    """Whether no merge happened in the middle of the read."""
     emptied = {name for name, item in shards.items() if name != BASE and "merged" in item}
     return emptied <= _names_merged(shards)
 

@@ -1,4 +1,4 @@
-"""What is read from a view: rows with the group's fields and the metrics as attributes."""
+"""``Row``: what is read from a view, with the group's fields and the metrics as attributes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Row(Mapping[str, Any]):
-    """``row.isp``, ``row.tests``, or ``row["tests"]``; ``dict(row)`` has all of it. A row is of the moment it was read."""
+    """``row.isp``, ``row.tests`` or ``row["tests"]``; ``dict(row)`` has everything."""
 
     __slots__ = ("_values",)
 

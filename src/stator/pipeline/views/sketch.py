@@ -1,9 +1,13 @@
-"""Percentiles from counts: values are counted in buckets whose bounds grow by a constant factor, so that every answer is within a relative error of the truth.
+"""Percentiles from counts, within a relative error of the truth.
 
-After DDSketch (Masson, Rim, Lee, VLDB 2019): with accuracy a and g = (1 + a) / (1 - a), bucket i holds the values in (g^(i-1), g^i], and stands for 2 g^i / (g + 1), which is at
-most a away from each of them, relatively. Counts of buckets are added and subtracted, so a sketch takes back what it was given and sketches are merged by sums.
+Values are counted in buckets whose bounds grow by a constant factor, after DDSketch (Masson, Rim,
+Lee, VLDB 2019). With accuracy a and g = (1 + a) / (1 - a), bucket i holds the values in (g^(i-1),
+g^i] and stands for 2 g^i / (g + 1), which is at most a away from each of them, relatively. Counts
+of buckets are added and subtracted, so a sketch takes back what it was given, and sketches are
+merged by sums.
 
-Buckets are named ``p81`` for a positive value, ``n81`` for a negative one by its distance from zero, and ``z`` for what is closer to zero than 1e-9.
+Buckets are named ``p81`` for a positive value, ``n81`` for a negative one by its distance from
+zero, and ``z`` for what is closer to zero than 1e-9.
 """
 
 from __future__ import annotations
@@ -42,7 +46,7 @@ def _middle(bucket: str, accuracy: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Percentiles:
-    """``percentiles[50]`` is the median, None when nothing was counted; ``at(0.5)`` the same by share."""
+    """``percentiles[50]`` is the median, None if nothing was counted; so is ``at(0.5)``."""
 
     counts: Mapping[str, int]
     accuracy: float
@@ -55,7 +59,7 @@ class Percentiles:
         return self.at(percent / 100)
 
     def at(self, share: float) -> float | None:
-        """The value that this share of all is at or below."""
+        """The value that this share of all values is at or below."""
         total = self.count
         if total <= 0:
             return None

@@ -1,4 +1,4 @@
-"""What an item of the source counts for: its group, what it adds to the group's sums, and where it stands in the group's orders."""
+"""What an item counts for in a view: its group, its share of the sums, and its rows."""
 
 from __future__ import annotations
 
@@ -30,13 +30,17 @@ _REMEMBERED: Final = 20_000
 _ONE: Final[Parts] = (("n", 1),)
 _NO_ROWS: Final[dict[str, Item]] = {}
 
-# The end of a time as entities write it: always 27 characters, in UTC, to the microsecond (stator.design.entities.wire).
+# The end of a time as entities write it: always 27 characters, in UTC, to the microsecond
+# (stator.design.entities.wire).
 _SECONDS: Final = r":[0-5][0-9]\.[0-9]{6}Z"
 _MINUTES: Final = r":[0-5][0-9]" + _SECONDS
 
 
 class ItemShare:
-    """One item. ``sums`` are attributes of the partial and what they grow by; ``rows`` sort keys and what stands there."""
+    """One item's share in a view.
+
+    ``sums`` are attributes of a partial and what they grow by; ``rows`` are items by sort key.
+    """
 
     __slots__ = ("group", "rows", "sums")
 
@@ -48,7 +52,7 @@ class ItemShare:
 
 @dataclass(frozen=True, slots=True)
 class ViewDeclaration:
-    """What a view is of, as it was declared."""
+    """A view as the user declared it."""
 
     entity: type[Any]
     by: tuple[FieldRef, ...]
@@ -58,7 +62,7 @@ class ViewDeclaration:
     metrics: Mapping[str, Metric]
 
 
-# Values come again and again, in the millions of items of a table that a view is built from: what was made of one is remembered by its text.
+# A table of millions of items has the same values again and again: results are remembered by text.
 
 
 def _remember(known: dict[Any, Any], key: Any, made: Any) -> None:
@@ -68,7 +72,7 @@ def _remember(known: dict[Any, Any], key: Any, made: Any) -> None:
 
 
 class _Grouping:
-    """A field that groups are made by, and the texts of its values in keys."""
+    """A field of the group, and how its values are written in keys."""
 
     def __init__(self, name: str, decode: Callable[[Any], Any], encoding: Encoding) -> None:
         self.name = name
@@ -93,13 +97,13 @@ class _Grouping:
 
 
 class _Bucket:
-    """The field whose time tells the bucket, and the hours that have come up."""
+    """The field whose time decides the bucket."""
 
     def __init__(self, name: str, period: Period, decode: Callable[[Any], Any]) -> None:
         self.name = name
         self.period: Period = period
         self._decode = decode
-        # Times as an entity writes them differ after these characters in ways that matter to no bucket.
+        # The characters of a time that decide the bucket; the rest does not matter.
         self._told = len("2026-11-16T10:05") if period == "minute" else len("2026-11-16T10")
         self._rest = re.compile(_SECONDS if period == "minute" else _MINUTES)
         self._known: dict[str, str] = {}
@@ -120,7 +124,7 @@ class _Bucket:
 
 
 class _Measured:
-    """A field that is measured, and what its values add to the metrics of it."""
+    """A measured field, and what its values add to the field's metrics."""
 
     def __init__(
         self, name: str, decode: Callable[[Any], Any], metrics: Sequence[tuple[str, Additive]]
@@ -148,7 +152,7 @@ class _Measured:
 
 
 class ViewSource:
-    """A declaration with the entity as it is stored."""
+    """A declaration bound to the entity as it is stored."""
 
     def __init__(self, declared: ViewDeclaration, of: EntityMap) -> None:
         self.declared = declared
@@ -161,8 +165,8 @@ class ViewSource:
             Epoch,
         ):
             raise DesignError(
-                f"{declared.bucket[0]!r} is no time to make buckets of",
-                hint="name a field of datetime in bucket=(...)",
+                f"{declared.bucket[0]!r} cannot make time buckets: it is not a datetime",
+                hint="name a datetime field in bucket=(...)",
             )
         self.additive = {
             name: each for name, each in declared.metrics.items() if isinstance(each, Additive)
@@ -180,15 +184,15 @@ class ViewSource:
             if each.field is not None:
                 measured.setdefault(each.field.name, []).append((name, each))
         self.names = self._field_names(measured)
-        # Items of other entities in the same table say so.
+        # Tells items of other entities in the same table apart.
         self._kind = (
             None if of.plan.discriminator is None else (of.plan.discriminator, {"S": of.name})
         )
         for name in self.names:
             if name in of.large:
                 raise DesignError(
-                    f"{of.name}.{name} is large(), and stored packed",
-                    hint="keep what you count in a field of its own",
+                    f"{of.name}.{name} is large(), and cannot be counted",
+                    hint="count a field of its own",
                 )
         self._groupings = [
             _Grouping(name, self._decode[name], encoding) for name, encoding in self._by
@@ -217,16 +221,16 @@ class ViewSource:
         found = encoding_of(self.shape(reference))
         if found is None:
             raise DesignError(
-                f"{reference!r} has no order", hint="name a field of text, a number or a time"
+                f"{reference!r} has no order", hint="name a text, number or datetime field"
             )
         return found
 
     def kind(self, reference: FieldRef) -> type:
-        """The type of a number."""
+        """The Python type of a number field."""
         shape = self.shape(reference)
         if not isinstance(shape, Scalar) or shape.python not in _NUMBERS:
             raise DesignError(
-                f"{reference!r} is not a number", hint="name a field of int, float or Decimal"
+                f"{reference!r} is not a number", hint="name an int, float or Decimal field"
             )
         return shape.python
 
@@ -239,7 +243,7 @@ class ViewSource:
     # -- counting
 
     def counted(self, item: Item | None, mark: str, now: float) -> ItemShare | None:
-        """None for an item that is not there, is not in the view, or is in no group."""
+        """The share of an item; None if there is none, or it is not in the view."""
         if item is None or (self._kind is not None and item.get(self._kind[0]) != self._kind[1]):
             return None
         if self._where is not None and not evaluate(self._where, item):
@@ -257,7 +261,7 @@ class ViewSource:
         return ItemShare(group, sums, self._rows(item, mark) if self._ordered else _NO_ROWS)
 
     def _group(self, item: Item) -> ViewGroup | None:
-        """None where a field that groups are made by is None."""
+        """None if a field of the group is None."""
         by = ""
         for at, grouping in enumerate(self._groupings):
             value = item.get(grouping.name)
@@ -294,7 +298,7 @@ class ViewSource:
         return rows
 
     def _absent(self, name: str, item: Item) -> Any:
-        """What the entity makes of an attribute that is not there."""
+        """The value of a field whose attribute is missing: None, or the field's default."""
         if isinstance(self.of.fields[name].shape, Maybe):
             return None
         if self.of.large:
@@ -311,7 +315,7 @@ class ViewSource:
     # -- expiry
 
     def end(self, bucket: str) -> float | None:
-        """When a bucket's items expire."""
+        """When the items of a bucket expire, in seconds since the epoch; None for never."""
         if self.declared.keep is None or self._bucket is None:
             return None
         return (
@@ -324,15 +328,16 @@ class ViewSource:
 
     # -- asking
 
-    def asked(self, given: Mapping[str, Any], *, with_bucket: bool) -> ViewGroup:
-        """The group that is asked for by the values of its fields."""
+    def group_of(self, given: Mapping[str, Any], *, with_bucket: bool) -> ViewGroup:
+        """The group with these field values."""
         names = [name for name, _ in self._by]
         if with_bucket and self._bucket is not None:
             names.append(self._bucket.name)
         if set(names) != set(given):
             raise DesignError(
-                f"a group of this view is {', '.join(names) or 'everything'}, not {', '.join(given) or 'nothing'}",
-                hint=f"as in get({', '.join(f'{name}=...' for name in names)})",
+                f"a group of this view has the fields {', '.join(names) or '(none)'}, "
+                f"not {', '.join(given) or '(none)'}",
+                hint=f"pass exactly these: get({', '.join(f'{name}=...' for name in names)})",
             )
         by = SEPARATOR.join(encoding.write(plain(given[name])) for name, encoding in self._by)
         if not with_bucket or self._bucket is None:
@@ -342,28 +347,29 @@ class ViewSource:
     def bucket_text(self, moment: datetime) -> str:
         if self._bucket is None:
             raise DesignError(
-                "this view has no buckets of time", hint="declare it with bucket=(field, 'hour')"
+                "this view has no time buckets", hint="declare it with bucket=(field, 'hour')"
             )
         if not isinstance(moment, datetime) or moment.tzinfo is None:
             raise DesignError(
-                f"{moment!r} is no datetime with a time zone", hint="say datetime(..., tzinfo=UTC)"
+                f"{moment!r} is not a datetime with a time zone",
+                hint="use datetime(..., tzinfo=UTC)",
             )
         return period_text(self._bucket.period, moment)
 
-    def told(self, group: ViewGroup) -> dict[str, Any]:
-        """The values of the fields that make a group; the bucket's is its first moment."""
+    def values_of(self, group: ViewGroup) -> dict[str, Any]:
+        """The field values of a group; the bucket's is its first moment."""
         texts = group.by.split(SEPARATOR) if self._by else []
-        told = {
+        values = {
             name: encoding.read(text)
             for (name, encoding), text in zip(self._by, texts, strict=True)
         }
         if self._bucket is not None:
-            told[self._bucket.name] = period_start(group.bucket)
-        return told
+            values[self._bucket.name] = period_start(group.bucket)
+        return values
 
 
 def _orders(metrics: Mapping[str, Metric]) -> dict[str, list[Ordered]]:
-    """The ordered metrics by their field: those of one field share its rows."""
+    """The ordered metrics by field: metrics of one field share its rows."""
     found: dict[str, list[Ordered]] = {}
     for metric in metrics.values():
         if isinstance(metric, Ordered):
@@ -372,7 +378,7 @@ def _orders(metrics: Mapping[str, Metric]) -> dict[str, list[Ordered]]:
 
 
 def _copied(metrics: Sequence[Ordered]) -> frozenset[str] | None:
-    """What rows keep of their source; None for everything."""
+    """The fields that rows copy from their source; None for all."""
     names: set[str] = set()
     for metric in metrics:
         if metric.copies is None:
@@ -382,13 +388,13 @@ def _copied(metrics: Sequence[Ordered]) -> frozenset[str] | None:
 
 
 def bound(where: Any, of: EntityMap) -> BoundCondition:
-    """A condition that is evaluated here as DynamoDB would."""
+    """A condition, bound so that it is evaluated here as DynamoDB would."""
     condition = as_condition(where)
     for reference in references(condition):
         if reference.name not in of.fields or reference.name in of.large:
             raise DesignError(
                 f"{reference!r} cannot be compared in a view of {of.name}",
-                hint="name a field of it",
+                hint=f"name a field of {of.name} that is not large()",
             )
     writer = FilterWriter()
     text = writer.term(condition, of.info)

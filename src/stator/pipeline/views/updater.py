@@ -1,4 +1,4 @@
-"""The part of a view that works: it takes changes, as a subscriber of an app, and writes what they make of the view."""
+"""The working part of a view: takes changes as a subscriber and updates the view's items."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REMEMBERED_SCOPES = 1000
 
 
 class MaintainedView:
-    """A view on one database."""
+    """A view in one database."""
 
     def __init__(
         self, name: str, declared: ViewDeclaration, context: Context, *, has_sums: bool
@@ -33,7 +33,7 @@ class MaintainedView:
         self.heads = GenerationHeads(self.layout)
         self.partials = Partials(context, self.layout, self.source)
         self.ranks = Ranks(context, self.layout, self.source.end)
-        self.compacting = Compaction(context, self.layout)
+        self.compaction = Compaction(context, self.layout)
         self.has_sums = has_sums
         self._generations: dict[tuple[str, int], tuple[int, ...]] = {}
 
@@ -42,7 +42,7 @@ class MaintainedView:
         if len(self._generations) > _REMEMBERED_SCOPES:
             self._generations.pop(next(iter(self._generations)))
         self._generations[scope.shard, scope.fence] = head.written
-        yield from self.compacting.some(scope.group, self.partials.fresh, head.generation)
+        yield from self.compaction.some(scope.group, self.partials.fresh, head.generation)
 
     def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
         generations = self._generations.get((scope.shard, scope.fence))
@@ -53,7 +53,8 @@ class MaintainedView:
         if scope.is_retry:
             shard = f"~{key_mark(records[0].table, records[0].key)}"
         for generation in generations:
-            # Rows first: a change whose rows are refused is not to be in the sums either, for it comes again as a whole.
+            # Rows first: a change whose rows are refused must not be in the sums either, because it
+            # comes again as a whole.
             if self.source.orders:
                 refused = yield from self.ranks.apply(
                     generation, scope.stream, measured, scope.check
@@ -77,10 +78,8 @@ class MaintainedView:
         for record in records:
             try:
                 found.append(self._measured(record, now))
-            except (
-                DesignError,
-                DecimalException,
-            ) as error:  # the image does not decode, or is of no number to add
+            # The image does not decode, or a field is not a number that can be added.
+            except (DesignError, DecimalException) as error:
                 failures.append(HandlerFailure(record, error))
         return found, failures
 
@@ -89,7 +88,7 @@ class MaintainedView:
             record.kind != "REMOVE" and record.new is None
         ):
             raise ImageNotShown("NEW_AND_OLD_IMAGES")
-        # The mark is wanted for rows, and for the partial of a retry.
+        # Only rows need the mark.
         mark = key_mark(record.table, record.key) if self.source.orders else ""
         return MeasuredChange(
             record,
@@ -113,54 +112,55 @@ class MaintainedView:
 
 
 class ViewUpdater:
-    """A subscriber that counts each change once, however often it comes. What views and projections have in common."""
+    """The subscriber behind views and projections; counts each change once."""
 
     is_exact = True
 
     def __init__(self, name: str, declared: ViewDeclaration, *, has_sums: bool) -> None:
         if not name or not name.replace("_", "a").replace("-", "a").isalnum():
             raise DesignError(
-                f"{name!r} is no name for a view",
-                hint="letters, digits, - and _, such as isp_hours",
+                f"{name!r} cannot name a view",
+                hint="use letters, digits, - and _, such as isp_hours",
             )
         self._name = name
         self._declared = declared
         self._has_sums = has_sums
-        self._kept: list[MaintainedView] = []
+        self._views: list[MaintainedView] = []
 
     @property
     def name(self) -> str:
         return self._name
 
-    def kept(self, context: Context) -> MaintainedView:
-        for each in self._kept:
+    def in_database(self, context: Context) -> MaintainedView:
+        """The view in a database; a few databases are remembered."""
+        for each in self._views:
             if each.context is context:
                 return each
-        made = MaintainedView(self._name, self._declared, context, has_sums=self._has_sums)
-        self._kept = [*self._kept[-7:], made]
-        return made
+        view = MaintainedView(self._name, self._declared, context, has_sums=self._has_sums)
+        self._views = [*self._views[-7:], view]
+        return view
 
     def prepare(self, context: Context) -> None:
-        self.kept(context)
+        self.in_database(context)
 
     def tables(self, context: Context) -> Sequence[str]:
-        """The one it is of: shards of other tables are no business of its."""
-        return (self.kept(context).source.of.table.name,)
+        """The table of the view's entity."""
+        return (self.in_database(context).source.of.table.name,)
 
     def wants(self, record: Record, context: Context) -> bool:
-        return self.kept(context).wants(record)
+        return self.in_database(context).wants(record)
 
     def attend(self, scope: HandlerScope, position: str) -> Work[None]:
-        """Look whether the view is being built anew (heads.py). Called before a shard's first batch, and now and then."""
-        return self.kept(scope.context).attend(scope, position)
+        """See whether the view is being built again (``generations``), and merge old partials."""
+        return self.in_database(scope.context).attend(scope, position)
 
     def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
         if not scope.shard:
             raise ConfigurationError(
-                f"the view {self._name} has to know which shard a change is from",
+                f"the view {self._name} needs to know the shard of every change",
                 hint="run its app with `stator work`",
             )
-        return self.kept(scope.context).handle(records, scope)
+        return self.in_database(scope.context).handle(records, scope)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._name} of {self._declared.entity.__name__}>"

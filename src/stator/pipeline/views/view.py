@@ -1,8 +1,8 @@
-"""``View``: an aggregate of an entity's items, by group and by stretch of time, kept up to date by a stream app.
+"""``View``: an aggregate of an entity's items, by group and time bucket, updated by a stream app.
 
 hours = View(
     "isp_hours", of=Test, by=[Test.isp], bucket=(Test.at, "hour"), where=Test.ok == True,
-    tests=count(), latency=avg(Test.latency_ms), spread=percentiles(Test.latency_ms), slowest=top(10, by=Test.latency_ms),
+    tests=count(), latency=avg(Test.latency_ms), slowest=top(10, by=Test.latency_ms),
 )
 app.add(hours)
 hours.on(db).get(isp="acme", at=moment).tests
@@ -36,8 +36,12 @@ class View(ViewUpdater):
         keep: timedelta | None = None,
         **metrics: Metric,
     ) -> None:
-        """``by`` are the fields that make a group, ``bucket`` a field of datetime and minute, hour, day, month or year; items for which ``where`` does not
-        hold, or that have None in one of those fields, are not counted. A bucket is kept for ``keep`` after its end, for ever without."""
+        """``by`` are the fields of a group; ``bucket`` is a datetime field and a period.
+
+        Periods are minute, hour, day, month and year. Items for which ``where`` does not hold, or
+        that have None in one of these fields, are not counted. A bucket expires ``keep`` after its
+        end; without ``keep``, never.
+        """
         fields = tuple(field_of(each, "by") for each in as_fields(by))
         check_groupable(fields)
         time = None
@@ -46,7 +50,7 @@ class View(ViewUpdater):
             time = (field_of(bucket[0], "bucket"), bucket[1])
         if keep is not None and time is None:
             raise DesignError(
-                "keep= is for buckets of time", hint="declare bucket=(field, 'hour'), too"
+                "keep= needs time buckets", hint="declare bucket=(field, 'hour'), too"
             )
         _check_metrics(
             metrics, [*(each.name for each in fields), *([] if time is None else [time[0].name])]
@@ -56,21 +60,21 @@ class View(ViewUpdater):
         )
 
     def on(self, db: D) -> ViewReader[D]:
-        """The view as it is in a database, to be read; with an AsyncDb, every call is awaited."""
-        return ViewReader(db, self.kept(db.context))
+        """A reader of the view in a database; with an AsyncDb, every call is awaited."""
+        return ViewReader(db, self.in_database(db.context))
 
 
 def _check_metrics(metrics: dict[str, Metric], names: list[str]) -> None:
     if not metrics:
-        raise DesignError(
-            "a view without metrics tells nothing", hint="give it some, such as orders=count()"
-        )
+        raise DesignError("the view has no metrics", hint="add some, such as orders=count()")
     for name, metric in metrics.items():
         if not isinstance(metric, (Additive, Ordered)):
             raise DesignError(
-                f"{name}={metric!r} is no metric", hint="count(), sum_of(...), avg(...), top(...)"
+                f"{name}={metric!r} is not a metric",
+                hint="use count(), sum_of(...), avg(...), top(...) and so on",
             )
         if name in names or name.startswith("_"):
             raise DesignError(
-                f"{name} is taken: it tells the group", hint="call the metric something else"
+                f"the metric {name} has the name of a group field or starts with _",
+                hint="rename the metric",
             )

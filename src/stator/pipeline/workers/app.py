@@ -7,10 +7,12 @@
     def invoice(change: Insert[Order]) -> None: ...
 
     @on.modify(Order, when_changed=Order.status)
-    def tell(change: Modify[Order]) -> None: ...
+    def notify(change: Modify[Order]) -> None: ...
 
-The name is that of the group: workers with the same name share the work, and each name gets every change. Views and sinks are added with ``add``; patterns
-that the stream looks after are declared with ``roll_up``, ``refresh``, ``relay`` and ``release_guards`` (pipeline/upkeep).
+The name is the group's: workers with the same name share the work, and every group gets every
+change. ``add`` registers views and sinks. ``roll_up``, ``refresh``, ``relay`` and
+``release_guards`` register patterns that are maintained from the stream
+(``pipeline.maintenance``).
 """
 
 from __future__ import annotations
@@ -45,11 +47,14 @@ Decorator = Callable[[F], F]
 
 class StreamApp:
     def __init__(self, design: Design, name: str, *, concurrency: int = 1) -> None:
-        """``concurrency`` is how many items of a shard are handled at once; for functions that wait, more than one is quicker."""
+        """``concurrency`` is how many items of a shard are handled at once.
+
+        Handlers that wait for other services are faster with more than one.
+        """
         if not name or "#" in name:
             raise DesignError(
-                f"{name!r} is no name for a group of workers",
-                hint="a word without #, such as billing",
+                f"{name!r} cannot name a group of workers",
+                hint="use a word without #, such as billing",
             )
         self.design = design
         self.name = name
@@ -58,11 +63,11 @@ class StreamApp:
         self.on = On(self)
 
     def add(self, subscriber: Subscriber) -> None:
-        """A subscriber of your own, a view or a sink."""
+        """Register a view, a sink, or a subscriber of your own."""
         if any(each.name == subscriber.name for each in self.subscribers):
             raise DesignError(
                 f"{self.name} has two handlers named {subscriber.name}",
-                hint="their progress is kept by name: rename one, or give name=...",
+                hint="parked changes are stored by handler name: rename one, or pass name=...",
             )
         self.subscribers.append(subscriber)
 
@@ -71,14 +76,17 @@ class StreamApp:
     def roll_up(
         self, series: AnySeries | Callable[[Any], AnySeries], *, name: str | None = None
     ) -> None:
-        """Keep the roll-ups of a Series that has ``rollups_from="stream"``: ``app.roll_up(readings)``, where ``readings`` is one, or a function from a Db that
-        makes one. Each change of a reading is counted once. ``name`` is that of the function unless another is given."""
+        """Update the roll-ups of a Series that has ``rollups_from="stream"``.
+
+        ``series`` is one, or a function that makes one from a Db. Each change of a reading counts
+        once. ``name`` defaults to the function's.
+        """
         self.add(RollupUpdater(series, name))
 
     def refresh(
         self, links: AnyLinks | Callable[[Any], AnyLinks], *, name: str | None = None
     ) -> None:
-        """Keep the copies in Links fresh when an entity changes, and delete the links of one that is deleted."""
+        """Update the copies in Links when an entity changes; delete its links with it."""
         self.add(LinkRefresher(links, name))
 
     def relay(
@@ -88,12 +96,18 @@ class StreamApp:
         to: Receiver,
         name: str | None = None,
     ) -> None:
-        """Deliver the messages of an Outbox when they are written. ``to`` is a function that is called with each message, and awaited if it is asynchronous, or
-        a ``Sink``, to which goes JSON of id, topic, key, body and time."""
+        """Deliver the messages of an Outbox when they are written.
+
+        ``to`` is a function, which may be async, or a ``Sink``, which gets JSON with id, topic,
+        key, body and time.
+        """
         self.add(OutboxRelay(outbox, to, name))
 
     def release_guards(self, *entities: type[Any]) -> None:
-        """Free the ``unique()`` values of items that expired, or were deleted by another program; of some entities, or of all that have any."""
+        """Free the ``unique()`` values of items that expired or that another program deleted.
+
+        Without ``entities``, of all entities that have any.
+        """
         given = self.entities_checked(entities or self.design.entities)
         guarded = tuple(
             cls
@@ -113,7 +127,7 @@ class StreamApp:
     # -- work
 
     def start(self, db: Db, options: WorkerOptions | None = None) -> RunningWorker:
-        """Work in threads of this process, beside whatever it does; ``with app.start(db): ...`` ends it in good order."""
+        """Run a worker in threads of this process; ``with app.start(db): ...`` shuts it down."""
         return RunningWorker(self, db, options)
 
     def lambda_handler(self, db: Db) -> LambdaHandler:
@@ -123,15 +137,16 @@ class StreamApp:
     def entities_checked(self, given: Sequence[type[Any]]) -> tuple[type[Any], ...]:
         for entity in given:
             if entity not in self.design.entities:
+                name = getattr(entity, "__name__", entity)
                 raise DesignError(
-                    f"{getattr(entity, '__name__', entity)!s} is not in the design {self.design.name}",
+                    f"{name} is not in the design {self.design.name}",
                     hint=f"it has {', '.join(cls.__name__ for cls in self.design.entities)}",
                 )
         return tuple(given)
 
 
 class On:
-    """The decorators. Each leaves the function as it is."""
+    """The decorators of an app. Each returns the function unchanged."""
 
     def __init__(self, app: StreamApp) -> None:
         self._app = app
@@ -146,7 +161,7 @@ class On:
     def modify(
         self, entity: type[E], *, when_changed: Any = None, name: str | None = None
     ) -> Callable[[Callable[[Modify[E]], Any]], Callable[[Modify[E]], Any]]:
-        """``when_changed`` is a field of the entity, or several: only changes of one of them are handled."""
+        """Changes of existing items; with ``when_changed``, only if one of these fields changed."""
         changed = _field_names(entity, when_changed)
         return self._each(
             ChangeFilter(frozenset({"MODIFY"}), self._app.entities_checked([entity]), changed), name
@@ -155,7 +170,7 @@ class On:
     def remove(
         self, entity: type[E], *, expired: bool | None = None, name: str | None = None
     ) -> Callable[[Callable[[Remove[E]], Any]], Callable[[Remove[E]], Any]]:
-        """``expired`` tells items whose time to live was over (True) from those that somebody deleted (False)."""
+        """Deleted items; ``expired=True`` for those TTL deleted, ``False`` for the others."""
         given = ChangeFilter(
             frozenset({"REMOVE"}), self._app.entities_checked([entity]), expired=expired
         )
@@ -176,7 +191,7 @@ class On:
     def batch(
         self, *entities: type[Any], name: str | None = None
     ) -> Callable[[Callable[[list[Change[Any]]], Any]], Callable[[list[Change[Any]]], Any]]:
-        """All changes of some entities, or of all, as a list. If it raises, halves of the list are tried."""
+        """Changes as a list, of some entities or of all. If it raises, halves are tried."""
         given = ChangeFilter(entities=self._app.entities_checked(entities))
 
         def register(
@@ -207,6 +222,6 @@ def _field_names(entity: type[Any], given: Any) -> frozenset[str]:
         if not isinstance(reference, FieldRef) or not issubclass(entity, reference.owner):
             raise DesignError(
                 f"when_changed={reference!r} is not a field of {entity.__name__}",
-                hint=f"as in when_changed={entity.__name__}.status",
+                hint=f"name a field, such as when_changed={entity.__name__}.status",
             )
     return frozenset(reference.name for reference in references)

@@ -1,7 +1,8 @@
-"""The same app as an AWS Lambda function, behind an event source mapping with ``ReportBatchItemFailures``.
+"""The same app as an AWS Lambda function, behind a mapping with ``ReportBatchItemFailures``.
 
-Lambda reads the shards, keeps their order and its own checkpoints, and starts again from the lowest sequence number that is reported as failed. So nothing is
-parked here: the batch is handled up to the first change that fails, that one is reported, and Lambda's retries, bisection and
+Lambda reads the shards, keeps their order and its own checkpoints, and starts again from the
+lowest sequence number that is reported as failed. So nothing is parked here: the batch is handled
+up to the first change that fails, that one is reported, and Lambda's retries, bisection and
 destinations do the rest.
 """
 
@@ -29,8 +30,8 @@ LambdaHandler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 def lambda_handler(app: StreamApp, db: Db) -> LambdaHandler:
     if exact := exact_subscribers(app.subscribers):
         raise ConfigurationError(
-            f"{exact[0].name} counts changes by their shards, and Lambda does not say which one a change is from",
-            hint="run its app with `stator work`; handlers and sinks of another app may run on Lambda",
+            f"{exact[0].name} needs the shard of every change, which Lambda does not pass",
+            hint="run its app with `stator work`; put other handlers into an app for Lambda",
         )
 
     def handler(event: Mapping[str, Any], context: Any = None) -> dict[str, Any]:
@@ -50,7 +51,7 @@ def _read(raw: Mapping[str, Any], context: Context) -> Record:
 
 
 def _handled(app: StreamApp, context: Context, records: list[Record]) -> Work[str | None]:
-    """The lowest sequence number that was not handled; None if all were."""
+    """Handle records; return the lowest sequence number that failed, or None."""
     scope = HandlerScope(context, app.name, "", 0, lambda: None)
     failed: str | None = None
     for subscriber in app.subscribers:

@@ -1,6 +1,7 @@
-"""A group of workers from outside: who reads which shard, how far behind it is, and how long until its oldest unhandled change is gone.
+"""A group of workers seen from outside: who reads which shard, and how far behind it is.
 
-The lag is not what a worker said last, which a dead one says for ever: the stream is asked for the first change after each position.
+The lag is not what a worker reported last, because a dead one reports nothing new. The stream is
+asked for the first change after each checkpoint.
 """
 
 from __future__ import annotations
@@ -28,7 +29,11 @@ _MANY = 1000
 
 @dataclass(frozen=True, slots=True)
 class ShardState:
-    """``owner`` is None when nobody reads it; ``waiting`` says that its parent is not read yet. ``lag_seconds`` is the age of the first change not handled."""
+    """One shard: ``owner`` is None if nobody reads it.
+
+    ``waiting`` says that its parent has not been read to the end. ``lag_seconds`` is the age of the
+    first unhandled change.
+    """
 
     table: str
     shard: str
@@ -58,12 +63,14 @@ class GroupState:
 
 
 class GroupWatch:
+    """Reads the state of a group without joining it."""
+
     def __init__(self, context: Context, group: str) -> None:
-        usual = WorkerOptions()
+        defaults = WorkerOptions()
         self._context = context
-        self._leases = LeaseTable(context, group, usual.lease_seconds, usual.drift_seconds)
+        self._leases = LeaseTable(context, group, defaults.lease_seconds, defaults.drift_seconds)
         self._parking = Parking(context, group, self._leases)
-        self._drift_seconds = usual.drift_seconds
+        self._drift_seconds = defaults.drift_seconds
 
     def look(self) -> Work[GroupState]:
         group = yield from self._leases.load()
@@ -88,17 +95,17 @@ class GroupWatch:
             first = yield from self._first(found, lease)
         except (TrimmedDataAccess, ResourceNotFound):
             return RETENTION_SECONDS
-        except ServiceError:  # throttling: what the worker said last
+        except ServiceError:  # throttled: fall back on the worker's last report
             return lease.lag_seconds
         return 0.0 if first is None else max(0.0, now - first)
 
     def _first(self, iterator: ShardCursor, lease: ShardLease) -> Work[float | None]:
-        """When the first change after a position was made; None if there is none."""
+        """The time of the first change after a position; None if there is none."""
         place = self._context.schema.place
         is_own = lease.table == place.table
         following: str | None = iterator.text
         while following is not None:
-            # Most often the first record is the one. Where some are left out, it is looked for further on.
+            # Usually the first record is it. Where some are skipped, read on.
             limit = _MANY if iterator.skip_before or is_own else 1
             page = yield Call("GetRecords", {"ShardIterator": following, "Limit": limit}, _LABEL)
             bodies = [record["dynamodb"] for record in page["Records"]]

@@ -1,4 +1,4 @@
-"""A worker's numbers for Prometheus: what was handled, what was not, and how far behind it is."""
+"""A worker's metrics for Prometheus: changes handled, changes parked, and lag."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 _COUNTERS = {
     "records": "Changes read from the stream",
     "handled": "Changes handled",
-    "parked": "Changes put aside because they could not be handled",
-    "retried": "Batches tried again",
+    "parked": "Changes parked because they could not be handled",
+    "retried": "Batches retried",
     "lost": "Shards with changes that were trimmed before they were read",
 }
 
 
 def serve_metrics(running: RunningWorker, port: int, group: str) -> int:
-    """Serve them over HTTP in a thread; the port."""
+    """Serve the metrics over HTTP in a thread; return the port."""
     try:
         from prometheus_client import start_http_server
         from prometheus_client.core import CollectorRegistry
@@ -34,7 +34,8 @@ def serve_metrics(running: RunningWorker, port: int, group: str) -> int:
         server, _ = start_http_server(port, registry=registry)
     except OSError as error:
         raise ConfigurationError(
-            f"port {port} cannot be used: {error.strerror}", hint="choose another, or 0"
+            f"port {port} cannot be used: {error.strerror}",
+            hint="choose another port, or 0 for any free one",
         ) from None
     return int(server.server_port)
 

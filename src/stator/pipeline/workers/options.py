@@ -13,13 +13,18 @@ RETENTION_SECONDS: Final = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """``start`` is where a group begins that has never read: with what happens from now on (``latest``), with the oldest change there is (``oldest``), or with
-    every item of the tables and then the changes (``snapshot``).
+    """How a worker reads and retries.
 
-    A lease lasts ``lease_seconds`` and is renewed three times in it; ``drift_seconds`` is how much the clocks of workers may differ. A worker asked for a
-    lease has ``handover_seconds`` to give it, then it is taken. A batch is handled when it has ``batch_records`` or is ``window_seconds`` old.
-    A change that fails is tried ``max_attempts`` times in all, with pauses between ``backoff_seconds`` and ``max_backoff_seconds``, and
-    then its item is parked. An idle shard is asked again after at most ``idle_seconds``. Shards are listed every ``sync_seconds``.
+    ``start`` is where a new group begins: with changes from now on (``latest``), with the oldest
+    change in the stream (``oldest``), or with every item of the tables and then the changes
+    (``snapshot``).
+
+    A lease lasts ``lease_seconds`` and is renewed three times in that time; the clocks of workers
+    may differ by ``drift_seconds``. A worker that is asked for a lease has ``handover_seconds`` to
+    hand it over; after that it is taken. A batch is handled when it has ``batch_records`` or is
+    ``window_seconds`` old. A change that fails is tried ``max_attempts`` times in all, with
+    back-off between ``backoff_seconds`` and ``max_backoff_seconds``; then its item is parked. An
+    idle shard is polled at least every ``idle_seconds``. Shards are listed every ``sync_seconds``.
     """
 
     start: str = "latest"
@@ -42,7 +47,9 @@ class WorkerOptions:
 
     def __post_init__(self) -> None:
         if self.start not in ("latest", "oldest", "snapshot"):
-            raise ConfigurationError(f"start={self.start!r}", hint="latest, oldest or snapshot")
+            raise ConfigurationError(
+                f"start={self.start!r} is unknown", hint="use latest, oldest or snapshot"
+            )
         positive = (
             "lease_seconds",
             "handover_seconds",
@@ -53,8 +60,10 @@ class WorkerOptions:
         for name in positive:
             if getattr(self, name) <= 0:
                 raise ConfigurationError(
-                    f"{name} is more than 0", hint=f"not {getattr(self, name)}"
+                    f"{name}={getattr(self, name)} is not more than 0", hint="set a positive number"
                 )
         for name in ("batch_records", "max_attempts", "max_leases"):
             if getattr(self, name) < 1:
-                raise ConfigurationError(f"{name} is at least 1", hint=f"not {getattr(self, name)}")
+                raise ConfigurationError(
+                    f"{name}={getattr(self, name)} is below 1", hint="set 1 or more"
+                )

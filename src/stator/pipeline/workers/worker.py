@@ -1,7 +1,8 @@
-"""A worker: finds shards, takes leases, and keeps a consumer at work on each.
+"""A worker: finds shards, takes leases, and runs a consumer for each.
 
-``coordinate`` and ``renew`` are two pieces of work without an end; consumers are more, started through ``spawn``. Whoever carries them out, threads or a test's
-loop, gives ``spawn`` and ends the worker with ``stop``.
+``coordinate`` and ``renew`` are two endless pieces of work; consumers are more, started through
+``spawn``. Whoever runs them, threads or a test's loop, provides ``spawn`` and ends the worker with
+``stop``.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ class Worker:
         exact = exact_subscribers(app.subscribers)
         if exact and options.start == "snapshot":
             raise ConfigurationError(
-                f"{exact[0].name} cannot be filled from a snapshot: changes made meanwhile would count twice",
-                hint="start from latest, and build it with `stator views rebuild`",
+                f"{exact[0].name} cannot start from a snapshot: some changes would count twice",
+                hint="start from latest, and fill it with `stator views rebuild`",
             )
         for each in exact:
             each.prepare(context)
@@ -86,14 +87,14 @@ class Worker:
         self._is_stopping = False
         self.consumers: dict[str, LeaseHolder] = {}
         self._past = ShardProgress()
-        # The leases that were ready and not another's when this worker last looked, and when that was.
+        # The leases this worker could read when it last looked, and when that was.
         self._to_do: frozenset[str] = frozenset()
         self._looked_at = 0.0
 
     # -- from outside
 
     def stop(self) -> None:
-        """End in good order: batches at hand are finished, leases given back."""
+        """Shut down: finish the batches in flight and release the leases."""
         self._is_stopping = True
         for consumer in list(self.consumers.values()):
             consumer.stop()
@@ -107,7 +108,7 @@ class Worker:
         return not self.consumers
 
     def progress(self) -> ShardProgress:
-        """Of all shards together; the lag is that of the slowest."""
+        """The sum over all shards; the lag is the slowest shard's."""
         total = ShardProgress()
         total.add(self._past)
         for consumer in list(self.consumers.values()):
@@ -115,7 +116,7 @@ class Worker:
         return total
 
     def has_caught_up(self, since: float) -> bool:
-        """Whether every change made before a moment has been handled, as far as it is this worker's to do."""
+        """Whether this worker has handled its share of the changes made before ``since``."""
         if self._looked_at < since or any(lease not in self.consumers for lease in self._to_do):
             return False
         return all(consumer.caught_up_at >= since for consumer in list(self.consumers.values()))
@@ -134,10 +135,10 @@ class Worker:
         try:
             renewed = yield from self._leases.renew(consumer.held())
         except LeaseLost:
-            return  # it is too late: another may have looked, and be about to take it
+            return  # too late: another worker may be about to take it
         except (ServiceError, ConnectionTrouble) as error:
-            # The lease runs out by itself, if this goes on: the consumer sees that by the clock.
-            log.warning("%s could not be renewed: %s", consumer.lease.name, error)
+            # If this goes on the lease expires, which the consumer sees by its clock.
+            log.warning("the lease on %s was not renewed: %s", consumer.lease.name, error)
             return
         if renewed is None:
             consumer.lose()
@@ -151,7 +152,7 @@ class Worker:
             try:
                 yield from self._turn()
             except (ServiceError, ConnectionTrouble) as error:
-                log.warning("%s could not look after its leases: %s", self.name, error)
+                log.warning("worker %s could not check its leases: %s", self.name, error)
             yield Pause(_TURN_SECONDS)
 
     def _turn(self) -> Work[None]:
@@ -175,19 +176,19 @@ class Worker:
                 "StreamEnabled"
             ):
                 raise StreamMissing(
-                    f"{table} has no stream",
-                    hint='db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES")) makes one',
+                    f"table {table} has no stream",
+                    hint='create one: db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))',
                 )
             shown = described["Table"]["StreamSpecification"].get("StreamViewType")
             if table in self._needs_images and shown != "NEW_AND_OLD_IMAGES":
                 raise StreamMissing(
-                    f"the stream of {table} shows {shown}, and views and roll-ups need both images",
+                    f"the stream of {table} shows {shown}; views and roll-ups need both images",
                     hint="switch it off and on again with StreamViewType NEW_AND_OLD_IMAGES",
                 )
             self._streams[table] = StreamInfo(table, arn, (yield from list_shards(arn, _LABEL)))
 
     def _tables(self) -> list[str]:
-        """Those that somebody wants the changes of."""
+        """The tables whose changes a subscriber wants."""
         wanted = {
             table for each in self._app.subscribers for table in tables_of(each, self._context)
         }
@@ -206,7 +207,7 @@ class Worker:
                     Beginning(stream.table, stream.arn, beginning.start, beginning.at)
                 )
                 changed = True
-                continue  # with what is written down now
+                continue  # the next turn uses what is stored now
             for lease in new_leases(stream, beginning, group):
                 yield from self._leases.create(lease)
                 changed = True
@@ -216,7 +217,7 @@ class Worker:
         return (yield from self._leases.load()) if changed else group
 
     def _begin(self, stream: StreamInfo) -> Work[Beginning]:
-        """Write down where this group begins, or learn where somebody else said it does."""
+        """Store where this group begins, or read where another worker has said it does."""
         at = self._context.now()
         fresh = StreamInfo(stream.table, stream.arn, (yield from list_shards(stream.arn, _LABEL)))
         self._streams[stream.table] = fresh
@@ -224,7 +225,7 @@ class Worker:
         group = yield from self._leases.load()
         found = group.beginnings[stream.table]
         if begun:
-            log.info("%s begins to read %s from %s on", self._app.name, stream.table, found.start)
+            log.info("%s starts to read %s from %s", self._app.name, stream.table, found.start)
         return found
 
     # -- who works on what
@@ -254,7 +255,7 @@ class Worker:
         for lease in [*found.take, *found.resume]:
             if self._is_stopping:
                 return
-            # One that was handed over is taken, too: that gives it a fence of its own.
+            # A lease that was handed over is taken, too: that gives it a new fence.
             taken = yield from self._leases.take(lease, self.name)
             if taken is not None and lease.name not in self.consumers:
                 self._start(taken, self._former_end(lease))
@@ -262,7 +263,7 @@ class Worker:
             yield from self._leases.ask(lease, self.name)
 
     def _former_end(self, lease: ShardLease) -> float:
-        """Until when the one it was taken from may believe to have it."""
+        """Until when the former owner may believe that it holds the lease."""
         if lease.owner in (None, self.name):
             return 0.0
         return lease.until + self._options.drift_seconds
@@ -272,7 +273,7 @@ class Worker:
         consumer = kind(self._tools, lease, self._ended, not_before)
         self.consumers[lease.name] = consumer
         if self._is_stopping:
-            consumer.stop()  # it was taken while the order to stop came: it is given back
+            consumer.stop()  # taken during shutdown: give it back
         self._spawn(self._consume(consumer), lease.name)
 
     def _consume(self, consumer: LeaseHolder) -> Work[None]:
@@ -280,7 +281,7 @@ class Worker:
             yield from consumer.run()
         except (ServiceError, ConnectionTrouble) as error:
             level = logging.WARNING if not isinstance(error, ResourceNotFound) else logging.ERROR
-            log.log(level, "%s stopped, and is begun again: %s", consumer.lease.name, error)
+            log.log(level, "%s failed and is restarted: %s", consumer.lease.name, error)
 
     def _ended(self, consumer: LeaseHolder) -> None:
         consumer.progress.lag_seconds = 0.0

@@ -1,4 +1,4 @@
-"""A worker in threads: one that coordinates, one that renews leases, and one for each shard it has.
+"""A worker in threads: one coordinates, one renews leases, and one reads each shard it holds.
 
 with app.start(db) as running:
     ...
@@ -36,7 +36,7 @@ _POLL_SECONDS = 0.02
 
 
 class _WakefulRunner(Runner):
-    """Carries work out with pauses that end early when somebody has something for it to do."""
+    """A runner whose pauses end early when ``wake`` is called."""
 
     def __init__(self, runner: Runner) -> None:
         super().__init__(
@@ -61,6 +61,8 @@ class _WakefulRunner(Runner):
 
 
 class RunningWorker:
+    """A worker that runs in threads of this process, with the means to watch and stop it."""
+
     def __init__(
         self, app: StreamApp, db: Db, options: WorkerOptions | None = None, name: str | None = None
     ) -> None:
@@ -109,13 +111,13 @@ class RunningWorker:
     def _carry_out(self, work: Generator[Any, Any, Any], runner: Runner, essential: bool) -> None:
         try:
             runner.run(work)
-        except Exception as error:  # a thread has nobody to raise to
+        except Exception as error:  # a thread has no caller to raise to
             if essential:
                 self.error = error
                 self._over.set()
                 self.worker.stop()
             else:
-                log.exception("a shard's consumer failed unexpectedly, and is begun again")
+                log.exception("the consumer of a shard failed unexpectedly and is restarted")
         finally:
             work.close()
             self._wake()
@@ -126,12 +128,15 @@ class RunningWorker:
         return self.worker.progress()
 
     def tell_to_stop(self) -> None:
-        """Begin no further batch; whoever waits for this worker is let go. ``stop`` waits until it has ended."""
+        """Start no further batch, and wake everyone in ``wait``. ``stop`` waits for the end."""
         self.worker.stop()
         self._over.set()
 
     def stop(self, timeout_seconds: float = 60.0) -> None:
-        """Finish the batches at hand, give the leases back, and end. Raises what made the worker end by itself, if anything did."""
+        """Finish the batches in flight, release the leases, and end.
+
+        Raises the error that ended the worker, if there was one.
+        """
         self.tell_to_stop()
         left = timeout_seconds
         while left > 0 and (alive := self._alive()):
@@ -152,15 +157,15 @@ class RunningWorker:
             ]
 
     def wait(self, timeout_seconds: float | None = None) -> bool:
-        """Until the worker is stopped; False when the time is over first."""
+        """Wait until the worker is stopped; False if the time is over first."""
         over = self._over.wait(timeout_seconds)
         self._raise()
         return over
 
     def catch_up(self, timeout_seconds: float = 60.0) -> None:
-        """Wait until everything that was written before this call has been handled, or parked, by this worker or another of its group.
+        """Wait until the group has handled or parked every change made before this call.
 
-        What a worker had that has died is handled once its leases are over.
+        The changes of a worker that died are handled once its leases have expired.
         """
         since = self._db.context.now()
         self.worker.look_again()
@@ -169,16 +174,17 @@ class RunningWorker:
         while not (self.worker.has_caught_up(since) and self._group_has_caught_up(since)):
             if self._over.wait(_POLL_SECONDS):
                 self._raise()
-                raise StreamError("the worker was stopped before it had caught up")
+                raise StreamError("the worker was stopped before it caught up")
             waited += _POLL_SECONDS
             if waited > timeout_seconds:
                 raise StreamError(
-                    f"the worker had not caught up after {timeout_seconds:g} seconds",
-                    hint=f"it is {self.progress().lag_seconds:.0f} seconds behind; wait longer, or add workers",
+                    f"the worker did not catch up within {timeout_seconds:g} seconds",
+                    hint=f"it is {self.progress().lag_seconds:.0f} seconds behind: "
+                    "wait longer, or add workers",
                 )
 
     def _group_has_caught_up(self, since: float) -> bool:
-        """Whether no shard has a change from before a moment after its position, whoever reads it."""
+        """Whether no shard has an unhandled change from before ``since``."""
         now = self._db.context.now()
         state = self._db.run(self._watching.look())
         return all(

@@ -1,10 +1,14 @@
 """Merging the partials of shards that ended, so that a group does not grow with time.
 
-A partial may be merged when nobody can write it any more: its shard's lease has ended for an hour, or is forgotten, which happens a day later. One transaction adds it to the
-partial named BASE and empties it: it stays, marked ``merged``, and BASE names it in ``merged``, until the next merge takes it away. For a reader's Query may see the one
-before and the other after: it leaves out partials that BASE names, and reads again when it sees one marked that BASE does not name (reading.py).
+A partial may be merged when nobody can write it any more: its shard's lease ended an hour ago, or
+is deleted, which happens a day later. One transaction adds it to the partial named BASE and
+empties it. The emptied one stays, marked ``merged``, and BASE names it in ``merged``, until the
+next merge deletes it. The reason is that a reader's Query may see one item before the merge and
+the other after it. So a reader leaves out partials that BASE names, and reads again if one is
+marked that BASE does not name.
 
-It is done when a shard has written a group for the first time, for that is when a group grows.
+Merging happens when a shard has written a group for the first time, because that is when a group
+grows.
 """
 
 from __future__ import annotations
@@ -36,9 +40,10 @@ class Compaction:
     def some(
         self, app: str, fresh: dict[tuple[int, ViewGroup], None], generation: int
     ) -> Work[None]:
-        """Look after a few of the groups that have grown, in the generation that is read.
+        """Merge a few of the groups that have grown, in the generation that is read.
 
-        One that is being built waits for its turn: its builder may send what he wrote once more, and in a partial that was merged meanwhile it would count twice.
+        A generation in the making must wait: its builder may repeat a write, which would count
+        twice if the partial had been merged in between.
         """
         known = list(fresh)
         for each in known:
@@ -56,17 +61,17 @@ class Compaction:
             try:
                 yield from self.merge(generation, each[1], over)
             except (ServiceError, ConnectionTrouble):
-                continue  # somebody else is at it, or it is for the next time: nothing depends on it
+                continue  # another worker merges it, or a later turn will: nothing depends on it
 
     def _over(self, app: str) -> Work[Any]:
-        """Tells whether a shard is one that nobody can hold any more."""
+        """A predicate: whether nobody can hold a shard any more."""
         leases = (yield from LeaseTable(self._context, app, 1.0, 0.0).load()).leases.values()
         limit = self._context.now() - SAFE_SECONDS
         live = {lease.shard for lease in leases if not lease.is_ended or lease.ended_at > limit}
         return lambda shard: shard not in live
 
     def merge(self, generation: int, group: ViewGroup, over: Any) -> Work[int]:
-        """How many partials were merged."""
+        """Merge the partials of a group; return how many."""
         request = prefix_query(
             self._layout.place, self._layout.partials(generation, group.by), f"{group.bucket}#"
         )
@@ -94,7 +99,7 @@ class Compaction:
     def _merged(
         self, generation: int, group: ViewGroup, base: Item | None, fresh: list[tuple[str, Item]]
     ) -> list[Any]:
-        """BASE is written by mergers alone, and whole: as many numbers as a sketch has do not go into an update."""
+        """BASE is put as a whole: a sketch has more numbers than an update takes."""
         count = 0 if base is None else int(base["merges"]["N"])
         merged = self._layout.partial(generation, group, BASE)
         sums = added([item for _, item in fresh] + ([] if base is None else [base]))
@@ -119,13 +124,14 @@ class Compaction:
         return [{"Put": put}, *(self._emptied(item) for _, item in fresh)]
 
     def _emptied(self, item: Item) -> dict[str, Any]:
-        """The partial without its numbers, if nobody has written it since it was read."""
+        """Empty a partial, if nobody has written it since it was read."""
         written = Expressions()
         left = {**self._key(item), "applied": item["applied"], "merged": {"BOOL": True}}
         ttl = self._layout.place.ttl
         if ttl in item:
             left[ttl] = item[ttl]
-        condition = f"{written.name('applied')} = {written.value(item['applied'])} AND attribute_not_exists({written.name('merged')})"
+        condition = f"{written.name('applied')} = {written.value(item['applied'])}"
+        condition += f" AND attribute_not_exists({written.name('merged')})"
         return {
             "Put": written.into(
                 {
@@ -143,7 +149,7 @@ class Compaction:
 
 
 def added(items: Iterable[Item]) -> dict[str, Decimal]:
-    """The numbers of partials, summed."""
+    """The sums of the numbers in several partials."""
     sums: dict[str, Decimal] = {}
     for item in items:
         for name, value in item.items():

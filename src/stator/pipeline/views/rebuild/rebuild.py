@@ -1,23 +1,33 @@
-"""Building a view anew from its table, exactly, while it is read and kept.
+"""Building a view again from its table, exactly, while it is read and updated.
 
-A new *generation* is built beside the one in use. The difficulty is that a scan takes time, and changes are made meanwhile: an item may be read before its change, or
-after, and the change must count once either way.
+A new *generation* is built beside the one in use. The difficulty: a scan takes time, and items
+change during it. An item may be read before its change or after, and the change must count once
+either way.
 
-1. The head is told that generation 2 is being built. Every worker, when it next looks (heads.py), writes down the position of its shard, the *start*, and from then on
-   writes its changes to both generations. When every shard has a start, the starts together are a moment: generation 2 gets the changes after it.
-2. What is missing is the *base*: what the items counted for at that moment. The table is scanned, and now and then the stream is read, from the starts to its tip. A key
-   with a change since its start is *dirty*: it counts with the image before its first change, whatever the scan sees of it. A key that is not dirty when its page is
-   counted has not changed since the start: it counts as it was scanned. In the end, dirty keys that were not counted are added with those first images. (Of counted keys eight
-   bytes are remembered, of dirty ones what they count for.) A stream may be a little late: a page is counted once the
-   stream was read ``settle_seconds`` after it (tally.py counts).
-3. The base is written as partials of a shard named BUILD, and the head is switched: readers follow it, workers leave generation 1 alone, and it is deleted.
+1. The head records that generation 2 is being built. Every worker, when it next reads the head
+   (``generations``), stores the position of its shard, the *start*, and from then on writes its
+   changes to both generations. When every shard has a start, the starts together are a moment:
+   generation 2 gets the changes after it.
+2. What is missing is the *base*: what the items counted for at that moment. The table is scanned,
+   and now and then the stream is read from the starts to its tip. A key with a change since its
+   start is *dirty*: it counts with the image before its first change, whatever the scan sees of
+   it. A key that is not dirty when its page is counted has not changed since the start: it counts
+   as it was scanned. At the end, dirty keys that were not counted are added with those first
+   images. (Eight bytes are remembered of each counted key, and of each dirty key what it counts
+   for.) A stream may be a little late: a page is counted once the stream was read
+   ``settle_seconds`` after it (``tally`` counts).
+3. The base is written as partials of a shard named BUILD, and the head is switched: readers follow
+   it, workers leave generation 1 alone, and it is deleted.
 
-Rows need none of that: the scan writes a source's rows and state only where there is no state, and the state of a change is above a scan's. Whoever comes first, the last change wins.
+Rows need none of that. The scan writes a source's rows and state only if there is no state, and the
+state of a change is above a scan's. Whoever comes first, the last change wins.
 
-What fails: a builder that dies leaves generation 2 unfinished; workers write to it until another begins generation 3. Two builders at once are kept apart by ``until`` in the head.
-That the changes are counted by the workers, and not by the builder, is why nothing has to be handed over.
+What fails: a builder that dies leaves generation 2 unfinished, and workers write to it until
+another builder starts generation 3. ``until`` and ``builder`` in the head keep two builders apart.
+Because the workers count the changes, and not the builder, nothing has to be handed over.
 
-Several views are built together (``rebuild_together``): each as above, but a table that several are of is scanned once.
+Several views can be built together (``rebuild_together``): each as above, but a table that several
+are of is scanned once.
 """
 
 from __future__ import annotations
@@ -28,6 +38,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from stator.coordination.lease import seconds
 from stator.coordination.position import sequence_text
 from stator.coordination.retry import retry, retry_call
 from stator.errors import ConditionFailed, LeaseLost, StreamError
@@ -54,15 +65,19 @@ log = logging.getLogger("stator.views")
 BUILD: Final = "BUILD"
 _HOLD_SECONDS: Final = 120.0
 _LOOK_SECONDS: Final = 0.5
-# Each time is a request for every shard, and more often is of no use: pages can be held for a while.
+# Each time costs a request for every shard, and pages can be held for a while.
 _DRAIN_SECONDS: Final = 0.25
 _WRITTEN_TOGETHER: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
 class RebuildOptions:
-    """``settle_seconds`` is how late a stream may show a change; ``wait_seconds`` how long workers have to look at the head; a deleted generation is left alone for ``grace_seconds``
-    before, so that no worker still writes to it."""
+    """Times of a rebuild, in seconds.
+
+    ``settle_seconds`` is how late a stream may show a change, ``wait_seconds`` how long workers
+    have to read the head. The old generation is deleted ``grace_seconds`` after the switch, when
+    no worker writes to it any more.
+    """
 
     settle_seconds: float = 2.0
     wait_seconds: float = 60.0
@@ -72,7 +87,7 @@ class RebuildOptions:
 
 @dataclass(slots=True)
 class RebuildReport:
-    """``unreadable`` counts the items that do not decode: they are not in the view."""
+    """What a rebuild did; ``unreadable`` counts items that do not decode and are left out."""
 
     generation: int = 0
     scanned: int = 0
@@ -81,29 +96,29 @@ class RebuildReport:
     unreadable: int = 0
 
 
-# Called now and then, by whichever thread counts.
+# Called now and then, from whichever thread counts.
 RebuildProgress = Callable[[RebuildReport], None]
 
 
 class Rebuild:
     def __init__(
         self,
-        kept: MaintainedView,
+        view: MaintainedView,
         options: RebuildOptions | None = None,
         progress: RebuildProgress | None = None,
     ) -> None:
-        self._kept = kept
-        self.context = kept.context
+        self._view = view
+        self.context = view.context
         self.options = options or RebuildOptions()
         self.progress = progress or (lambda rebuilt: None)
-        self.table = kept.source.of.table.name
-        self.key_names = kept.source.of.key_names
+        self.table = view.source.of.table.name
+        self.key_names = view.source.of.key_names
         self.rebuilt = RebuildReport()
         self._until = 0.0
         self._app, self._old = "", 0
         self._tail: StreamTail | None = None
-        self._token = kept.context.token()
-        self._tally = BaseTally(kept.layout.name, kept.source)
+        self._token = view.context.token()
+        self._tally = BaseTally(view.layout.name, view.source)
         self._drained_at = float("-inf")
 
     def run(self) -> Work[RebuildReport]:
@@ -111,31 +126,31 @@ class Rebuild:
         return self.rebuilt
 
     def start(self, builds: Sequence[Rebuild]) -> Work[None]:
-        """Once the head is taken. From here on the new generation gets the changes; what was before is missing."""
+        """Wait until workers write changes to the new generation, too. The head must be taken."""
         arn, starts = yield from self._started(builds)
         yield from self._refuse_parked()
         self._tail = StreamTail(self.context, self.table, arn, starts, self.check)
 
     def finish(self, builds: Sequence[Rebuild]) -> Work[None]:
-        """Everything is counted: write it, and let it be read. The other builds are held meanwhile."""
+        """Everything is counted: write the base and switch the head. Renews the other builds."""
         self._tally.count_dirty()
         yield from self._write_base(builds)
         yield from self._switch()
 
     def retire(self) -> Work[None]:
-        """Delete what is not read any more."""
+        """Delete the generations that are no longer read."""
         for generation in range(1, self.rebuilt.generation):
             if generation >= self._old:
-                yield from retire(self.context, self._kept.layout, generation)
+                yield from retire(self.context, self._view.layout, generation)
 
     # -- the head
 
     def take_head(self) -> Work[None]:
-        head = yield from self._kept.heads.load()
+        head = yield from self._view.heads.load()
         if head is None:
             raise StreamError(
-                f"no app has kept {self._kept.layout.name} yet",
-                hint="start it with `stator work`, then build the view",
+                f"no worker has started the view {self._view.layout.name} yet",
+                hint="run its app with `stator work`, then rebuild the view",
             )
         now = self.context.now()
         generation = max(head.generation, head.building or 0) + 1
@@ -144,20 +159,21 @@ class Rebuild:
         number = written.value({"N": str(generation)})
         as_seen = f"attribute_not_exists({building})"
         if head.building is not None:
-            as_seen = f"{building} = {written.value({'N': str(head.building)})} AND {until} < {written.value({'N': repr(now)})}"
-        changes = f"SET {building} = {number}, {until} = {written.value({'N': repr(now + _HOLD_SECONDS)})}"
+            other = written.value({"N": str(head.building)})
+            as_seen = f"{building} = {other} AND {until} < {written.value(seconds(now))}"
+        end = written.value(seconds(now + _HOLD_SECONDS))
+        changes = f"SET {building} = {number}, {until} = {end}"
         changes += f", {written.name('builder')} = {written.value({'S': self._token})}"
         try:
             yield from retry(
                 self.context, None, partial(self._change_head, written, changes, as_seen)
             )
         except ConditionFailed as refused:
-            if (refused.item or {}).get("builder") != {
-                "S": self._token
-            }:  # otherwise the first answer was lost
+            # If the token is ours, the first attempt succeeded and its answer was lost.
+            if (refused.item or {}).get("builder") != {"S": self._token}:
                 raise StreamError(
-                    f"{self._kept.layout.name} is being built by another",
-                    hint=f"one that died is given up after {_HOLD_SECONDS:.0f} seconds",
+                    f"another process is rebuilding the view {self._view.layout.name}",
+                    hint=f"if it died, try again in {_HOLD_SECONDS:.0f} seconds",
                 ) from None
         self._until = now + _HOLD_SECONDS
         self.rebuilt.generation = generation
@@ -165,8 +181,8 @@ class Rebuild:
 
     def _change_head(self, written: Expressions, changes: str, condition: str) -> Work[None]:
         request = {
-            "TableName": self._kept.layout.place.table,
-            "Key": self._kept.layout.head(),
+            "TableName": self._view.layout.place.table,
+            "Key": self._view.layout.head(),
             "UpdateExpression": changes,
             "ConditionExpression": condition,
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
@@ -176,18 +192,19 @@ class Rebuild:
     def check(self) -> None:
         if self.context.now() >= self._until:
             raise LeaseLost(
-                f"the building of {self._kept.layout.name} took too long between two steps",
-                hint="begin again",
+                f"the rebuild of {self._view.layout.name} paused too long between two steps",
+                hint="start it again",
             )
 
     def hold(self) -> Work[None]:
-        """Stay the one who builds."""
+        """Renew the builder's lease on the head when half of it is over."""
         now = self.context.now()
         if now < self._until - _HOLD_SECONDS / 2:
             return
         self.check()
         written = Expressions()
-        changes = f"SET {written.name('until')} = {written.value({'N': repr(now + _HOLD_SECONDS)})}"
+        end = written.value(seconds(now + _HOLD_SECONDS))
+        changes = f"SET {written.name('until')} = {end}"
         yield from self._as_builder(written, changes)
         self._until = now + _HOLD_SECONDS
 
@@ -199,9 +216,9 @@ class Rebuild:
         try:
             yield from self._as_builder(written, changes)
         except LeaseLost:
-            head = yield from self._kept.heads.load()
+            head = yield from self._view.heads.load()
             if head is None or head.generation != self.rebuilt.generation:
-                raise  # otherwise it was switched, and the answer lost
+                raise  # otherwise the switch succeeded, and its answer was lost
 
     def _as_builder(self, written: Expressions, changes: str) -> Work[None]:
         mine = f"{written.name('builder')} = {written.value({'S': self._token})}"
@@ -210,7 +227,8 @@ class Rebuild:
                 self.context, self.check, partial(self._change_head, written, changes, mine)
             )
         except ConditionFailed:
-            raise LeaseLost(f"{self._kept.layout.name} is being built by another") from None
+            name = self._view.layout.name
+            raise LeaseLost(f"another process took over the rebuild of {name}") from None
 
     # -- the starts
 
@@ -226,7 +244,7 @@ class Rebuild:
             )
             group = yield from retry(self.context, self.check, leases.load)
             starts = yield from retry(
-                self.context, self.check, partial(self._kept.heads.starts, self.rebuilt.generation)
+                self.context, self.check, partial(self._view.heads.starts, self.rebuilt.generation)
             )
             ended = frozenset(
                 lease.shard
@@ -241,19 +259,19 @@ class Rebuild:
             if self.context.now() > give_up:
                 raise StreamError(
                     f"{len(missing)} shards of {self.table} have no worker",
-                    hint=f"start the app {self._app}: `stator work`",
+                    hint=f"run the app {self._app} with `stator work`",
                 )
             yield Pause(_LOOK_SECONDS)
             yield from _hold(builds)
 
     def _refuse_parked(self) -> Work[None]:
-        """A change that was parked before the start would count with its item, and again when it is retried."""
+        """A change parked before the start would count with its item, and again when retried."""
         parking = Parking(self.context, self._app, LeaseTable(self.context, self._app, 1.0, 0.0))
         parked = yield from retry(self.context, self.check, parking.keys)
-        mine = [each for each in parked if each.handler == self._kept.layout.name]
+        mine = [each for each in parked if each.handler == self._view.layout.name]
         if mine:
             raise StreamError(
-                f"{len(mine)} items are parked because {self._kept.layout.name} could not count them",
+                f"{len(mine)} items that {self._view.layout.name} could not count are parked",
                 hint="`stator parked retry` or `drop` them first",
             )
 
@@ -261,10 +279,10 @@ class Rebuild:
 
     @property
     def has_rows(self) -> bool:
-        return bool(self._kept.source.orders)
+        return bool(self._view.source.orders)
 
     def take(self, items: list[Item], keys: list[int]) -> Work[None]:
-        """A page of the scan, and its keys' digests; it is counted later, when the stream has shown what changed meanwhile."""
+        """Take a page of the scan with the digests of its keys; it is counted later."""
         marks = []
         if self.has_rows:
             texts = (key_text({name: item[name] for name in self.key_names}) for item in items)
@@ -278,16 +296,16 @@ class Rebuild:
                 if each is not None and each.rows
             ]
             for refused, error in (
-                yield from self._kept.ranks.place(self.rebuilt.generation, rows, self.check)
+                yield from self._view.ranks.place(self.rebuilt.generation, rows, self.check)
             ):
                 log.warning(
-                    "%s: rows of %s are left out: %s", self._kept.layout.name, refused.mark, error
+                    "%s: rows of %s are left out: %s", self._view.layout.name, refused.mark, error
                 )
                 self._tally.unreadable += 1
         self.rebuilt.unreadable = self._tally.unreadable
 
     def count(self, *, all_of_them: bool = False) -> Work[None]:
-        """Count the pages that the stream is beyond."""
+        """Read the stream, and count the pages it has passed."""
         assert self._tail is not None
         now = self.context.now()
         if not all_of_them and abs(now - self._drained_at) < _DRAIN_SECONDS:
@@ -303,13 +321,13 @@ class Rebuild:
         self._tally.see(key, record.old, mark, self.context.now())
 
     def _write_base(self, builds: Sequence[Rebuild]) -> Work[None]:
-        if not self._kept.has_sums:
+        if not self._view.has_sums:
             return
-        generation, table = self.rebuilt.generation, self._kept.layout.place.table
+        generation, table = self.rebuilt.generation, self._view.layout.place.table
         groups = [(group, sums) for group, sums in self._tally.sums.items() if any(sums.values())]
         self.rebuilt.groups = len(groups)
         keys = {group.by for group, _ in groups}
-        items = [self._kept.layout.group(generation, by) for by in sorted(keys)]
+        items = [self._view.layout.group(generation, by) for by in sorted(keys)]
         items += [self._partial(group, sums) for group, sums in groups]
         for at in range(0, len(items), _WRITTEN_TOGETHER):
             requests = [
@@ -319,19 +337,19 @@ class Rebuild:
             yield from _hold(builds)
 
     def _partial(self, group: ViewGroup, sums: dict[str, Number]) -> Item:
-        item = self._kept.layout.partial(self.rebuilt.generation, group, BUILD)
+        item = self._view.layout.partial(self.rebuilt.generation, group, BUILD)
         for name, amount in sums.items():
             if amount:
                 item |= wide_attributes(name, amount)
         item["applied"] = {"S": sequence_text("0")}
-        end = self._kept.source.end(group.bucket)
+        end = self._view.source.end(group.bucket)
         if end is not None:
-            item[self._kept.layout.place.ttl] = {"N": str(int(end))}
+            item[self._view.layout.place.ttl] = {"N": str(int(end))}
         return item
 
 
 def rebuild_together(builds: Sequence[Rebuild]) -> Work[list[RebuildReport]]:
-    """Build several views anew."""
+    """Build several views again; a table that several are of is scanned once."""
     tables: dict[str, list[Rebuild]] = {}
     for build in builds:
         yield from build.take_head()
@@ -349,7 +367,7 @@ def rebuild_together(builds: Sequence[Rebuild]) -> Work[list[RebuildReport]]:
 
 
 def _scan(those: Sequence[Rebuild], builds: Sequence[Rebuild]) -> Work[None]:
-    """Read the table that ``those`` are of, once for all of them; all the others are held meanwhile."""
+    """Read the table of ``those`` once for all of them; renew the leases of all ``builds``."""
     first = those[0]
     request: dict[str, Any] = {
         "TableName": first.table,
@@ -364,9 +382,7 @@ def _scan(those: Sequence[Rebuild], builds: Sequence[Rebuild]) -> Work[None]:
             yield from _take(those, items)
             break
         following = _page(first, request | {"ExclusiveStartKey": page["LastEvaluatedKey"]})
-        if any(
-            build.has_rows for build in those
-        ):  # whose writing has its own calls to do side by side
+        if any(build.has_rows for build in those):  # writing rows makes parallel calls of its own
             yield from _take(those, items)
             page = yield from following
         else:

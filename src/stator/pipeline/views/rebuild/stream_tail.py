@@ -1,4 +1,4 @@
-"""Reading a table's stream beside its workers, from given positions of its shards to their tips, again and again. Nothing is written down."""
+"""Reading a table's stream beside its workers, from given positions, without checkpoints."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class StreamTail:
         self._shards = {shard: _Shard(shard, position) for shard, position in starts.items()}
 
     def drain(self, see: Callable[[Record], None]) -> Work[None]:
-        """Show every record there is now and was not shown before; parents before their children."""
+        """Call ``see`` for every new record; parents before their children."""
         while True:
             for shard in [each for each in self._shards.values() if not each.is_ended]:
                 yield from self._drain_shard(shard, see)
@@ -84,13 +84,13 @@ class StreamTail:
             return (yield from self._page(shard))
         except (TrimmedDataAccess, ResourceNotFound) as error:
             raise StreamError(
-                f"changes of {shard.id} are gone before they were read",
-                hint="the stream remembers a day: begin again",
+                f"the stream trimmed changes of {shard.id} before they were read",
+                hint="a stream keeps changes for a day: start the rebuild again",
             ) from error
         return page
 
     def _find_children(self) -> Work[bool]:
-        """Follow shards that have ended: whether there are new ones to read."""
+        """Follow shards that have ended to their children; whether there are any."""
         if not any(shard.is_ended for shard in self._shards.values()):
             return False
         listed = yield from retry(
@@ -111,7 +111,7 @@ class StreamTail:
 def uncovered(
     stream: StreamInfo, starts: Mapping[str, str], ended: frozenset[str], skipped: frozenset[str]
 ) -> list[str]:
-    """The shards whose changes may still be missing: those that are neither done with, nor started, nor to be read after one that is."""
+    """The shards whose changes may be missing: not ended, not started, and no ancestor started."""
     parents = {shard.id: shard.parent for shard in stream.shards}
 
     def is_covered(shard: str | None) -> bool:

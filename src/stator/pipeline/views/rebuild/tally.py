@@ -1,4 +1,7 @@
-"""The base of a view that is built anew (see rebuilding.py): what the items of its table counted for at the start, found out while they go on changing."""
+"""The base of a rebuild: what the items counted for at its start, although they keep changing.
+
+``rebuild`` has the argument.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ log = logging.getLogger("stator.views")
 
 
 def digests(items: list[Item], key_names: Sequence[str]) -> list[int]:
-    """Eight bytes for each item's key, good for this process."""
+    """A hash of eight bytes for each item's key, valid in this process."""
     first = key_names[0]
     if len(key_names) == 1:
         return [hash(_content(item[first])) for item in items]
@@ -32,7 +35,10 @@ def _content(value: Value) -> Any:
 
 
 class BaseTally:
-    """``sums`` are those of the pages that were counted; ``unreadable`` the items that do not decode, and are left out; ``changed`` the keys that are dirty."""
+    """The sums at the start of a rebuild.
+
+    ``unreadable`` counts items that do not decode and are left out; ``changed`` counts dirty keys.
+    """
 
     def __init__(self, name: str, source: ViewSource) -> None:
         self._name = name
@@ -50,7 +56,10 @@ class BaseTally:
     def take(
         self, items: Sequence[Item], keys: list[int], marks: Sequence[str], read_at: float
     ) -> list[ItemShare | None]:
-        """Hold a page of the scan until the stream has shown what changed meanwhile. ``marks`` are for rows, and empty where there are none."""
+        """Hold a page of the scan until the stream has shown the changes made during it.
+
+        ``marks`` identify sources of rows; the list is empty if the view has none.
+        """
         taken: list[ItemShare | None] = []
         for at, item in enumerate(items):
             taken.append(self._counts(item, marks[at] if marks else "", read_at))
@@ -58,12 +67,12 @@ class BaseTally:
         return taken
 
     def see(self, key: int, before: Item | None, mark: str, now: float) -> None:
-        """A change: of its key the first image counts."""
+        """Note a change: its key counts with the image before its first change."""
         if key not in self._dirty:
             self._dirty[key] = self._counts(before, mark, now)
 
     def count(self, read_before: float) -> None:
-        """Count the pages that were read until then, but for what is dirty."""
+        """Count the clean items of pages that were read before a moment."""
         while self._held and self._held[0][0] <= read_before:
             _, keys, taken = self._held.popleft()
             if self._dirty:
@@ -76,7 +85,7 @@ class BaseTally:
                     self._add(counted)
 
     def count_dirty(self) -> None:
-        """In the end: those that were counted as scanned stay, the others count as they were first."""
+        """At the end: dirty keys that were not counted as scanned count with their first image."""
         counted = {key for key in self._counted if key in self._dirty}
         for key, first in self._dirty.items():
             if first is not None and key not in counted:
@@ -92,6 +101,6 @@ class BaseTally:
         try:
             return self._source.counted(item, mark, now)
         except DesignError as error:
-            log.warning("%s: an item is left out: %s", self._name, error)
+            log.warning("view %s leaves out an item: %s", self._name, error)
             self.unreadable += 1
             return None

@@ -1,7 +1,9 @@
-"""One batch through all subscribers: retries, parking, and what became of every record.
+"""One batch through all subscribers: retries, parking, and the fate of every record.
 
-Subscribers that count for themselves (ExactSubscriber) take all of the batch first. The others take it one after the other. A key that one of them cannot handle is tried again, alone, and then parked from the change at fault on: the
-later subscribers get its earlier changes only, and each parked change remembers which subscribers have had it.
+Exact subscribers, which count every change once by themselves, take the whole batch first. The
+others take it one after the other. A key that one of them cannot handle is retried alone, and then
+parked from the failing change on. Later subscribers get its earlier changes only, and each parked
+change records which subscribers have handled it.
 """
 
 from __future__ import annotations
@@ -27,13 +29,13 @@ from stator.tables.work import Pause, Work
 
 log = logging.getLogger("stator.workers")
 
-# Not the change is at fault: tried again for as long as it takes.
+# A dependency is away, and the change is not at fault: retried for as long as it takes.
 _OUTAGES = (TryLater, SlowDown, ConnectionTrouble)
 
 
 @dataclass(slots=True)
 class DeliveryCount:
-    """``parked`` counts the changes put aside."""
+    """What became of the records of a batch; ``retried`` counts rounds of retries."""
 
     handled: int = 0
     parked: int = 0
@@ -42,7 +44,7 @@ class DeliveryCount:
 
 @dataclass(slots=True)
 class _Parked:
-    """Where a key's changes stop being handled, in this batch, and since which subscriber."""
+    """The change at which a key gets parked in this batch, and the subscriber that failed."""
 
     sequence: int
     subscriber: str
@@ -53,7 +55,7 @@ class _Parked:
 
 @dataclass(slots=True)
 class _Counted:
-    """The subscribers that count by themselves, and those of them that failed for a record, by the record's id."""
+    """The exact subscribers by name, and which of them failed, by the id() of a record."""
 
     names: tuple[str, ...]
     failed: dict[int, set[str]] = field(default_factory=dict)
@@ -76,7 +78,7 @@ class BatchDelivery:
         scope: HandlerScope,
         check: Callable[[], ShardLease],
     ) -> None:
-        """``check`` gives the lease, and raises LeaseLost once it is over."""
+        """``check`` returns the lease, and raises LeaseLost once it is over."""
         self._exact = exact_subscribers(subscribers)
         self._exact_names = {each.name for each in self._exact}
         self._attending = [each for each in subscribers if isinstance(each, AttendingSubscriber)]
@@ -88,7 +90,7 @@ class BatchDelivery:
         self._marks: set[str] | None = None
 
     def wants(self, record: Record) -> bool:
-        """Whether anybody does."""
+        """Whether any subscriber wants the record."""
         return any(
             each.wants(record, self._scope.context) for each in (*self._exact, *self._subscribers)
         )
@@ -98,7 +100,11 @@ class BatchDelivery:
         return bool(self._attending)
 
     def attend(self, position: str) -> Work[None]:
-        """Those that count for themselves cannot go on without it; what others have to do now and then is tried again the next time."""
+        """Let subscribers do their periodic work.
+
+        An exact subscriber cannot go on without it, so its error is raised. Others get another
+        turn.
+        """
         for subscriber in self._attending:
             self._check()
             try:
@@ -108,7 +114,7 @@ class BatchDelivery:
             except StatorError as error:
                 if subscriber.name in self._exact_names:
                     raise
-                log.warning("%s could not do what was due: %s", subscriber.name, error)
+                log.warning("the periodic work of %s failed: %s", subscriber.name, error)
 
     def run(self, records: Sequence[Record]) -> Work[DeliveryCount]:
         if self._marks is None:
@@ -116,7 +122,7 @@ class BatchDelivery:
         handled = DeliveryCount()
         parked: dict[str, _Parked] = {}
         counted = yield from self._counted(records, parked)
-        batch = yield from self._put_aside(records, counted, handled)
+        batch = yield from self._add_to_parked(records, counted, handled)
         parked = {mark: each for mark, each in parked.items() if mark not in self._marks}
         for number, subscriber in enumerate(self._subscribers):
             wanted = [
@@ -135,7 +141,7 @@ class BatchDelivery:
         return handled
 
     def _counted(self, records: Sequence[Record], parked: dict[str, _Parked]) -> Work[_Counted]:
-        """Let those count that do so by themselves; the first failure of each key is where its parking begins."""
+        """Run the exact subscribers; a key is parked from its first failure on."""
         counted = _Counted(tuple(each.name for each in self._exact))
         for subscriber in self._exact:
             wanted = [record for record in records if subscriber.wants(record, self._scope.context)]
@@ -150,10 +156,10 @@ class BatchDelivery:
                     parked[mark] = _Parked(sequence, subscriber.name, failure.error, ())
         return counted
 
-    def _put_aside(
+    def _add_to_parked(
         self, records: Sequence[Record], counted: _Counted, handled: DeliveryCount
     ) -> Work[list[Record]]:
-        """Changes of keys that are parked already join those; the others are left."""
+        """Add changes of parked keys to the parked ones; return the others."""
         assert self._marks is not None
         if not self._marks:
             return list(records)
@@ -175,9 +181,9 @@ class BatchDelivery:
     def _tried(
         self, subscriber: Subscriber, records: list[Record], handled: DeliveryCount
     ) -> Work[list[HandlerFailure]]:
-        """Handle them; what fails is tried again. The keys that failed for good.
+        """Handle records with retries; return the keys that failed ``max_attempts`` times.
 
-        Attempts are counted for each change: one that only waits, because something is away, was not tried.
+        Attempts are counted for each change. A failure because a dependency is away does not count.
         """
         attempts: Counter[tuple[str, str, str]] = Counter()
         hopeless: list[HandlerFailure] = []
@@ -200,9 +206,14 @@ class BatchDelivery:
             pause = self._scope.context.backoff(max(most, 1), self._options.backoff)
             first = again[0]
             log.warning(
-                "%s failed for %s of %s (%s: %s), and is tried again in %.2f seconds",
-                subscriber.name, first.record.key, first.record.table, type(first.error).__name__, first.error, pause,
-            )  # fmt: skip
+                "%s failed for %s of %s (%s: %s); retrying in %.2f seconds",
+                subscriber.name,
+                first.record.key,
+                first.record.table,
+                type(first.error).__name__,
+                first.error,
+                pause,
+            )
             yield Pause(pause)
             records = _remaining(records, again)
         return hopeless
@@ -226,9 +237,13 @@ class BatchDelivery:
         self._marks.add(mark)
         handled.parked += len(records)
         log.error(
-            "%s cannot be handled by %s (%s: %s): parked with its %d changes",
-            records[0].record.key, parked.subscriber, type(parked.error).__name__, parked.error, len(records),
-        )  # fmt: skip
+            "%s cannot be handled by %s (%s: %s): parked with %d changes",
+            records[0].record.key,
+            parked.subscriber,
+            type(parked.error).__name__,
+            parked.error,
+            len(records),
+        )
 
 
 def _is_before(record: Record, parked: dict[str, _Parked]) -> bool:
@@ -239,7 +254,7 @@ def _is_before(record: Record, parked: dict[str, _Parked]) -> bool:
 
 
 def _remaining(records: Sequence[Record], failures: Sequence[HandlerFailure]) -> list[Record]:
-    """Of the keys that failed, the changes from the one at fault on."""
+    """The changes to retry: of each failed key, those from the failing one on."""
     start = {
         (failure.record.table, failure.record.key): int(failure.record.sequence or 0)
         for failure in failures

@@ -19,7 +19,10 @@ Kind = Literal["INSERT", "MODIFY", "REMOVE"]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What every subscriber gets. ``key`` stands for the item, in its table; ``sequence`` is the stream's number as text, and empty in a snapshot."""
+    """A stream record. ``key`` identifies the item within its table.
+
+    ``sequence`` is the stream's sequence number as text, and empty in a snapshot.
+    """
 
     table: str
     kind: Kind
@@ -39,12 +42,12 @@ class Record:
 
     @property
     def image(self) -> Item:
-        """The item after the change, or else before it; its keys, when the stream shows neither."""
+        """The item after the change, else before it, else its keys."""
         return self.new or self.old or self.keys
 
     @property
     def is_snapshot(self) -> bool:
-        """Whether this is no change, but an item that was there when reading began."""
+        """Whether this is an item of a snapshot instead of a change."""
         return not self.sequence
 
 
@@ -53,12 +56,12 @@ def key_text(keys: Item) -> str:
 
 
 def key_mark(table: str, key: str) -> str:
-    """A short name for an item, for keys of our own."""
+    """A short name for an item, for use in keys."""
     return f"{table}#{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
 def read_record(raw: Mapping[str, Any], table: str, shard: str) -> Record:
-    """A record of GetRecords, or of an event of AWS Lambda, which spells the identity's members in lower case."""
+    """Read a record of GetRecords, or of a Lambda event, which spells ``principalId`` so."""
     body = raw["dynamodb"]
     identity = raw.get("userIdentity") or {}
     principal = identity.get("PrincipalId") or identity.get("principalId")
@@ -82,7 +85,10 @@ def snapshot_record(table: str, keys: Item, item: Item, at: float) -> Record:
 
 
 class Change(Generic[E]):
-    """A change of one item. ``old`` and ``new`` are entities, None where there is no item or the stream does not show it."""
+    """A change of one item, with entities before and after.
+
+    ``old`` and ``new`` are None where there is no item, or the stream does not show it.
+    """
 
     __slots__ = ("_decoded", "_of", "record")
 
@@ -105,7 +111,7 @@ class Change(Generic[E]):
         if name not in self._decoded and item is not None:
             if self._of is None:
                 raise NotAnEntity(
-                    f"{self.record.key} of {self.record.table} is no entity of the design"
+                    f"{self.record.key} of {self.record.table} is not an entity of the design"
                 )
             self._decoded[name] = self._of.decode(item)
         entity: E | None = self._decoded.get(name)
@@ -117,7 +123,7 @@ class Change(Generic[E]):
 
     @property
     def entity(self) -> str | None:
-        """The entity's name; None for an item that is none of the design's."""
+        """The entity's name; None for an item that is not an entity of the design."""
         return None if self._of is None else self._of.name
 
     @property
@@ -126,17 +132,17 @@ class Change(Generic[E]):
 
     @property
     def event_id(self) -> str:
-        """The same each time this change is handled: what a receiver needs to recognise it."""
+        """The same each time this change is handled, so that receivers recognise a repeat."""
         return self.record.event_id
 
     @property
     def at(self) -> float:
-        """When it was made, in seconds since the epoch, rounded down."""
+        """When the change was made, in seconds since the epoch, rounded down."""
         return self.record.at
 
     @property
     def expired(self) -> bool:
-        """Whether the item's time to live was over, and the service deleted it."""
+        """Whether DynamoDB deleted the item because its time to live was over."""
         return self.record.kind == "REMOVE" and self.record.by_service
 
     @property
@@ -149,7 +155,8 @@ class Change(Generic[E]):
         return changed_attributes(self.record)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.kind} {self.entity or self.record.table} {self.record.key}>"
+        shown = self.entity or self.record.table
+        return f"<{type(self).__name__} {self.kind} {shown} {self.record.key}>"
 
 
 class Insert(Change[E]):

@@ -1,7 +1,8 @@
-"""Who gets changes: functions of the user's, called one by one or with batches; views and sinks are others.
+"""Who gets changes: the user's functions, one change or one batch at a time. Views and sinks, too.
 
-A subscriber is asked which records it wants and given a batch of them, in the stream's order. It tells which keys it failed for, and from which record on:
-everything before that, and everything of other keys, is done. It may be given the same records again.
+A subscriber says which records it wants and gets them in batches, in the stream's order. It
+returns the keys it failed for, each with the first record that failed: everything before that, and
+all other keys, are handled. It may get the same records again.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ class HandlerFailure:
 
 @dataclass(frozen=True, slots=True)
 class HandlerScope:
-    """What a subscriber needs beside the records: the data layer, the shard they come from, and its lease's fence.
+    """What a subscriber gets beside the records: the data layer, their shard and its lease's fence.
 
-    ``check`` raises LeaseLost once the lease is over, and is to be called before each record: from then on another worker handles them.
-    ``stream`` is the stream's label, later for later streams of a table; ``guard`` makes a part of a transaction, the check that the lease is held.
-    ``is_retry`` is for parked changes.
+    ``check`` raises LeaseLost once the lease is over; call it before each record, because another
+    worker handles them from then on. ``stream`` is the stream's label, which sorts later for later
+    streams of a table. ``guard`` makes a transaction action that fails once the lease is lost.
+    ``is_retry`` is set for parked changes.
     """
 
     context: Context
@@ -57,45 +59,48 @@ class Subscriber(Protocol):
     def wants(self, record: Record, context: Context) -> bool: ...
 
     def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
-        """Handle what can be; one failure for each key that could not."""
+        """Handle the records; return one failure for each key that could not be handled."""
         ...
 
 
 @runtime_checkable
 class ClosingSubscriber(Protocol):
-    """A subscriber that wants to know when a worker has ended. It may be given records again after that."""
+    """A subscriber with something to close when a worker ends. More records may follow."""
 
     def close(self) -> None: ...
 
 
 @runtime_checkable
 class AttendingSubscriber(Protocol):
-    """A subscriber that has something to do now and then, also while nothing changes."""
+    """A subscriber with periodic work, also while nothing changes."""
 
     def attend(self, scope: HandlerScope, position: str) -> Work[None]:
-        """Called before a shard's first batch, and every few seconds: everything up to ``position`` has been handled."""
+        """Called before a shard's first batch, then every few seconds.
+
+        Everything up to ``position`` has been handled.
+        """
         ...
 
 
 @runtime_checkable
 class ExactSubscriber(Subscriber, AttendingSubscriber, Protocol):
-    """One that counts every change once by itself, in whatever order those of an item come: a view.
+    """A subscriber that counts every change once by itself, in any order: a view.
 
-    It is given every change, also of parked items, before the other subscribers are; each of its failures is of one change alone, and is not tried again
-    before that is asked for. It sees both images.
+    It gets every change, also of parked items, before the other subscribers. Each of its failures
+    is about one change alone and is not retried automatically. It sees both images.
     """
 
     @property
     def is_exact(self) -> bool: ...
 
     def prepare(self, context: Context) -> None:
-        """Raise what is wrong with it, before anything is read."""
+        """Raise an error if it cannot work, before anything is read."""
         ...
 
 
 @runtime_checkable
 class TableSubscriber(Protocol):
-    """A subscriber that says which tables it is for. Others are for those of the design's entities."""
+    """A subscriber that names its tables. Others get the tables of the design's entities."""
 
     def tables(self, context: Context) -> Sequence[str]: ...
 
@@ -111,7 +116,7 @@ def tables_of(subscriber: Subscriber, context: Context) -> Sequence[str]:
 def subscribers_of(
     subscribers: Sequence[Subscriber], table: str, context: Context
 ) -> list[Subscriber]:
-    """Those that get the changes of a table."""
+    """The subscribers that get the changes of a table."""
     return [each for each in subscribers if table in tables_of(each, context)]
 
 
@@ -120,7 +125,7 @@ def exact_subscribers(subscribers: Sequence[Subscriber]) -> list[ExactSubscriber
 
 
 def lanes(records: Iterable[Record]) -> list[list[Record]]:
-    """The records of each item, in order."""
+    """The records grouped by item, each group in order."""
     found: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         found.setdefault((record.table, record.key), []).append(record)
@@ -129,7 +134,7 @@ def lanes(records: Iterable[Record]) -> list[list[Record]]:
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """Which changes a function is for. Empty sets are for all."""
+    """Which changes a function gets. An empty set means all."""
 
     kinds: frozenset[str] = frozenset()
     entities: tuple[type[Any], ...] = ()
@@ -153,7 +158,7 @@ class ChangeFilter:
 
 @dataclass(slots=True)
 class EachChange:
-    """A function called with one change at a time: items side by side, each item's changes in order."""
+    """Calls a function for each change: items in parallel, each item's changes in order."""
 
     name: str
     function: Callable[[Any], Any]
@@ -182,14 +187,14 @@ class EachChange:
             check()
             try:
                 finished(self.function(changes[id(record)]))
-            except Exception as error:  # the function is the user's, and whatever it raises is a change that was not handled
+            except Exception as error:  # user code: whatever it raises, the change failed
                 return HandlerFailure(record, error)
         return None
 
 
 @dataclass(slots=True)
 class EachBatch:
-    """A function called with a list of changes. Where it fails, halves of the batch are tried, down to the item at fault."""
+    """Calls a function with a list of changes; where it fails, with halves of the list."""
 
     name: str
     function: Callable[[list[Any]], Any]
@@ -218,8 +223,11 @@ class EachBatch:
 def halved(
     groups: list[list[Record]], send: Callable[[list[Record]], Exception | None]
 ) -> list[HandlerFailure]:
-    """Send a batch, and where that fails its halves, down to what is at fault: whole items, never a part of one's changes, until one is
-    alone; then its changes one by one. ``send`` gets records in the stream's order, and gives the error, if any."""
+    """Send a batch, and where that fails its halves, down to the failing change.
+
+    Halves are made of whole items until one is alone; then its changes go one by one. ``send`` gets
+    records in the stream's order and returns the error, if any.
+    """
     error = send(
         sorted(
             (record for group in groups for record in group),
@@ -239,7 +247,7 @@ def halved(
 
 
 def typed_all(records: Sequence[Record], context: Context) -> Work[dict[int, Change[Any]]]:
-    """The changes as handlers see them, by their records' ids, with large values fetched."""
+    """The changes as handlers see them, by the id() of their records, with blobs fetched."""
     changes: dict[int, Change[Any]] = {}
     for record in records:
         of = context.schema.of_item(record.image, record.table)
@@ -253,7 +261,7 @@ def typed_all(records: Sequence[Record], context: Context) -> Work[dict[int, Cha
 
 
 def finished(result: Any) -> None:
-    """Wait for what an asynchronous function gave, on the loop that all of them share."""
+    """Wait for the result of an async function, on the loop that all of them share."""
     if inspect.isawaitable(result):
         asyncio.run_coroutine_threadsafe(_awaited(result), _loop()).result()
 
@@ -276,17 +284,17 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 class _Pool:
-    """Threads for lanes, where there are several at once; otherwise the caller's own."""
+    """Threads for handling items in parallel; with one, the caller's own."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
-        self._made: ThreadPoolExecutor | None = None
+        self._executor: ThreadPoolExecutor | None = None
 
     def map(
         self, function: Callable[[list[Record]], HandlerFailure | None], groups: list[list[Record]]
     ) -> list[Any]:
         if self._threads < 2 or len(groups) < 2:
             return [function(group) for group in groups]
-        if self._made is None:
-            self._made = ThreadPoolExecutor(self._threads, "stator-lane")
-        return list(self._made.map(function, groups))
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(self._threads, "stator-lane")
+        return list(self._executor.map(function, groups))

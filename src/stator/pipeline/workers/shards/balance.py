@@ -1,7 +1,9 @@
-"""Who gets which lease. Pure: from what the group looks like to what one worker should do about it.
+"""Who gets which lease. Pure: from the state of the group to what one worker should do.
 
-A worker's fair share is the leases that can be worked on, divided by the workers that have any, itself included, rounded up. Below its share it takes what is
-free; when nothing is free, it asks the worker with the most for one, and only if that has two more than itself, so that leases do not go to and fro.
+A worker's fair share is the leases that can be read, divided by the workers that hold any, itself
+included, rounded up. Below its share it takes free leases. If none is free, it asks the worker
+with the most for one, but only if that worker has two more than itself, so that leases do not go
+to and fro.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from stator.pipeline.workers.shards.lineage import StreamInfo, is_ready
 
 @dataclass(slots=True)
 class Moves:
-    """Leases to take, to ask for, and to take from owners that were asked and do not answer."""
+    """Leases to take, leases to ask for, and own leases that nobody is reading yet."""
 
     take: list[ShardLease] = field(default_factory=list)
     ask: list[ShardLease] = field(default_factory=list)
@@ -34,7 +36,10 @@ def moves(
     options: WorkerOptions,
     chance: random.Random,
 ) -> Moves:
-    """``working`` are the leases this worker is at; one that is its own and is not among them was handed to it."""
+    """What worker ``me`` should do.
+
+    ``working`` are the leases it reads. A lease of its own that is not among them was handed to it.
+    """
     ready = [lease for lease in group.leases.values() if is_ready(lease, group, streams)]
     held = [lease for lease in ready if not lease.is_free(now, options.drift_seconds)]
     mine = [lease for lease in held if lease.owner == me]

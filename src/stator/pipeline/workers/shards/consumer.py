@@ -1,4 +1,4 @@
-"""One shard, read under its lease: from its position to its end, a batch at a time."""
+"""The consumer of one shard: reads it under its lease, from the checkpoint to the end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ATTENTION_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """``is_tip`` says that there was nothing to read: throttled, or with all of it left out, nobody knows that."""
+    """``is_tip`` says that the shard had no more records; unknown when throttled."""
 
     records: list[Record]
     following: str | None
@@ -39,12 +39,11 @@ class _Page:
 
 
 class Consumer(LeaseHolder):
-    """Of one shard."""
-
     _skip_before = 0.0
     _is_gone = False
     _attend_at = 0.0
-    # The last record that was read and is not to be handled, whether anybody but workers wrote one of those, and when the position was last moved.
+    # The last record that was read, whether a skipped record was more than our own bookkeeping,
+    # and when the checkpoint was last written.
     _passed = ""
     _passed_others = False
     _moved_at = 0.0
@@ -59,8 +58,8 @@ class Consumer(LeaseHolder):
         while iterator is not None and not self.is_to_stop:
             self.held()
             asked_at = self.context.now()
-            if self.handling.needs_attention and asked_at >= self._attend_at:
-                yield from self.handling.attend(self.lease.position)
+            if self.delivery.needs_attention and asked_at >= self._attend_at:
+                yield from self.delivery.attend(self.lease.position)
                 self._attend_at = asked_at + _ATTENTION_SECONDS
             page = yield from self._page(iterator)
             if page is None:
@@ -91,7 +90,7 @@ class Consumer(LeaseHolder):
         return len(buffer) >= options.batch_records or is_old or following is None
 
     def _page(self, iterator: str) -> Work[_Page | None]:
-        """The next records; None when the reading has to start anew from the position."""
+        """The next records; None if reading must restart from the checkpoint."""
         limit = min(self.tools.options.batch_records, 1000)
         try:
             page = yield Call("GetRecords", {"ShardIterator": iterator, "Limit": limit}, _LABEL)
@@ -113,18 +112,25 @@ class Consumer(LeaseHolder):
         return _Page(kept, page.get("NextShardIterator"), is_tip=not records)
 
     def _kept(self, records: list[Record]) -> list[Record]:
-        """Of the design's own table only what somebody wants. To handle the rest would be to go round in circles: moving the position is a change of that table."""
+        """The records to handle: of the design's own table only those a subscriber wants.
+
+        Handling the rest would never end, because writing the checkpoint changes that very table.
+        """
         place = self.context.schema.place
         if self.lease.table != place.table:
             return records
-        kept = [record for record in records if self.handling.wants(record)]
+        kept = [record for record in records if self.delivery.wants(record)]
         if len(kept) < len(records):
             others = (record for record in records if not is_bookkeeping(record.keys, place))
             self._passed_others = self._passed_others or any(True for _ in others)
         return kept
 
     def _is_far_ahead(self, page: _Page) -> bool:
-        """Whether the position is to follow what was passed: at once at the tip, so that it is seen that nothing is behind; for leases alone now and then."""
+        """Whether to write a checkpoint for skipped records.
+
+        At the tip at once, so that the lag is seen to be zero; for our own bookkeeping now and
+        then.
+        """
         if not self._passed:
             return False
         is_due = self.context.now() - self._moved_at >= self.tools.options.lease_seconds / 3
@@ -132,12 +138,12 @@ class Consumer(LeaseHolder):
 
     def _handle(self, records: list[Record]) -> Work[None]:
         self.progress.lag_seconds = self._age(records[0])
-        handled = yield from self.handling.run(records)
+        handled = yield from self.delivery.run(records)
         self.progress.add_batch(handled)
         yield from self._pass(self._age(records[-1]))
 
     def _pass(self, lag_seconds: float = 0.0) -> Work[None]:
-        """Everything that was read is done with."""
+        """Checkpoint: everything that was read has been handled or skipped."""
         yield from self.move(self._passed, lag_seconds)
         self._passed, self._passed_others = "", False
         self._moved_at = self.context.now()
@@ -154,7 +160,7 @@ class Consumer(LeaseHolder):
     # -- where to read
 
     def _iterator(self) -> Work[str | None]:
-        """An iterator at the position; None when the shard is gone, and so at its end for us."""
+        """An iterator at the checkpoint; None if the shard is gone from the stream."""
         lease = self.lease
         try:
             found = yield from iterator_at(lease.stream, lease.shard, lease.position, _LABEL)

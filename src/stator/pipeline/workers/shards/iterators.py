@@ -1,4 +1,7 @@
-"""What is asked of a stream before its records: its shards, and an iterator at a position of one. The one place that knows how positions (leases.py) are asked for."""
+"""Requests to a stream before its records: its shards, and an iterator at a checkpoint.
+
+The one place that knows how positions (``leases``) translate to shard iterators.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _AT = "AT:"
 
 @dataclass(frozen=True, slots=True)
 class ShardCursor:
-    """``skip_before`` is a moment: records from before it are to be left out."""
+    """A shard iterator; the reader must skip records from before ``skip_before``."""
 
     text: str
     skip_before: float = 0.0
@@ -34,7 +37,7 @@ def list_shards(stream: str, label: str) -> Work[tuple[ShardInfo, ...]]:
 
 
 def iterator_at(stream: str, shard: str, position: str, label: str) -> Work[ShardCursor]:
-    """Raises TrimmedDataAccess when what follows the position is gone, ResourceNotFound when the shard is."""
+    """Raises TrimmedDataAccess if the next records are gone, ResourceNotFound if the shard is."""
     shown: dict[str, Any] = {"StreamArn": stream, "ShardId": shard}
     oldest = {**shown, "ShardIteratorType": OLDEST}
     if position == OLDEST:
@@ -52,7 +55,7 @@ def iterator_at(stream: str, shard: str, position: str, label: str) -> Work[Shar
     except ServiceError as refused:
         if isinstance(refused, (SlowDown, ResourceNotFound)):
             raise
-    # That kind of iterator is not known everywhere (not to DynamoDB Local): from the oldest on, leaving out what came before.
+    # DynamoDB Local does not know AT_TIMESTAMP: read from the oldest record and skip.
     found = yield from _asked(oldest, label)
     return ShardCursor(found.text, float(second))
 

@@ -1,4 +1,4 @@
-"""Holding a lease: what a consumer of a shard and one of a snapshot have in common."""
+"""What the consumers of a shard and of a snapshot have in common: work under a lease."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ log = logging.getLogger("stator.workers")
 
 @dataclass(slots=True)
 class ShardProgress:
-    """What is known of the reading, for whoever shows it. ``lag_seconds`` is the age of the oldest change not yet handled, at most."""
+    """Counters of one shard, for display. ``lag_seconds`` is the age of its oldest open change."""
 
     records: int = 0
     handled: int = 0
@@ -33,7 +33,7 @@ class ShardProgress:
 
     @property
     def trim_seconds(self) -> float:
-        """How long until the oldest change not yet handled is gone from the stream."""
+        """Seconds until the stream trims the oldest unhandled change."""
         return RETENTION_SECONDS - self.lag_seconds
 
     def add_batch(self, handled: DeliveryCount) -> None:
@@ -43,7 +43,7 @@ class ShardProgress:
         self.batches += 1
 
     def add(self, other: ShardProgress) -> None:
-        """Of several together: counts are summed, and the lag is that of the slowest."""
+        """Add another shard: counts are summed, and the greater lag wins."""
         self.records += other.records
         self.handled += other.handled
         self.parked += other.parked
@@ -55,7 +55,7 @@ class ShardProgress:
 
 @dataclass(frozen=True, slots=True)
 class HolderTools:
-    """What every holder of a lease works with."""
+    """What all lease holders of a worker share."""
 
     context: Context
     group: str
@@ -66,7 +66,10 @@ class HolderTools:
 
 
 class LeaseHolder(ABC):
-    """``stop`` ends it after the batch at hand; ``when_done`` is told when it is over, however it ended."""
+    """Does its work while it holds a lease. ``stop`` ends it after the batch in flight.
+
+    ``when_done`` is called at the end, however it ended.
+    """
 
     def __init__(
         self,
@@ -75,13 +78,13 @@ class LeaseHolder(ABC):
         when_done: Callable[[LeaseHolder], None],
         not_before: float = 0.0,
     ) -> None:
-        """``not_before`` is when the former holder's time is over: it may be at work until then."""
+        """``not_before`` is when the former holder's time is over: it may work until then."""
         self.tools = tools
         self.context = tools.context
         self.lease = lease
         self.progress = ShardProgress()
         self.is_done = False
-        # Everything that was written before this moment has been handled.
+        # Every change made before this moment has been handled.
         self.caught_up_at = 0.0
         self._when_done = when_done
         self._not_before = not_before
@@ -98,7 +101,7 @@ class LeaseHolder(ABC):
             lambda: tools.leases.check(self.held()),
         )
         mine = subscribers_of(tools.subscribers, lease.table, tools.context)
-        self.handling = BatchDelivery(mine, tools.parking, tools.options, scope, self.held)
+        self.delivery = BatchDelivery(mine, tools.parking, tools.options, scope, self.held)
 
     # -- from outside
 
@@ -106,19 +109,20 @@ class LeaseHolder(ABC):
         self._is_stopping = True
 
     def lose(self) -> None:
-        """The lease is another's: nothing more is handled."""
+        """Another worker has the lease: handle nothing more."""
         self._is_lost = True
 
     def see(self, lease: ShardLease) -> None:
-        """The lease as it is now, renewed or asked for."""
+        """Take note of the lease as it is stored now."""
         if lease.fence == self.lease.fence:
             self.lease = lease
 
     def held(self) -> ShardLease:
+        """The lease; LeaseLost if it is over by our own clock, or known to be lost."""
         if self._is_lost or self.context.now() >= self.lease.until:
             raise LeaseLost(
-                f"the lease on {self.lease.name} was lost",
-                hint="another worker goes on from its position",
+                f"the lease on shard {self.lease.name} was lost",
+                hint="another worker continues from its checkpoint",
             )
         return self.lease
 
@@ -134,17 +138,17 @@ class LeaseHolder(ABC):
                 yield Pause(min(wait, 1.0))
             yield from self.work()
         except LeaseLost:
-            log.warning("%s was taken over by another worker", self.lease.name)
+            log.warning("the lease on %s was lost to another worker", self.lease.name)
         finally:
             self.is_done = True
             self._when_done(self)
 
     @abstractmethod
     def work(self) -> Work[None]:
-        """What is done under the lease."""
+        """The work itself, done while the lease is held."""
 
     def move(self, position: str, lag_seconds: float = 0.0) -> Work[None]:
-        """Write down that everything up to a position is done."""
+        """Checkpoint: everything up to a position has been handled."""
         moved = yield from self.tools.leases.move(self.held(), position, lag_seconds)
         if moved is None:
             self.lose()

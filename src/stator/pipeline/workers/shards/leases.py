@@ -38,8 +38,8 @@ _FORMAT: Final = StoredFormat("worker group")
 class ShardLease:
     """The right to read one shard, and how far it has been read.
 
-    ``wanted`` is a worker that asked for the lease at ``wanted_at``. ``lost`` says that the shard was
-    gone from the stream before it was read.
+    ``wanted`` is a worker that asked for the lease at ``wanted_at``. ``lost`` says that the shard
+    was gone from the stream before it was read.
     """
 
     table: str
@@ -145,10 +145,11 @@ class LeaseTable:
     def follow_new_stream(self, beginning: Beginning) -> Work[None]:
         """The table's stream was switched off and on again: read the whole new one."""
         written = Expressions()
+        stream = written.value({"S": beginning.stream})
         request = {
             "TableName": self._place.table,
             "Key": self._place.key(self._partition, f"STREAM#{beginning.table}"),
-            "UpdateExpression": f"SET {written.name('stream')} = {written.value({'S': beginning.stream})} "
+            "UpdateExpression": f"SET {written.name('stream')} = {stream} "
             f"REMOVE {written.name('opened')}, {written.name('skipped')}",
         }
         yield Call("UpdateItem", written.into(request), _LABEL)

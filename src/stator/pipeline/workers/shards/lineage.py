@@ -1,4 +1,4 @@
-"""Which shards there are, which of them may be read now, and which leases are to be made and forgotten. Pure: no requests."""
+"""Which shards exist, which may be read now, which leases to create and to delete. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ShardInfo:
 
 @dataclass(frozen=True, slots=True)
 class StreamInfo:
-    """A table's stream and its shards as listed."""
+    """A table's stream and its shards, as last listed."""
 
     table: str
     arn: str
@@ -50,7 +50,11 @@ def read_shards(pages: Sequence[Mapping[str, Any]]) -> tuple[ShardInfo, ...]:
 
 
 def first_beginning(stream: StreamInfo, start: str, at: float) -> Beginning:
-    """Where a group begins. From the oldest change on, every shard is read whole; otherwise the open ones from ``at`` on, and the closed ones never."""
+    """Where a group begins.
+
+    From ``oldest``, every shard is read whole; otherwise open shards are read from ``at`` on, and
+    closed ones never.
+    """
     if start == "oldest":
         return Beginning(stream.table, stream.arn, start, at)
     return Beginning(
@@ -83,7 +87,7 @@ def _first_position(shard: str, beginning: Beginning) -> str:
 
 
 def is_ready(lease: ShardLease, group: WorkerGroup, streams: Mapping[str, StreamInfo]) -> bool:
-    """Whether a shard may be read: its parent has been, or is not there to be read."""
+    """Whether a shard may be read: its parent has been read, or cannot be."""
     if lease.is_ended:
         return False
     beginning = group.beginnings.get(lease.table)
@@ -98,15 +102,15 @@ def is_ready(lease: ShardLease, group: WorkerGroup, streams: Mapping[str, Stream
     parent = group.leases.get(f"{lease.table}#{lease.parent}")
     if parent is not None:
         return parent.is_ended
-    # Without a lease it was skipped, or forgotten after its end, or trimmed before this group knew it. Only one that is
-    # listed and not skipped is about to get its lease, and has to be waited for.
+    # A parent without a lease was skipped, deleted after its end, or trimmed before this group knew
+    # it. Only one that is listed and not skipped is about to get its lease: wait for it.
     stream = streams.get(lease.table)
     listed = stream is not None and lease.parent in stream.ids
     return not listed or lease.parent in beginning.skipped
 
 
 def _has_older_stream(lease: ShardLease, group: WorkerGroup) -> bool:
-    """Whether a stream that the table had before, and that was switched off, is not read to its end yet."""
+    """Whether an earlier stream of the table, since switched off, has not been read to its end."""
     return any(
         other.table == lease.table and other.stream != lease.stream and not other.is_ended
         for other in group.leases.values()
@@ -116,10 +120,10 @@ def _has_older_stream(lease: ShardLease, group: WorkerGroup) -> bool:
 def forgettable(
     group: WorkerGroup, streams: Mapping[str, StreamInfo], now: float
 ) -> list[ShardLease]:
-    """Leases that ended longer ago than a stream remembers, and whose shards are gone.
+    """Leases that ended longer ago than a stream's retention, and whose shards are gone.
 
-    That a shard is not listed is not enough: this worker's list may be from before the shard was there, and a lease that is made anew
-    would be read again from its beginning.
+    That a shard is not listed is not enough: this worker's list may be older than the shard, and a
+    lease that is created again would be read again from its beginning.
     """
     return [
         lease

@@ -1,11 +1,14 @@
-"""Every item of a table, before its changes: for a group that is to know all of it.
+"""Every item of a table, before its changes: for a group that starts from a snapshot.
 
-The order is what makes it whole. First the group writes down that it reads the stream from this moment on (``Beginning``), then one worker reads the table, page
-by page, and hands every item to the handlers as an insert that ``is_snapshot``; only then is the stream read. A change that was made meanwhile may be in the item
-already, and is handled again after it; none is missed, and the last that handlers hear of an item is what it is. That holds if the reading of the
-table takes less than the day that a stream remembers.
+The order makes it complete. First the group stores that it reads the stream from this moment on
+(``Beginning``). Then one worker reads the table, page by page, and hands every item to the
+handlers as an insert with ``is_snapshot``. Only then is the stream read. A change that was made
+during the scan may be in the item already and is handled again after it; none is missed, and the
+last state handlers see of an item is the current one. This holds if the scan takes less than a
+stream's retention, a day.
 
-It is a lease like those of shards, on a shard named SNAPSHOT; its position is the key the next page begins after.
+The snapshot has a lease like a shard's, on a shard named SNAPSHOT; its position is the key after
+which the next page begins.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ class SnapshotConsumer(LeaseHolder):
             ]
             self.progress.records += len(records)
             if records:
-                self.progress.add_batch((yield from self.handling.run(records)))
+                self.progress.add_batch((yield from self.delivery.run(records)))
             if "LastEvaluatedKey" not in page:
                 yield from self._end()
                 return
