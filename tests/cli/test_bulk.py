@@ -30,8 +30,13 @@ TABLE = {
 def stator(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "stator", *arguments],
-        check=False, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        check=False,
+        cwd=folder,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
 
 
 def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -274,7 +279,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(url: str, table: Any, tmp_pa
     [
         (["load", "x.jsonl", "--to", "{url}"], "--table NAME"),
         (["load", "x.jsonl", "--to", "{url}", "--table", "nothing"], "there is no table nothing"),
-        (["load", "y.jsonl", "--to", "{url}", "--table", "orders"], "y.jsonl is not there"),
+        (["load", "y.jsonl", "--to", "{url}", "--table", "orders"], "y.jsonl does not exist"),
         (
             ["load", "x.jsonl", "--to", "{url}", "--table", "orders", "--format", "xml"],
             "--format xml is unknown; choose one of",
