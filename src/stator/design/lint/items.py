@@ -39,7 +39,7 @@ def over_one_kilobyte(facts: Facts) -> Iterator[Finding]:
             "ST201",
             "note",
             entity,
-            f"a {plan.name} item has {size(plan.item_bytes)}: each write costs {units} units "
+            f"{plan.name} items have {size(plan.item_bytes)} each: a write costs {units} units "
             f"instead of 1, even if it changes one attribute ({about_dollars(monthly)} a month)",
             "move the fields that change often to a separate item under the same partition key, "
             "or compress a large field with large()",
@@ -61,8 +61,8 @@ def over_four_kilobytes(facts: Facts) -> Iterator[Finding]:
             "ST202",
             "note",
             entity,
-            f"a {plan.name} item has {size(plan.item_bytes)}: reading it costs {units} times a "
-            f"small item, and a page of 1 MB holds {1024**2 / plan.item_bytes:.0f} "
+            f"{plan.name} items have {size(plan.item_bytes)} each: reading one costs {units} times "
+            f"a small item, and a page of 1 MB holds {1024**2 / plan.item_bytes:.0f} "
             f"(reads cost {about_dollars(monthly)} a month)",
             "move the fields that lists do not show to a separate item, "
             "or offload them with large(offload_over_bytes=4096)",
@@ -79,7 +79,7 @@ def over_four_hundred_kilobytes(facts: Facts) -> Iterator[Finding]:
             "ST203",
             "error" if over else "warning",
             entity,
-            f"a {plan.name} item has {size(plan.item_bytes)} on average; DynamoDB allows 400 KB, "
+            f"{plan.name} items have {size(plan.item_bytes)} on average; DynamoDB allows 400 KB, "
             f"attribute names included"
             + ("" if over else ", and some items will exceed the average"),
             "split lists into separate items, and offload the rest with "
@@ -173,12 +173,12 @@ def key_too_long(facts: Facts) -> Iterator[Finding]:
             if (most or least) <= limit_of(key):
                 continue
             always = least > limit_of(key)
+            length = f"has at least {least:,}" if always else f"can have {most:,}"
             yield facts.on_entity(
                 "ST206",
                 "error" if always else "warning",
                 entity,
                 f"the {'sort' if key.is_sort else 'partition'} key {key.name} = {key.template} of "
-                f"{info(entity).name} {f'has at least {least}' if always else f'can have {most}'} "
-                f"bytes; DynamoDB allows {limit_of(key)}",
+                f"{info(entity).name} {length} bytes; DynamoDB allows {limit_of(key):,}",
                 "use fewer or shorter fields in the key, and give an Enum short values",
             )
