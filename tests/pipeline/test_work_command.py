@@ -124,7 +124,7 @@ def test_catching_up_and_parked_items(commands: Commands, db: Db) -> None:
     work = ("work", APP, "--from", "oldest", "--catch-up", "--attempts", "2")
     code, _, err = commands.run(*work)
     assert code == 0, err
-    assert "1 handled" in err and "1 parked" in err
+    assert "1 change handled" in err and "1 parked" in err
     assert commands.noted() == {"good": [1]}
 
     code, out, _ = commands.run("parked", "list", APP, "--json")
@@ -137,10 +137,10 @@ def test_catching_up_and_parked_items(commands: Commands, db: Db) -> None:
     assert code == 1 and "still parked: ValueError: poison" in out
     commands.cured.touch()
     code, out, _ = commands.run("parked", "retry", APP, parked["mark"].partition("#")[2][:12])
-    assert code == 0 and "1 changes handled" in out
+    assert code == 0 and "1 change handled" in out
     assert commands.noted() == {"good": [1], "bad": [1]}
     code, out, _ = commands.run("parked", "list", APP)
-    assert (code, out) == (0, "nothing is parked\n")
+    assert (code, out) == (0, "no items are parked\n")
 
 
 @pytest.mark.skipif(
@@ -200,7 +200,7 @@ def test_top_shows_who_reads_what_and_how_far_behind(commands: Commands, db: Db)
     [behind] = [shard for shard in state["shards"] if shard["lag_seconds"]]
     assert behind["owner"] is None and 0 < behind["trim_seconds"] < 24 * 3600
     code, out, _ = commands.run("top", APP, "--once")
-    assert "nobody" in out and "until trimmed" in out
+    assert "none" in out and "until trimmed" in out
     process = commands.start("work", APP, "--from", "oldest")
     try:
         eventually(lambda: json.loads(commands.run("top", APP, "--json")[1])["lag_seconds"] == 0.0)
@@ -236,9 +236,12 @@ def asked(url: str) -> str:
     [
         (["work", "nowhere.py"], "there is no file nowhere.py"),
         (["work", "tests.pipeline.work_app:shop"], "shop is not a StreamApp"),
-        (["work", "tests.pipeline.work_app", "--from", "yesterday"], "start='yesterday'"),
-        (["parked", "retry", APP], "which?"),
-        (["parked", "retry", APP, "ghost"], "ghost is not parked"),
+        (
+            ["work", "tests.pipeline.work_app", "--from", "yesterday"],
+            "--from yesterday is not a start position",
+        ),
+        (["parked", "retry", APP], "no item is named"),
+        (["parked", "retry", APP, "ghost"], "no parked item matches ghost"),
     ],
 )
 def test_what_is_typed_wrongly_is_explained(

@@ -154,8 +154,8 @@ class _RebuildDisplay:
         if self._quiet:
             return
         line = (
-            f"{self._name}: generation {rebuilt.generation} built from {rebuilt.scanned:,} items "
-            f"in {plural(rebuilt.groups, 'group')}"
+            f"{self._name}: generation {rebuilt.generation} built from "
+            f"{plural(rebuilt.scanned, 'item')} in {plural(rebuilt.groups, 'group')}"
         )
         if rebuilt.changed:
             line += f"; {rebuilt.changed:,} items changed during the rebuild"

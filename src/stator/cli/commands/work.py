@@ -7,7 +7,6 @@ import logging
 import sys
 import threading
 import time
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -26,11 +25,7 @@ from stator.tables.connection import connect
 from stator.tables.db import Db
 from stator.tables.lifecycle import TableSettings
 
-
-class StartPosition(StrEnum):
-    latest = "latest"
-    oldest = "oldest"
-    snapshot = "snapshot"
+_START_POSITIONS = ("latest", "oldest", "snapshot")
 
 
 def command(
@@ -48,13 +43,14 @@ def command(
         int, typer.Option(min=1, metavar="N", help="Number of processes that share the shards.")
     ] = 1,
     start: Annotated[
-        StartPosition,
+        str,
         typer.Option(
             "--from",
+            metavar="|".join(_START_POSITIONS),
             help="Where a new app starts: at the latest change, at the oldest, or with a snapshot "
             "of all items.",
         ),
-    ] = StartPosition.latest,
+    ] = "latest",
     prefix: PrefixOption = "",
     ensure: Annotated[
         bool,
@@ -113,6 +109,11 @@ def command(
             f"{workers} workers cannot share --metrics-port {metrics_port}; "
             "--metrics-port 0 gives each a free port"
         )
+    if start not in _START_POSITIONS:
+        raise ConfigurationError(
+            f"--from {start} is not a start position",
+            hint=f"choose one of {', '.join(_START_POSITIONS)}",
+        )
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     app = load_app(target)
     if workers > 1:
@@ -123,7 +124,7 @@ def command(
             )
         sys.exit(WorkerProcesses(workers, sys.argv[1:]).run())
     options = WorkerOptions(
-        start=start.value,
+        start=start,
         batch_records=batch,
         window_seconds=window,
         max_attempts=attempts,
@@ -198,7 +199,7 @@ class _ProgressDisplay:
             typer.echo(json.dumps(_facts(self._name, self._running.name, shards, rate, progress)))
         elif sys.stderr.isatty() or is_last:
             line = (
-                f"{self._name}: {handled:,} changes handled ({rate:,.0f}/s), "
+                f"{self._name}: {plural(handled, 'change')} handled ({rate:,.0f}/s), "
                 f"{plural(shards, 'shard')}, {progress.lag_seconds:.1f} s behind"
             )
             if progress.parked:
