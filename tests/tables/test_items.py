@@ -427,7 +427,7 @@ def test_what_cannot_be_right_is_refused(target: Target) -> None:
             p.stock = 0
     with pytest.raises(RequestRefused, match="no field 'stok'"), db.update(Product, sku="s1") as p:
         p.stok = 1  # type: ignore[attr-defined]
-    with pytest.raises(RequestRefused, match="has its identity already"):
+    with pytest.raises(RequestRefused, match="carries its identity"):
         db.update(Product(sku="s1"), sku="s1")
     with pytest.raises(DesignError, match="not a field of Product"):
         db.put(Product(sku="s1"), when=Order.total > 3)

@@ -1,4 +1,4 @@
-"""Carries work out with awaited calls."""
+"""Runs work with awaited calls."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class AsyncRunner:
 
     async def run(self, work: Work[T]) -> T:
         try:
-            wish = next(work)
+            effect = next(work)
             while True:
                 try:
-                    answer = await self._do(wish)
+                    answer = await self._do(effect)
                 except StatorError as error:
-                    wish = work.throw(error)
+                    effect = work.throw(error)
                 else:
-                    wish = work.send(answer)
+                    effect = work.send(answer)
         except StopIteration as done:
             result: T = done.value
             return result
@@ -60,15 +60,15 @@ class AsyncRunner:
             for each in await self.run(pages.page()):
                 yield each
 
-    async def _do(self, wish: Any) -> Any:
-        if type(wish) is Call:
-            return await self._call(wish)
-        if type(wish) is Gather:
-            return await self._gather(wish)
-        if type(wish) is Pause:
-            return await pause(self.clock, wish.seconds)
-        assert type(wish) is BlockingCall
-        return await asyncio.to_thread(wish.function)
+    async def _do(self, effect: Any) -> Any:
+        if type(effect) is Call:
+            return await self._call(effect)
+        if type(effect) is Gather:
+            return await self._gather(effect)
+        if type(effect) is Pause:
+            return await pause(self.clock, effect.seconds)
+        assert type(effect) is BlockingCall
+        return await asyncio.to_thread(effect.function)
 
     async def _call(self, call: Call) -> dict[str, Any]:
         if not self.observers:
@@ -92,9 +92,9 @@ class AsyncRunner:
         observed.done(reply, None)
         return reply
 
-    async def _gather(self, wish: Gather) -> list[Any]:
-        """Cancelling one who waits here cancels all the parts; so does a part that fails with more than an error of ours."""
-        tasks = [asyncio.ensure_future(self._part(part)) for part in wish.parts]
+    async def _gather(self, effect: Gather) -> list[Any]:
+        """Run parts at once. Cancellation, or a foreign error in one part, cancels them all."""
+        tasks = [asyncio.ensure_future(self._part(part)) for part in effect.parts]
         try:
             return await asyncio.gather(*tasks)
         except BaseException:

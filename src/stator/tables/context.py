@@ -1,4 +1,4 @@
-"""What reads and writes need to know beside what they are asked: the schema, the time, chance, and the key that cursors are signed with."""
+"""What reads and writes need beside their arguments: schema, clock, randomness, blob store."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ class Db:
         return self.runner.run(work)
 
     def explain(self, query: Question) -> Explanation:
-        """Show the exact requests of a pattern's call, with index, cost and reasons; send nothing."""
+        """Show a pattern's requests, with index, cost and reasons. Nothing is sent."""
         return self.operations.explain(query)
 
     call = _run(DbOperations.call)
@@ -245,7 +245,7 @@ class AsyncDb:
         return await self.runner.run(work)
 
     def explain(self, query: Question) -> Explanation:
-        """Show the exact requests of a pattern's call, with index, cost and reasons; send nothing."""
+        """Show a pattern's requests, with index, cost and reasons. Nothing is sent."""
         return self.operations.explain(query)
 
     call = _await(DbOperations.call)

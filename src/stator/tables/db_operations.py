@@ -305,7 +305,7 @@ class DbOperations:
         return PatternRead(self.context, query, ReadOptions(consistent, include_expired)).count()
 
     def explain(self, query: Question) -> Explanation:
-        """Show the exact requests of a pattern's call, with index, cost and reasons; send nothing."""
+        """Show a pattern's requests, with index, cost and reasons. Nothing is sent."""
         return pattern_read.explained(self.context, query)
 
     def scan(

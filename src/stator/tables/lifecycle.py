@@ -1,7 +1,7 @@
-"""Tables brought to where the design wants them: made, given indexes, time to live, streams, recovery and tags.
+"""Table setup: creates a design's tables, and adds indexes, TTL, streams, recovery and tags.
 
-Only what adds is done. What would lose data, or could only be done by making a table or an index anew, is refused before anything is
-changed, with all the reasons at once.
+Setup only adds. A change that would lose data, or needs a table or index to be created again, is
+refused before anything is changed, with all the reasons at once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _POLLING = Backoff(base_seconds=0.02, cap_seconds=_POLL_SECONDS, jitter=0.0)
 
 @dataclass(frozen=True, slots=True)
 class TableSettings:
-    """What tables get beside keys and indexes. None leaves a setting as it is."""
+    """Settings of tables beside keys and indexes. None leaves a setting as it is."""
 
     stream: StreamView | None = None
     point_in_time_recovery: bool | None = None
@@ -43,7 +43,7 @@ class TableSettings:
 
 
 class TableSetup:
-    """``done`` says in words what was changed."""
+    """Brings the tables to the design; ``done`` lists what changed, in words."""
 
     def __init__(self, context: Context, settings: TableSettings) -> None:
         self.context = context
@@ -85,7 +85,7 @@ class TableSetup:
                     blocking.append(difference)
         if blocking:
             raise DestructiveChange(
-                "the tables there cannot be brought to this design without losing data: "
+                "the existing tables cannot be brought to this design without losing data: "
                 + "; ".join(map(str, blocking)),
                 changes=tuple(map(str, blocking)),
                 hint="connect to other tables with prefix=..., or move the data with a migration",
@@ -109,7 +109,7 @@ class TableSetup:
         yield from self._tags(table.name)
 
     def place(self, place: Place) -> Work[None]:
-        """A table for items that are nobody's entity."""
+        """Create or adjust a table for items that belong to no entity."""
         found = yield from self.describe(place.table)
         if found is None:
             yield from self._create(place.create_request(), place.table)
@@ -130,7 +130,7 @@ class TableSetup:
             request["Tags"] = [{"Key": key, "Value": value} for key, value in settings.tags.items()]
         try:
             yield Call("CreateTable", request, "ensure")
-        except ResourceInUse:  # somebody else makes it at the same time
+        except ResourceInUse:  # another process creates it at the same time
             pass
         else:
             self.done.append(f"created {name}")
@@ -152,7 +152,7 @@ class TableSetup:
         yield from self._wait(table.name)
 
     def _wait(self, name: str) -> Work[None]:
-        """Until the table and all its indexes are ACTIVE."""
+        """Wait until the table and all its indexes are ACTIVE."""
         until = self.context.now() + self.settings.timeout_seconds
         timer = self.context.timer(_POLLING)
         while True:
@@ -164,7 +164,7 @@ class TableSetup:
             if self.context.now() >= until:
                 raise StatorError(
                     f"{name} was not ready after {self.settings.timeout_seconds:g} seconds",
-                    hint="building an index over much data takes long: run ensure() again, it goes on where it was",
+                    hint="large indexes take long to build: call ensure() again to keep waiting",
                 )
             yield Pause(timer.next_delay())
 
@@ -175,7 +175,10 @@ class TableSetup:
         now = reply["TimeToLiveDescription"]
         if now.get("TimeToLiveStatus") in ("ENABLED", "ENABLING"):
             if now.get("AttributeName") != attribute:
-                message = f"items of {table} expire by {now.get('AttributeName')}, and the design wants {attribute}"
+                message = (
+                    f"items of {table} expire by {now.get('AttributeName')}; "
+                    f"the design has {attribute}"
+                )
                 raise DestructiveChange(
                     message,
                     changes=(message,),
@@ -208,11 +211,14 @@ class TableSetup:
         there = found.get("StreamSpecification") or {}
         if there.get("StreamEnabled"):
             if there.get("StreamViewType") != wanted:
-                message = f"the stream of {table} shows {there.get('StreamViewType')}, and {wanted} is wanted"
+                message = (
+                    f"the stream of {table} shows {there.get('StreamViewType')}; "
+                    f"the settings ask for {wanted}"
+                )
                 raise DestructiveChange(
                     message,
                     changes=(message,),
-                    hint="disable the stream first; its readers have to begin anew",
+                    hint="disable the stream first; its readers must then start from the beginning",
                 )
             return
         specification = {"StreamEnabled": True, "StreamViewType": wanted}
@@ -221,7 +227,7 @@ class TableSetup:
                 "UpdateTable", {"TableName": table, "StreamSpecification": specification}, "ensure"
             )
         except (ResourceInUse, ValidationFailed):
-            # Somebody else does the same: the table is being updated, or has a stream by now.
+            # Another process does the same: the table is updating, or has a stream by now.
             yield from self._wait(table)
             now = yield from self.describe(table)
             if now is None or now.get("StreamSpecification") != specification:
@@ -241,7 +247,9 @@ class TableSetup:
         if not wanted:
             message = f"turning off the recovery of {table} loses its history"
             raise DestructiveChange(
-                message, changes=(message,), hint="turn it off by hand if that is meant"
+                message,
+                changes=(message,),
+                hint="to do that, turn it off with UpdateContinuousBackups",
             )
         specification = {"PointInTimeRecoveryEnabled": True}
         request = {"TableName": table, "PointInTimeRecoverySpecification": specification}

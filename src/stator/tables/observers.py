@@ -1,4 +1,4 @@
-"""What happened, for logs, traces and bills: one record per call, given to whoever asked to see them."""
+"""Call records for logs, traces and bills: observers receive one for each call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """``started`` and ``seconds`` include retries. ``read_units`` and ``write_units`` are zero unless capacity is measured."""
+    """One call. ``started`` and ``seconds`` include retries.
+
+    ``read_units`` and ``write_units`` are zero unless capacity is measured.
+    """
 
     operation: str
     label: str
@@ -38,7 +41,7 @@ MEASURED = WRITES | {"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetIte
 
 
 def table_of(request: dict[str, Any]) -> str:
-    """The table a request is about; several are joined with a comma."""
+    """The table a request reads or writes; several are joined with a comma."""
     if "TableName" in request:
         return str(request["TableName"])
     if "RequestItems" in request:
@@ -48,7 +51,7 @@ def table_of(request: dict[str, Any]) -> str:
 
 
 def units_of(reply: dict[str, Any]) -> float:
-    """The capacity a reply says was consumed, tables and indexes together."""
+    """The consumed capacity a reply reports, tables and indexes together."""
     found = reply.get("ConsumedCapacity") or ()
     entries = [found] if isinstance(found, dict) else found
     return float(sum(entry.get("CapacityUnits", 0.0) for entry in entries))
@@ -65,7 +68,7 @@ class Usage:
 
 @dataclass(slots=True)
 class Meter:
-    """An observer that sums what is consumed, by pattern and by kind of write."""
+    """An observer that sums capacity, calls and errors by pattern and kind of write."""
 
     by_label: dict[str, Usage] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -1,4 +1,4 @@
-"""One class for both worlds: operations of a pattern are planned once, and run by whichever Db the object was made with.
+"""Operations of pattern objects: planned once, run by whichever Db the object was made with.
 
     class Counter(OnDb[D]):
         @operation
@@ -7,7 +7,9 @@
     Counter(db, "views").add(1)                 an int
     await Counter(async_db, "views").add(1)     an int, awaited
 
-Type checkers see both. Inside a pattern, ``yield from self.add.work(1)`` makes the operation part of another.
+Type checkers see both. Inside a pattern, ``yield from self.add.work(1)`` makes the operation part
+of another. ``Db`` itself does not use these descriptors: a descriptor cannot carry the type
+variable of a generic method such as ``get(type[E]) -> E | None``; see ``db``.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ T = TypeVar("T")
 
 
 class OnDb(Generic[D]):
-    """What a pattern stands on."""
+    """An object on a Db or an AsyncDb."""
 
     def __init__(self, db: D) -> None:
         self.db: D = db
@@ -37,7 +39,7 @@ class OnDb(Generic[D]):
 
 
 class Bound(Generic[P, T]):
-    """An operation of one object. Calling it runs it; ``work`` gives it to be run as part of something else."""
+    """An operation of one object: calling it runs it; ``work`` returns it as part of other work."""
 
     __slots__ = ("_instance", "_plan")
 
@@ -62,7 +64,7 @@ class BoundAsync(Bound[P, T]):
 
 
 class operation(Generic[S, P, T]):
-    """A method that plans work, and runs it when called."""
+    """Decorates a method that plans work, so that calling it runs the work."""
 
     def __init__(self, plan: Callable[Concatenate[S, P], Work[T]]) -> None:
         self._plan = plan
@@ -89,7 +91,7 @@ class BoundIteration(Generic[P, T]):
         self._start = start
 
     def pages(self, *args: P.args, **kwargs: P.kwargs) -> Pages[T]:
-        """The pages, to be read as part of something else."""
+        """Return the pages, to be read as part of other work."""
         return self._start(self._instance, *args, **kwargs)
 
 
@@ -109,7 +111,7 @@ class AsyncIteration(BoundIteration[P, T]):
 
 
 class iteration(Generic[S, P, T]):
-    """A method that gives pages; called, it is an iterator, or an asynchronous one."""
+    """Decorates a method that returns pages, so that calling it iterates over their items."""
 
     def __init__(self, start: Callable[Concatenate[S, P], Pages[T]]) -> None:
         self._start = start

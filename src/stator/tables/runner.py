@@ -1,4 +1,4 @@
-"""Carries work out with blocking calls. Parts of a ``Gather`` run in threads when the transport gains by it."""
+"""Runs work with blocking calls; a ``Gather`` uses threads if the transport gains by them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Runner:
         self._pool = _Pool(threads)
 
     def within(self, seconds: float) -> Runner:
-        """The same with a deadline for each call."""
+        """Return this runner with a deadline for each call; it shares the threads."""
         made = Runner(
             self.transport,
             self.clock,
@@ -53,14 +53,14 @@ class Runner:
 
     def run(self, work: Work[T]) -> T:
         try:
-            wish = next(work)
+            effect = next(work)
             while True:
                 try:
-                    answer = self._do(wish)
+                    answer = self._do(effect)
                 except StatorError as error:
-                    wish = work.throw(error)
+                    effect = work.throw(error)
                 else:
-                    wish = work.send(answer)
+                    effect = work.send(answer)
         except StopIteration as done:
             result: T = done.value
             return result
@@ -70,15 +70,15 @@ class Runner:
         while not pages.is_done:
             yield from self.run(pages.page())
 
-    def _do(self, wish: Any) -> Any:
-        if type(wish) is Call:
-            return self._call(wish)
-        if type(wish) is Gather:
-            return self._gather(wish)
-        if type(wish) is Pause:
-            return self.clock.sleep(wish.seconds)
-        assert type(wish) is BlockingCall
-        return wish.function()
+    def _do(self, effect: Any) -> Any:
+        if type(effect) is Call:
+            return self._call(effect)
+        if type(effect) is Gather:
+            return self._gather(effect)
+        if type(effect) is Pause:
+            return self.clock.sleep(effect.seconds)
+        assert type(effect) is BlockingCall
+        return effect.function()
 
     def _call(self, call: Call) -> dict[str, Any]:
         if not self.observers:
@@ -102,15 +102,15 @@ class Runner:
         observed.done(reply, None)
         return reply
 
-    def _gather(self, wish: Gather) -> list[Any]:
+    def _gather(self, effect: Gather) -> list[Any]:
         if (
-            len(wish.parts) < 2
+            len(effect.parts) < 2
             or self.threads < 2
             or not self.transport.parallel
             or self._pool.is_inside()
         ):
-            return [self._part(part) for part in wish.parts]
-        return self._pool.map(self._part, wish.parts)
+            return [self._part(part) for part in effect.parts]
+        return self._pool.map(self._part, effect.parts)
 
     def _part(self, part: Call | Generator[Any, Any, Any]) -> Any:
         try:
@@ -120,7 +120,7 @@ class Runner:
 
 
 class Observed:
-    """A call on its way to becoming a record."""
+    """A call under observation, until its record goes to the observers."""
 
     def __init__(self, call: Call, observers: Sequence[Observer]) -> None:
         self.call = call
@@ -149,7 +149,10 @@ class Observed:
 
 
 class _Pool:
-    """Threads, made when first needed. Work that gathers inside a thread goes on in it: waiting for others could wait for ever."""
+    """Threads, started when first needed.
+
+    Work that gathers inside one of them continues in it: waiting for a free thread could deadlock.
+    """
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
@@ -165,7 +168,7 @@ class _Pool:
         with self._lock:
             if (
                 self._made is None or self._process != os.getpid()
-            ):  # a fork has its parent's pool, and none of its threads
+            ):  # a forked process inherits the pool without its threads
                 self._process = os.getpid()
                 self._made = ThreadPoolExecutor(self._threads, "stator", initializer=self._enter)
         return list(self._made.map(function, parts))

@@ -1,4 +1,4 @@
-"""Entities and where they live: classes with the plan's words about them, ready to make items and to read them back."""
+"""Entities in a plan: how each class is stored, and how items become objects again."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from stator.tables.codegen.key_writer import (
 
 @dataclass(slots=True)
 class Stamped:
-    """An object as it is to be stored, and what has to be set on the caller's own once it is."""
+    """An object ready to be stored, and the changes to set on the caller's object afterwards."""
 
     made: Any
     changes: dict[str, Any]
@@ -65,8 +65,9 @@ class EntityMap:
         secret = self._role("encrypted")
         if secret is not None:
             raise DesignError(
-                f"{self.name}.{secret} is to be encrypted, which the data layer does not do yet",
-                hint="encrypt it before it is stored, or leave the marker out",
+                f"{self.name}.{secret} is marked encrypted(), "
+                "which the data layer does not support yet",
+                hint="encrypt the value before it is stored, and remove the marker",
             )
         self.unique = tuple(field.name for field in self.fields.values() if field.role == "unique")
         self._after = None if self.ttl is None else _marker_after(self.fields[self.ttl])
@@ -95,7 +96,7 @@ class EntityMap:
     # -- items
 
     def item(self, entity: Any) -> Item:
-        """The whole item as it is stored."""
+        """The whole item as stored."""
         item = self.codec.encode(entity)
         self._write_keys(entity, item)
         if self._type is not None:
@@ -118,7 +119,7 @@ class EntityMap:
         return key
 
     def key_from(self, values: Mapping[str, Any]) -> Item:
-        """The table's key from the fields it is made of; their types are checked."""
+        """The table's key from the fields it is made of, whose types are checked."""
         for name in self.base_fields:
             if name in values:
                 self.codec.encode_field[name](values[name])
@@ -148,11 +149,11 @@ class EntityMap:
         return {name: item[name] for name in self.key_names}
 
     def beside_the_key(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Fields that were given and that the key does not tell: the item has to have them."""
+        """The values that are no part of the key: the item must have them."""
         return {name: value for name, value in values.items() if name not in self.base_fields}
 
     def has_base(self, values: Mapping[str, Any]) -> bool:
-        """Whether these are all the fields the table's key is made of."""
+        """Whether these values include every field of the table's key."""
         for name in values:
             if name not in self.fields:
                 raise DesignError(
@@ -164,7 +165,10 @@ class EntityMap:
     # -- times and versions
 
     def stamped(self, entity: Any, now: float, *, fresh: bool) -> Stamped:
-        """A copy with version, times and expiry set as a write at ``now`` sets them; ``fresh`` when it makes a new item."""
+        """A copy with version, times and expiry as a write at ``now`` sets them.
+
+        ``fresh`` says that the write creates the item.
+        """
         if not self.has_stamps:
             return Stamped(entity, {})
         moment = datetime.fromtimestamp(now, UTC)
@@ -186,7 +190,10 @@ class EntityMap:
         return Stamped(made, changes)
 
     def _was_read(self, entity: Any, fresh: bool) -> bool:
-        """Whether an object is one that is stored, as far as its version or its time of creation tells: then it is without expiry on purpose."""
+        """Whether the object was read, judged by its version or time of creation.
+
+        A read object without an expiry has none on purpose.
+        """
         if fresh:
             return False
         version = 0 if self.version is None else int(getattr(entity, self.version))
@@ -195,7 +202,7 @@ class EntityMap:
         )
 
     def expiry(self, now: float) -> Any:
-        """When an item written at ``now`` expires, as the field holds it; None where it does not by itself."""
+        """When an item written at ``now`` expires, as the field's type; None if it does not."""
         if self.ttl is None or self._after is None:
             return None
         moment = now + self._after.total_seconds()
@@ -204,11 +211,11 @@ class EntityMap:
         return datetime.fromtimestamp(moment, UTC) if is_time else int(moment)
 
     def is_keyed_by(self, field: str) -> bool:
-        """Whether a key is made of a field, other than by being it."""
+        """Whether a key attribute is made of a field without being that field."""
         return any(field in fields_of(key) and not is_the_field(key) for key in self.plan.keys)
 
     def copied(self, entity: Any, changes: Mapping[str, Any]) -> Any:
-        """The object with some fields changed; itself, it stays as it is."""
+        """A copy of the object with some fields changed."""
         if not self._is_plain or type(entity) is not self.cls:
             return self.info.replaced(entity, changes)
         made = object.__new__(self.cls)
@@ -217,7 +224,7 @@ class EntityMap:
         return made
 
     def write_back(self, entity: Any, changes: Mapping[str, Any]) -> None:
-        """Set on the caller's object what a write has set on the item; one that cannot be changed stays as it is."""
+        """Set on the caller's object what a write set on the item, unless it is frozen."""
         if not self.info.is_frozen:
             for name, value in changes.items():
                 setattr(entity, name, value)
@@ -230,14 +237,15 @@ class EntityMap:
 
     def shown(self, values: Mapping[str, Any]) -> str:
         """For messages: ``Order(order_id='o1')``."""
-        return f"{self.name}({', '.join(f'{name}={values[name]!r}' for name in values if name in self.identity)})"
+        shown = (f"{name}={value!r}" for name, value in values.items() if name in self.identity)
+        return f"{self.name}({', '.join(shown)})"
 
     def shown_entity(self, entity: Any) -> str:
         return self.shown({name: getattr(entity, name) for name in self.identity})
 
 
 def _key_values(table: TablePlan) -> Callable[[Item], Any]:
-    """A function that gives the table's key of an item, as something to compare and to look up by."""
+    """A function from an item to the table's key, as a value to compare and to look up by."""
     types = dict(table.attributes)
     partition, kind = table.partition, types[table.partition]
     sort, sort_kind = table.sort, types.get(table.sort or "", "")
@@ -250,7 +258,7 @@ def _key_values(table: TablePlan) -> Callable[[Item], Any]:
 
 
 def _comparable(content: str, kind: str) -> Any:
-    """DynamoDB gives a number back in its own spelling."""
+    """DynamoDB returns numbers in its own spelling: compare them by value."""
     return Decimal(content) if kind == "N" else content
 
 
@@ -260,7 +268,7 @@ def _marker_after(field: EntityField) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A table for items that are nobody's entity, such as the one beside the design's, and how their keys are made."""
+    """A table for items that belong to no entity, such as ``<design>-stator``, and their keys."""
 
     table: str
     partition: str
@@ -283,9 +291,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class StepRoute:
-    """What reading a step needs to know of its table, looked up once.
+    """A step with its table and index, looked up once.
 
-    ``sort`` names the sort key attributes of the index or table it reads; ``key`` those of its start key.
+    ``sort`` names the sort key attributes of what it reads; ``key`` those of a start key.
     """
 
     step: Step
@@ -305,7 +313,7 @@ class StepRoute:
 
 
 class Schema:
-    """All entities of a design, in the plan that is in force."""
+    """All entities of a design, in the plan in force."""
 
     def __init__(self, design: Design, plan: Plan, prefix: str = "") -> None:
         self.design = design
@@ -322,7 +330,7 @@ class Schema:
                 self.maps[model] = made
         self._routes: dict[str, tuple[StepRoute, ...]] = {}
         self._patterns = {pattern.name: pattern for pattern in plan.patterns}
-        # A table beside those of the plan: its items would be strangers in theirs, and the plan may change under them.
+        # A table of its own: the plan's tables hold entities only, and the plan may change.
         self.place = Place.of(own_table(design.name, prefix))
 
     def ttl_of(self, table: str) -> str | None:
@@ -338,7 +346,7 @@ class Schema:
         if found is None:
             raise DesignError(
                 f"the plan of {self.design.name} has no {name}",
-                hint="write the lock file anew with `stator plan --write`",
+                hint="write the lock file again with `stator plan --write`",
             )
         return found
 
@@ -362,7 +370,7 @@ class Schema:
         if found is None:
             raise DesignError(
                 f"the plan of {self.design.name} has no pattern {name}",
-                hint="add it to the design, and write the lock file anew with `stator plan --write`",
+                hint="add it to the design, then write the lock file with `stator plan --write`",
             )
         return found
 
@@ -375,7 +383,7 @@ class Schema:
         return found
 
     def of_item(self, item: Item, table: str, entities: tuple[str, ...] = ()) -> EntityMap | None:
-        """The entity an item is of; None for what is not one of the design's."""
+        """The entity of an item; None for an item that is none of the design's."""
         candidates = entities or self.tables[table].entities
         first = self._by_name[candidates[0]]
         discriminator = first.plan.discriminator

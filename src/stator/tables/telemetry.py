@@ -1,4 +1,4 @@
-"""Observers to put into ``connect(..., observers=[...])``: log lines, and OpenTelemetry spans."""
+"""Observers for ``connect(..., observers=[...])``: log lines and OpenTelemetry spans."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stator.tables.observers import CallRecord, Observer
 def log_calls(
     logger: logging.Logger | None = None, *, level: int = logging.DEBUG, slow_seconds: float = 1.0
 ) -> Observer:
-    """A line for each call; those that failed, or took longer than ``slow_seconds``, as warnings."""
+    """Return an observer that logs each call; failed and slow calls are warnings."""
     to = logger or logging.getLogger("stator.calls")
 
     def observe(record: CallRecord) -> None:
@@ -35,7 +35,10 @@ def log_calls(
 
 
 def trace_calls(tracer: Any = None) -> Observer:
-    """A span for each call, in the words of OpenTelemetry's conventions for databases, under the span that is current."""
+    """Return an observer that makes a span of each call, under the current span.
+
+    Attributes follow OpenTelemetry's semantic conventions for databases.
+    """
     try:
         from opentelemetry import trace
         from opentelemetry.trace import SpanKind, Status, StatusCode

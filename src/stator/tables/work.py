@@ -1,8 +1,9 @@
-"""Work: what the data layer does, as generators that do no I/O themselves.
+"""Work: reads and writes as generators that do no I/O themselves.
 
-A read or a write is a generator. It yields what it wants done, gets the answer sent back, and returns its result; an error of a call is
-thrown into it where it waits. Two small runners (``runner``, ``async_runner``) carry work out, one with blocking calls and one with
-awaited ones, so that everything between a ``Db`` method and the transport is written once.
+A read or a write is a generator. It yields an effect (a call, several at once, a pause), receives
+the answer, and returns its result. An error of a call is raised at the yield. Two small runners
+(``runner``, ``async_runner``) carry work out, one with blocking calls and one with awaited ones, so
+everything between a ``Db`` method and the transport is written once.
 
     def exists(key: Item) -> Work[bool]:
         reply = yield Call("GetItem", {"TableName": "shop", "Key": key})
@@ -21,7 +22,10 @@ Items = TypeVar("Items", covariant=True)
 
 @dataclass(slots=True)
 class Call:
-    """One request. ``label`` says what it is for, a pattern's name or ``put Order``: capacity is summed by it."""
+    """One request. ``label`` names its purpose (a pattern, ``put Order``) for sums of capacity.
+
+    ``idempotent`` allows the client to send it again when its answer is lost.
+    """
 
     operation: str
     request: dict[str, Any]
@@ -31,7 +35,10 @@ class Call:
 
 @dataclass(slots=True)
 class Gather:
-    """Several at once, each a call or work of its own. The answer is a list in the same order, with errors in their places."""
+    """Several calls or pieces of work at once.
+
+    The answer is a list in the same order, with the error in the place of each part that failed.
+    """
 
     parts: Sequence[Call | Generator[Any, Any, Any]]
 
@@ -43,7 +50,7 @@ class Pause:
 
 @dataclass(slots=True)
 class BlockingCall:
-    """A blocking function that is not a call of DynamoDB, such as one that asks an object store."""
+    """A blocking function that is not a DynamoDB call, such as a read of an object store."""
 
     function: Callable[[], Any]
 
@@ -62,7 +69,7 @@ class Pages(Protocol[Items]):
 
 
 def gathered(results: Sequence[Any]) -> Sequence[Any]:
-    """The results of a ``Gather``, when every part must have succeeded."""
+    """Return the results of a ``Gather``; raise the first error among them."""
     for result in results:
         if isinstance(result, BaseException):
             raise result

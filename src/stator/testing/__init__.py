@@ -1,7 +1,8 @@
-"""For tests: an engine per test, and boto3 wired straight into it.
+"""For tests: an engine per test, virtual time, and boto3 wired straight into an engine.
 
-``pytest`` users get the ``stator_engine``, ``stator_clock``, ``dynamodb_client`` and ``dynamodb_resource`` fixtures by
-installing Stator; see ``stator.testing.plugin``.
+pytest finds the fixtures ``stator_engine``, ``stator_clock``, ``stator_connect``,
+``dynamodb_client`` and ``dynamodb_resource`` once Stator is installed (``plugin``). ``boto``
+connects boto3 without a socket. The engine itself is ``stator.engine``, the clock ``stator.clock``.
 """
 
 from stator.clock import VirtualClock

@@ -1,7 +1,7 @@
 """boto3 without a socket: requests go from botocore's serializer straight into an engine.
 
-Everything of botocore but the connection is in use (validation, serialization, signing, retries, parsing), so code under
-test behaves as it does against AWS.
+Everything of botocore except the connection is in use (validation, serialization, signing, retries,
+parsing), so code under test behaves as it does against AWS.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def boto3_session(
     engine: Engine, *, region_name: str = DEFAULT_REGION, account: str = DEFAULT_ACCOUNT
 ) -> boto3.Session:
-    """A boto3 session whose DynamoDB and DynamoDB Streams clients and resources talk to ``engine``."""
+    """A boto3 session whose DynamoDB and DynamoDB Streams clients and resources use ``engine``."""
     try:
         import boto3
     except ImportError:
@@ -49,7 +49,7 @@ def boto3_resource(
 
 
 def wire(session: boto3.Session, engine: Engine, *, account: str = DEFAULT_ACCOUNT) -> None:
-    """Make every DynamoDB client of a session, present and future, use ``engine`` instead of the network."""
+    """Make every DynamoDB client of a session, present and future, use ``engine``."""
     from botocore.awsrequest import AWSResponse
 
     def answer(request: Any, **_: Any) -> AWSResponse:

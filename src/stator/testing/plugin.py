@@ -1,13 +1,14 @@
 """The pytest plugin: a fresh engine per test, opened in a millisecond, with no server.
 
 Fixtures:
-    stator_clock        a virtual clock; ``stator_clock.advance(60)`` moves the engine's time
-    stator_engine       an engine in memory on that clock
-    stator_connect      ``stator_connect(design)`` is a Db on that engine, with its tables made; ``stator_connect_async`` an AsyncDb
-    dynamodb_client     a boto3 client wired into the engine
-    dynamodb_resource   a boto3 resource wired into the engine
+    stator_clock          a virtual clock; ``stator_clock.advance(60)`` moves the engine's time
+    stator_engine         an engine in memory on that clock
+    stator_connect        ``stator_connect(design)`` is a Db on that engine, tables included
+    stator_connect_async  the same for an AsyncDb
+    dynamodb_client       a boto3 client wired into the engine
+    dynamodb_resource     a boto3 resource wired into the engine
 
-Every pytest of an environment loads this module, so what the fixtures need is imported when one is used.
+Every pytest run of an environment loads this module, so fixtures import what they need when used.
 """
 
 from __future__ import annotations

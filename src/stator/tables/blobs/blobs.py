@@ -1,16 +1,21 @@
-"""Large values: fields marked ``large()``, packed on their way to the table and unpacked on their way back.
+"""Large values: fields marked ``large()``, packed on writes and unpacked on reads.
 
-A value under a kilobyte is stored as it is. A larger one is compressed, when that makes it smaller, and stored as a map that says how:
+A value under a kilobyte is stored unchanged. A larger one is compressed if that makes it smaller,
+and stored as a map that says how:
 
-    note  {"M": {"stator:packed": {"S": "zstd"}, "kind": {"S": "S"}, "size": {"N": "20480"}, "data": {"B": "..."}}}
+    note  {"M": {"stator:packed": {"S": "zstd"}, "kind": {"S": "S"}, "size": {"N": "20480"},
+                 "data": {"B": "..."}}}
 
-One that is still larger than the field's ``offload_over_bytes`` goes to the blob store, and the map holds its name and hash instead of data:
+A value still larger than the field's ``offload_over_bytes`` goes to the blob store, and the map
+holds its name and hash instead of data:
 
-    note  {"M": {"stator:packed": {"S": "zstd"}, "kind": ..., "size": ..., "at": {"S": "Order/5a.../note/9f...-3c"}, "sha256": {"S": "9f..."}}}
+    note  {"M": {"stator:packed": {"S": "zstd"}, "kind": ..., "size": ...,
+                 "at": {"S": "Order/5a.../note/9f...-3c"}, "sha256": {"S": "9f..."}}}
 
-The blob is written before the item, under a name that no other write ever uses, and an old blob is deleted after the item has stopped to name it.
-So at every moment an item names a blob that is there; a crash, or a write that fails, leaves at worst a blob that nobody names. ``unnamed_blobs``
-finds those. ``keep_blobs=True`` on a delete moves the blobs of an item aside, under ``kept/``.
+The blob is written before the item, under a name no other write ever uses. An old blob is deleted
+after no item names it any more. So an item always names a blob that exists; a crash or a failed
+write leaves at worst a blob that no item names, which ``BlobAudit`` finds. ``keep_blobs=True`` on a
+delete moves the item's blobs aside, under ``kept/``.
 """
 
 from __future__ import annotations
@@ -35,7 +40,7 @@ MARK = "stator:packed"
 
 
 def packed(of: EntityMap, item: Item, store: BlobStore | None, nonce: str) -> Work[Item]:
-    """The item with its large values packed; those that go to the store are there when this returns."""
+    """Pack the large values of an item; offloaded values are in the store when this returns."""
     uploads: list[tuple[str, bytes]] = []
     for name, marker in of.large.items():
         value = item.get(name)
@@ -72,8 +77,9 @@ def _packed_value(
     if limit is not None and len(made) > limit:
         if store is None:
             raise ConfigurationError(
-                f"{of.name}.{name} has {len(made):,} bytes and is to leave the table, and there is no blob store",
-                hint='connect with blobs="s3://bucket/prefix", or a folder',
+                f"{of.name}.{name} has {len(made):,} bytes, more than the table takes, "
+                "and there is no blob store",
+                hint='connect with blobs="s3://bucket/prefix" or blobs="folder"',
             )
         digest = hashlib.sha256(made).hexdigest()
         owner = hashlib.sha256(
@@ -88,12 +94,15 @@ def _packed_value(
 
 
 def blob_prefix(of: EntityMap) -> str:
-    """What the names of all blobs of an entity begin with; environments that share a store have tables of other names."""
+    """The prefix of the names of an entity's blobs.
+
+    It contains the table's name, so environments that share a store do not collide.
+    """
     return f"{of.table.name}/{of.name}/"
 
 
 def _content(value: Value) -> tuple[str, bytes]:
-    """The bytes of a value: text and binary as they are, anything else as its JSON."""
+    """The bytes of a value: text and binary unchanged, anything else as its JSON."""
     [(kind, inner)] = value.items()
     if kind == "S":
         return "S", inner.encode()
@@ -103,14 +112,14 @@ def _content(value: Value) -> tuple[str, bytes]:
 
 
 def unpacked(of: EntityMap, items: list[Item], store: BlobStore | None) -> Work[list[Item]]:
-    """The items with their large values as they were; what is in the store is read, all of it side by side."""
+    """Unpack the large values of items; blobs are read in parallel."""
     keys = [key for item in items for key in blob_keys(of, item)]
     found: dict[str, bytes] = {}
     if keys:
         if store is None:
             raise ConfigurationError(
-                f"a {of.name} has values in a blob store, and there is none",
-                hint='connect with blobs="s3://bucket/prefix"',
+                f"a {of.name} has values in a blob store, and none is connected",
+                hint='connect with blobs="s3://bucket/prefix" or blobs="folder"',
             )
         contents = gathered((yield Gather([_download(store, key) for key in keys])))
         found = dict(zip(keys, contents))
@@ -123,7 +132,7 @@ def _download(store: BlobStore, key: str) -> Work[bytes]:
 
 
 def plain(of: EntityMap, item: Item, blobs: dict[str, bytes]) -> Item:
-    """An item with every packed value unpacked, from what is in it and what was fetched."""
+    """Unpack an item from its own data and the blobs that were read."""
     changed = {
         name: _plain_value(item[name]["M"], blobs)
         for name in of.large
@@ -156,7 +165,7 @@ def _is_packed(value: Value | None) -> bool:
 
 
 def blob_keys(of: EntityMap, item: Item | None) -> list[str]:
-    """The names of the blobs an item has."""
+    """The names of an item's blobs."""
     if item is None:
         return []
     packed_values = [item[name]["M"] for name in of.large if _is_packed(item.get(name))]
@@ -164,7 +173,7 @@ def blob_keys(of: EntityMap, item: Item | None) -> list[str]:
 
 
 def kept(store: BlobStore | None, keys: Iterable[str]) -> Work[None]:
-    """Move blobs to where no audit looks."""
+    """Move blobs under ``kept/``, where no audit looks."""
     for key in keys:
         assert store is not None
         content = yield BlockingCall(partial(store.get, key))

@@ -1,4 +1,4 @@
-"""Compression of large values, with its method recorded so that any of them can be read back."""
+"""Compression of large values. The stored map names the method, so any of them can be read back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ Method = Literal["gzip", "lz4", "zstd"]
 
 
 def compress(content: bytes, method: str) -> tuple[str, bytes]:
-    """The method used, and what it made. ``auto`` takes the smallest that the methods installed here give."""
+    """Compress, and return the method used with the result.
+
+    ``auto`` takes the smallest result of the installed methods.
+    """
     if method != "auto":
         return method, _COMPRESS[method](content)
     made = [
@@ -26,8 +29,8 @@ def compress(content: bytes, method: str) -> tuple[str, bytes]:
 def decompress(content: bytes, method: str) -> bytes:
     if method not in _DECOMPRESS:
         raise ConfigurationError(
-            f"a value was compressed with {method}, which this Stator does not know",
-            hint="use a newer one",
+            f"a value was compressed with {method}, which this version of Stator does not know",
+            hint="read it with a newer version of Stator",
         )
     return _DECOMPRESS[method](content)
 

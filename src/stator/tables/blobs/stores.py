@@ -1,6 +1,7 @@
-"""Where large values go when they leave the table: any place that keeps bytes under a name.
+"""Blob stores: where large values go when they leave the table.
 
-``S3Store`` is S3 or anything that speaks its protocol; ``FolderStore`` a folder, for programs on one machine and for tests.
+``S3Store`` is S3 or anything that speaks its protocol. ``FolderStore`` is a folder, for programs on
+one machine and for tests.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ from stator.errors import BlobMissing, ConfigurationError
 
 
 class BlobStore(Protocol):
-    """Blocking; called from threads where the caller must not block."""
+    """Bytes under names. Methods block; callers that must not block run them in threads."""
 
     def put(self, key: str, content: bytes) -> None: ...
 
     def get(self, key: str) -> bytes:
-        """Raises BlobMissing where there is none."""
+        """Return the bytes. Raises BlobMissing if there are none."""
         ...
 
     def delete(self, keys: Iterable[str]) -> None:
-        """What is not there is not missed."""
+        """Delete blobs; absent ones are ignored."""
         ...
 
     def keys(self, prefix: str) -> Iterator[tuple[str, float]]:
-        """Every key that begins so, with the time it was written."""
+        """Every key with this prefix, and the time it was written."""
         ...
 
 
@@ -39,7 +40,7 @@ class FolderStore:
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def put(self, key: str, content: bytes) -> None:
-        """Whole or not at all: written beside, then moved into its place."""
+        """Write all or nothing: to a file beside the target, then renamed."""
         path = self._folder / key
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
@@ -67,7 +68,7 @@ class FolderStore:
 
 
 class S3Store:
-    """``client`` is a botocore or boto3 S3 client; without one, it is made as boto3 would make it."""
+    """``client`` is a botocore or boto3 S3 client; the default is the one boto3 would make."""
 
     def __init__(self, bucket: str, prefix: str = "", *, client: Any = None) -> None:
         self._bucket = bucket
@@ -110,7 +111,7 @@ def _s3_client() -> Any:
 
 
 def open_store(given: BlobStore | str | os.PathLike[str] | None) -> BlobStore | None:
-    """A store, ``s3://bucket/prefix``, or a folder."""
+    """Open ``s3://bucket/prefix`` or a folder; return a store as it is."""
     if given is None or not isinstance(given, (str, os.PathLike)):
         return given
     text = os.fspath(given)

@@ -19,8 +19,8 @@ writing it at once takes about half. The generated code is about
         return k1, out + b"}}}"
 
 It returns the item's key beside the bytes. A value that is not exactly of its field's type goes to
-``checked``, the codec's encoder: that accepts other fitting values, such as a subclass, or raises an
-error that names the field. The tests compare both.
+``checked``, the codec's encoder: it accepts other fitting values, such as a subclass, or raises
+an error that names the field. The tests compare both.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from stator.tables.codegen.key_writer import is_simple, is_the_field, key_text, 
 
 BulkEntry = tuple[Any, bytes]
 
-# By type: the test that the fast form does not apply, the JSON with a hole, and what fills the hole.
+# By type: the test that the fast form does not apply, the JSON with a hole, its filling.
 _FORMS: dict[type, tuple[str, str, str]] = {
     str: ("type({v}) is not str", '{{"S":%b}}', "dumps({v})"),
     int: ("type({v}) is not int", '{{"N":"%d"}}', "{v}"),
@@ -56,7 +56,10 @@ _FORMS: dict[type, tuple[str, str, str]] = {
     datetime: (
         "type({v}) is not datetime or {v}.tzinfo is not UTC",
         '{{"S":%b}}',
-        "(dumps({v}, None, UTC_Z) if {v}.microsecond else dumps({v}, None, UTC_Z)[:20] + b'.000000Z\"')",
+        (
+            "(dumps({v}, None, UTC_Z) if {v}.microsecond"
+            " else dumps({v}, None, UTC_Z)[:20] + b'.000000Z\"')"
+        ),
     ),
 }
 
@@ -64,7 +67,7 @@ _FORMS: dict[type, tuple[str, str, str]] = {
 def bulk_writer(
     known: EntityInfo, plan: EntityPlan, table: TablePlan, checked: Callable[[Any], BulkEntry]
 ) -> Callable[[Any], BulkEntry]:
-    """A function from an object to its key and its PutRequest; ``checked`` serves where that cannot."""
+    """A function from an object to its key and PutRequest; ``checked`` serves all other values."""
     names = (table.partition,) if table.sort is None else (table.partition, table.sort)
     base = [key for key in plan.keys if key.index is None]
     if not all(is_simple(known, key) for key in base):
@@ -126,7 +129,7 @@ class _Writer:
         self._later.append(f"    out += {f',{_quoted(name)}:{form}'.encode()!r} % ({written},)")
 
     def _forms(self, shape: Shape, value: str) -> tuple[str, str, str]:
-        """The test that sends a value to ``checked``, the JSON with a hole, and what fills the hole."""
+        """The test that sends a value to ``checked``, the JSON with a hole, and its filling."""
         if isinstance(shape, Scalar) and shape.python in _FORMS:
             test, form, written = _FORMS[shape.python]
             return test.format(v=value), form.format(), written.format(v=value)
@@ -163,7 +166,7 @@ class _Writer:
         body.append(
             f"return {keys[0] if len(keys) == 1 else f'({keys[0]}, {keys[1]})'}, out + b'}}}}}}'"
         )
-        # A nested codec function refuses a wrong value without naming the field; ``checked`` names it.
+        # A codec function refuses a wrong value without naming the field; ``checked`` does.
         guarded = [
             "try:",
             *(f"    {line}" for line in body),

@@ -1,4 +1,4 @@
-"""Key attributes as generated functions: they are written with every item, so they are written fast.
+"""Key attributes as generated functions: every item has them, so they must be fast.
 
 For ``PK "USER#" {user_id}`` and a sparse ``GSI1PK "OPEN#" {region}`` the code is about
 
@@ -53,7 +53,7 @@ def key_writer(known: EntityInfo, attributes: Iterable[PlannedKeyAttribute]) -> 
 
 
 def key_reader(known: EntityInfo, key: PlannedKeyAttribute) -> KeyReader:
-    """A function from field values to the value of a key attribute; None where it is not written."""
+    """A function from field values to a key attribute's value; None where it is not written."""
     writer = _KeySource(known, lambda field: f"o[{field!r}]", is_checked=False)
     body = ["item = {}", *writer.statements(key), f"return item.get({key.name!r})"]
     writer.source.function("key", "o", body)
@@ -185,7 +185,7 @@ def key_text(source: CodecSource, known: EntityInfo, part: Part) -> str:
     if isinstance(shape, Choice) and shape.enum is not None:
         value = f"{source.bind('plain', keys.plain)}({value})"
     if isinstance(shape, Scalar) and shape.python is str and not part.inverted:
-        # Most identifiers are letters and digits, which need no escape. The codec has checked the type.
+        # Most identifiers are letters and digits: no escapes. The codec has checked the type.
         name = source.fresh("v")
         return f"({name} if ({name} := {value}).isalnum() else {source.bind('w', encode)}({name}))"
     return f"{source.bind('w', encode)}({value})"

@@ -1,8 +1,9 @@
 """Cursors: where a page ended, as text that a client can hand back.
 
-A cursor holds the place in each of the requests that the pattern takes, and a digest of the pattern and its arguments. It is URL-safe
-base64 of JSON, closed with a MAC. With a key of your own (``connect(..., cursor_key=...)``) nobody else can make or change one; without,
-the MAC only finds damage and cursors of other queries. What is inside are keys of items: do not put secrets into keys.
+A cursor holds the position in each request of the pattern, and is bound to the pattern and its
+arguments by a MAC. It is URL-safe base64 of JSON. With a key of your own (``connect(...,
+cursor_key=...)``) nobody else can make or change one. Without a key, the MAC only detects damage
+and cursors of other queries. A cursor contains keys of items: do not put secrets into keys.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ def make_cursor(
     pattern: str,
     arguments: dict[str, Any],
     key: bytes | None,
-    given: int = 0,
+    returned: int = 0,
 ) -> str:
-    """``given`` is how many items the pages up to here had: a pattern may have a limit of its own."""
-    body = orjson.dumps([given, *positions])
+    """``returned`` counts the items of the pages so far: a pattern may have a limit of its own."""
+    body = orjson.dumps([returned, *positions])
     return urlsafe_b64encode(_mac(body, pattern, arguments, key) + body).rstrip(b"=").decode()
 
 
@@ -40,18 +41,21 @@ def read_cursor(
     try:
         raw = urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
     except (ValueError, AttributeError):
-        raise CursorRefused("this is not a cursor") from None
+        raise CursorRefused(
+            "this text is not a cursor", hint="pass the cursor of an earlier page, unchanged"
+        ) from None
     mac, body = raw[:_MAC_BYTES], raw[_MAC_BYTES:]
     if not hmac.compare_digest(mac, _mac(body, pattern, arguments, key)):
         raise CursorRefused(
-            f"the cursor is not one of {pattern} with these arguments, or it was changed"
+            f"the cursor does not belong to {pattern} with these arguments, or it was changed",
+            hint="pass the same arguments as for the earlier page, and its cursor unchanged",
         )
-    given, *positions = orjson.loads(body)
-    return positions, given
+    returned, *positions = orjson.loads(body)
+    return positions, returned
 
 
 def _mac(body: bytes, pattern: str, arguments: dict[str, Any], key: bytes | None) -> bytes:
-    asked = f"{pattern}\0{sorted(arguments.items())!r}\0".encode()
-    return hmac.digest(key or _OPEN_KEY, hashlib.sha256(asked).digest() + body, "sha256")[
+    bound_to = f"{pattern}\0{sorted(arguments.items())!r}\0".encode()
+    return hmac.digest(key or _OPEN_KEY, hashlib.sha256(bound_to).digest() + body, "sha256")[
         :_MAC_BYTES
     ]

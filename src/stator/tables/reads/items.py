@@ -92,7 +92,7 @@ def get_many(
 def batch_get(
     context: Context, table: str, keys: list[Item], label: str, consistent: bool = False
 ) -> Work[list[Item]]:
-    """Return the items with these keys, in any order; keys DynamoDB leaves unprocessed are retried."""
+    """Return the items with these keys, in any order; unprocessed keys are retried."""
     chunks = [keys[at : at + BATCH_GET_KEYS] for at in range(0, len(keys), BATCH_GET_KEYS)]
     parts = [_batch_get_chunk(context, table, chunk, label, consistent) for chunk in chunks]
     results = gathered((yield Gather(parts)))

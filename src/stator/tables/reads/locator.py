@@ -1,7 +1,8 @@
 """From an identity to the table's key.
 
-As a rule the key is made of the identity alone. Where the planner chose otherwise (orders under their user, by time), the other fields are
-needed; they are given, or an index that is keyed by the identity is asked first.
+As a rule the key is made of the identity alone. Where the planner chose otherwise (orders under
+their user, by time), it needs other fields. They are passed, or an index keyed by the identity is
+queried first.
 """
 
 from __future__ import annotations
@@ -22,21 +23,24 @@ from stator.tables.writes.expressions import Expressions
 
 
 def locate(of: EntityMap, values: Mapping[str, Any]) -> Work[Item | None]:
-    """The key of the item with these field values; None when an index had to be asked and knows of none."""
+    """Find the key of the item with these values; None if a queried index has no such item."""
     if of.has_base(values):
         return of.key_from(values)
     missing_identity = [name for name in of.identity if name not in values]
     if missing_identity:
         raise DesignError(
-            f"{of.name} is identified by {', '.join(of.identity)}; {', '.join(missing_identity)} is missing",
+            f"{of.name} is identified by {', '.join(of.identity)}; "
+            f"{', '.join(missing_identity)} is missing",
             hint=f"pass {', '.join(of.base_fields)}",
         )
     found = _index(of)
     if found is None:
         missing = [name for name in of.base_fields if name not in values]
         raise DesignError(
-            f"the key of {of.name} is made of {', '.join(of.base_fields)}; {', '.join(missing)} is missing",
-            hint=f"pass it, or declare a pattern that gets {of.name} by {', '.join(of.identity)}, so that there is an index for it",
+            f"the key of {of.name} is made of {', '.join(of.base_fields)}; "
+            f"{', '.join(missing)} is missing",
+            hint=f"pass it, or declare a pattern that finds {of.name} by {', '.join(of.identity)}, "
+            "which gives it an index",
         )
     index, keys = found
     is_whole = set().union(*map(fields_of, keys)) == set(of.identity)
@@ -52,7 +56,7 @@ def locate(of: EntityMap, values: Mapping[str, Any]) -> Work[Item | None]:
 
 
 def _index(of: EntityMap) -> tuple[IndexPlan, list[PlannedKeyAttribute]] | None:
-    """An index whose partition is known from the identity, with the attributes of that partition."""
+    """An index whose partition follows from the identity, with the attributes of that partition."""
     best: tuple[IndexPlan, list[PlannedKeyAttribute]] | None = None
     for index in of.table.indexes:
         if of.name not in index.entities:
@@ -96,7 +100,7 @@ def _request(
 
 
 def _looks_like(of: EntityMap, item: Item) -> bool:
-    """Whether an item's own key begins as those of the entity do."""
+    """Whether an item's own key begins as the entity's keys do."""
     for key in base_keys(of.plan):
         first = key.template.parts[0]
         if first.kind == "text" and not str(item[key.name].get("S", "")).startswith(first.value):
@@ -105,8 +109,11 @@ def _looks_like(of: EntityMap, item: Item) -> bool:
 
 
 def _is_it(of: EntityMap, item: Item, values: Mapping[str, Any], is_whole: bool) -> bool:
-    """An index may hold other entities, and others of the same partition. It may not hold the identity's own attributes: then the keys
-    are all there is to go by, and they tell only where the partition is made of the whole identity."""
+    """Whether an item of the index is the one with these values.
+
+    An index may hold other entities, and other items of the same partition. If it does not project
+    the identity, only the keys tell, and only where the partition is made of the whole identity.
+    """
     discriminator = of.plan.discriminator
     if (
         discriminator is not None

@@ -100,7 +100,7 @@ class PageStream:
         return items
 
     def order(self, item: Item) -> tuple[Any, ...]:
-        """The place of an item among those of other requests: by the order asked for, then by sort key."""
+        """The order of an item among several requests: by the field asked for, then by sort key."""
         name = self.step.order
         first = (comparable(item[name]),) if name is not None and name in item else ()
         sort = (comparable(item[each]) for each in self.route.sort if each in item)

@@ -231,7 +231,7 @@ class PatternRead:
         return total if self.limit is None else min(total, self.limit)
 
     def _exclude_expired(self, route: StepRoute, call: Call) -> None:
-        """Leave expired items out of a count with a filter, where the index holds the expiry time."""
+        """Filter expired items out of a count, where the index holds the expiry time."""
         if self.options.include_expired:
             return
         schema = self.context.schema

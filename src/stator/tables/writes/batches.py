@@ -1,13 +1,15 @@
-"""Batches: any number of puts and deletes, in as few requests as DynamoDB allows, with nothing dropped silently.
+"""Batches: any number of puts and deletes in as few requests as possible, with nothing dropped.
 
-Items go out in windows of a few dozen requests that run side by side. Within a window the last change of a key wins, as if they had been
-made one after the other; the next window starts when this one is through, so a later change never overtakes an earlier one. A request holds
-up to 25 items and 16 MB. What DynamoDB leaves unprocessed is sent again, with back-off; what it refuses is looked for by halving the
-request until the item at fault stands alone, so that one bad item does not take twenty-four good ones with it. The result names every
-change that was not made, and why.
+Items are sent in windows of a few dozen parallel requests. Within a window the last change of a key
+wins, as if the changes had been made one after the other. The next window starts when this one has
+ended, so a later change never overtakes an earlier one. A request holds up to 25 items and 16 MB.
 
-BatchWriteItem takes no conditions. Entities that need them, for a version or a unique field, and those with large values, are written one by
-one, side by side.
+Unprocessed items are retried with back-off. A refused request is halved until the item at fault
+stands alone, so that one bad item does not take twenty-four good ones with it. The result names
+every change that was not made, and why.
+
+BatchWriteItem takes no conditions. Entities that need them (a version or a unique field) and those
+with large values are written one by one, in parallel.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ _ROOM_BYTES = BATCH_WRITE_BYTES - 64 * 1024
 
 
 class Delete:
-    """Delete what has this identity: ``Delete(Order, order_id="o1")`` in a batch."""
+    """A delete in a batch: ``Delete(Order, order_id="o1")``."""
 
     __slots__ = ("entity", "values")
 
@@ -61,7 +63,7 @@ class FailedWrite:
 
 @dataclass(slots=True)
 class BatchResult:
-    """``written`` counts the changes made, those that a later one of the same key replaced among them."""
+    """``written`` counts the changes made, and those that a later change of their key replaced."""
 
     written: int = 0
     failures: list[FailedWrite] = field(default_factory=list)
@@ -83,8 +85,11 @@ class BatchResult:
 
 
 class BatchWrite:
-    """One change on its way: the last of its key, and how many it stands for. ``entry`` is its part of RequestItems, as JSON;
-    ``key_of`` gives the key of an item of the table, to be compared with ``key``; ``done`` is called once it is written."""
+    """One write of a batch: the last of its key, which ``stands_for`` all the earlier ones.
+
+    ``entry`` is its part of RequestItems, as JSON. ``key_of`` returns the key of an item of the
+    table, to compare with ``key``. ``done`` is called once it is written.
+    """
 
     __slots__ = ("done", "entry", "key", "key_of", "source", "stands_for", "table")
 
@@ -107,7 +112,7 @@ class BatchWrite:
 
 
 class Batch:
-    """Cuts a stream of changes into windows and carries each out."""
+    """Cuts a stream of changes into windows and sends them."""
 
     def __init__(self, context: Context, changes: Iterable[Any]) -> None:
         self.context = context
@@ -115,7 +120,7 @@ class Batch:
         self._changes: Iterator[Any] = iter(changes)
 
     def window(self) -> Work[BatchResult | None]:
-        """Carry out the next window; None when there is nothing left."""
+        """Send the next window; None when nothing is left."""
         taken = list(islice(self._changes, WINDOW_REQUESTS * BATCH_WRITE_ITEMS))
         if not taken:
             return None
@@ -175,7 +180,7 @@ class Batch:
     # -- one by one
 
     def _groups(self, changes: list[Any]) -> list[list[Any]]:
-        """Changes of the same item stay in order, one after the other."""
+        """Group the changes by item: those of one item stay in order."""
         groups: dict[Any, list[Any]] = {}
         for change in changes:
             of = self._entity_of(change)
@@ -203,7 +208,7 @@ class Batch:
 
 
 def keep_last_write(changes: dict[Any, BatchWrite], change: BatchWrite) -> None:
-    """Put a change among others, in place of an earlier one of the same key."""
+    """Add a change in place of an earlier one of the same key."""
     earlier = changes.pop(change.key, None)
     if earlier is not None:
         change.stands_for += earlier.stands_for
@@ -213,7 +218,7 @@ def keep_last_write(changes: dict[Any, BatchWrite], change: BatchWrite) -> None:
 def send_writes(
     context: Context, chunk: list[BatchWrite], label: str = "batch"
 ) -> Work[BatchResult]:
-    """One BatchWriteItem, until everything in it is written or known not to be."""
+    """Send one BatchWriteItem until every write in it is done or has failed."""
     result = BatchResult()
     left = chunk
     for attempt in range(_LEFT_OUT_ATTEMPTS):

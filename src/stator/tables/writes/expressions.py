@@ -1,4 +1,4 @@
-"""Expressions in the making: names and values collected under placeholders, conditions of the user's joined with our own."""
+"""Builds expressions: names and values under placeholders, conditions of the user's and our own."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Expressions:
         return written
 
     def condition(self, given: Any, of: EntityMap) -> str:
-        """A condition of the user's, fit to be joined with others by AND: the writer puts parentheses where they are needed."""
+        """Write a user's condition, with the parentheses it needs to be joined by AND."""
         condition: Condition = as_condition(given)
         for reference in references(condition):
             if reference.name not in of.fields:
@@ -49,8 +49,8 @@ class Expressions:
                 )
             if reference.name in of.large:
                 raise DesignError(
-                    f"{reference!r} is large(), and stored packed",
-                    hint="keep what you compare in a field of its own",
+                    f"{reference!r} is large() and stored packed, so DynamoDB cannot compare it",
+                    hint="store the value to compare in a field of its own",
                 )
         return self._conditions.term(condition, of.info)
 

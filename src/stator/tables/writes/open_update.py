@@ -1,4 +1,4 @@
-"""Updates in the making, as ``with db.update(...)`` and ``async with db.update(...)`` give them."""
+"""Open updates, as ``with db.update(...)`` and ``async with db.update(...)`` hold them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ E = TypeVar("E")
 
 
 class OpenUpdate(Generic[E]):
-    """What an update is about, and after it ``result``: the item before or after it, where ``returns`` asked for one."""
+    """An update that records changes.
+
+    ``result`` is the item before or after the update, where ``returns`` asked for it.
+    """
 
     def __init__(
         self,
@@ -43,7 +46,7 @@ class OpenUpdate(Generic[E]):
         self.result: E | None = None
 
     def require(self, condition: Any) -> None:
-        """What must hold, or the update fails with ConditionFailed."""
+        """Make the update fail with ConditionFailed unless this holds."""
         self._when.append(condition)
 
     def recorder(self) -> E:
@@ -90,7 +93,7 @@ class OpenUpdate(Generic[E]):
             of.write_back(self._entity, {name: getattr(fresh, name) for name in of.fields})
 
     def _wanted_returns(self) -> Returns | None:
-        """An object that was updated is brought up to date with what the update made of it."""
+        """What the write must return: an object given to the update is brought up to date."""
         return self._returns or ("new" if self._entity is not None else None)
 
 

@@ -1,15 +1,15 @@
-"""The recording proxy: what is done to it inside ``with db.update(...) as order`` becomes one UpdateExpression.
+"""The recording proxy: changes made to it in ``with db.update(...) as order`` become one update.
 
     order.status = Status.SHIPPED              SET
-    order.stock -= 2                           SET stock = stock - 2, from the field's default where there is none yet
+    order.stock -= 2                           SET stock = stock - 2, from the default if absent
     order.note = None, or del order.note       REMOVE
     order.lines.append(line)                   list_append
     order.tags.add("late")                     ADD, DELETE with discard
     order.address.city = "Bern"                nested paths
-    order.seen = if_not_exists(order.seen, t)  if_not_exists; with + or - a number that is started where there is none
+    order.seen = if_not_exists(order.seen, t)  if_not_exists; with + or - a number with a start
 
-Nothing is read: a recorded field has no value, and asking for one is an error. Values are checked against the field's type at once, so that
-the traceback points at the line that is wrong.
+Nothing is read: a recorded field has no value, and reading one is an error. Values are checked
+against the field's type at once, so that the traceback points at the wrong line.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ T = TypeVar("T")
 Path = tuple[str | int, ...]
 
 
-# --- what is recorded ---------------------------------------------------------------------------------------
+# --- what is recorded -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,10 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class RecordedAction:
-    """``value`` is a wire value, one of the above, or None for a removal. ``plain`` is what the user gave, where that is all of it."""
+    """``value`` is a wire value, one of the above, or None for a removal.
+
+    ``plain`` is the value as the user set it, where it is known whole.
+    """
 
     path: Path
     value: Any
@@ -180,7 +183,8 @@ class Recording:
             shorter = min(len(known), len(action.path))
             if known[:shorter] == action.path[:shorter]:
                 raise RequestRefused(
-                    f"{self.shown(known)} and {self.shown(action.path)} are both changed, and one is inside the other",
+                    f"{self.shown(known)} and {self.shown(action.path)} are both changed, "
+                    "and one is inside the other",
                     hint="change the whole or the part",
                 )
         earlier = self.actions.get(action.path)
@@ -297,7 +301,7 @@ def _operand(value: Any, written: Expressions) -> str:
     return written.value(value)
 
 
-# --- what the user holds ------------------------------------------------------------------------------------
+# --- what the user holds --------------------------------------------------------------------------
 
 
 class Recorder:

@@ -1,10 +1,12 @@
-"""Statements carried out: one by itself, several as one transaction, with failures told in the words of the statement they are about.
+"""Sends statements: one alone, several as a transaction; failures become errors of the statement.
 
-A transaction always carries a token, so that sending it again after a lost answer does it once. It is also sent again when it was
-cancelled only because another transaction held an item (TransactionConflict) or an item was throttled.
+A transaction always carries a token, so that sending it again after a lost answer applies it once.
+It is also sent again if it was cancelled only because another transaction held an item
+(TransactionConflict) or an item was throttled.
 
-A single conditional write whose answer was lost may, when sent again, find its own work in the way. The client marks such an answer
-(``after_unknown``); if the stored item is just what was to be written, the write has happened.
+A single conditional write whose answer was lost may, when sent again, fail on its own first
+attempt. The client marks such an answer (``after_unknown``). If the stored item is exactly the one
+to be written, the write has been applied.
 """
 
 from __future__ import annotations
@@ -50,9 +52,10 @@ def write(
     once: bool = False,
     read: Callable[[Item | None], Work[Any]] | None = None,
 ) -> Work[Any]:
-    """Prepare and send; start over when a unique value was changed in between. ``once`` asks for a token also on a single write.
+    """Plan and send a write; plan it again if a unique value changed in between.
 
-    ``read`` makes something of the item that is returned, while its blobs are still there.
+    ``once`` sends even a single write as a transaction with a token. ``read`` reads the returned
+    item while its blobs still exist.
     """
     for attempt in range(_RACES):
         statements = yield from prepare()
@@ -69,7 +72,7 @@ def write(
             result = item if read is None else (yield from read(item))
             yield from forget_blobs(context, statements, has_happened=True)
             return result
-    raise TransactionConflict(f"{label}: its unique values are changed by others all the time")
+    raise TransactionConflict(f"{label}: other writers changed its unique values {_RACES} times")
 
 
 def _sent(
@@ -81,7 +84,8 @@ def _sent(
         return (yield from send_one(statements[0], label, returns))
     if once and returns == "old" and not statements[0].old:
         raise RequestRefused(
-            "a transaction does not return what was there before", hint="leave out once, or returns"
+            "a transaction does not return the item it replaces",
+            hint="leave out once=True or returns='old'",
         )
     yield from send_all(context, statements, label)
     return statements[0].old if returns == "old" else None
@@ -90,7 +94,7 @@ def _sent(
 def write_entity(
     context: Context, of: EntityMap, prepare: Prepare, label: str, returns: Returns | None
 ) -> Work[Any]:
-    """The same, with what it returns read as an entity."""
+    """Like ``write``, with the returned item decoded."""
 
     def read(item: Item | None) -> Work[Any]:
         if item is None or returns is None:
@@ -137,13 +141,13 @@ def _has_happened(statement: Statement, failed: ConditionFailed) -> bool:
         return not failed.item
     if statement.kind == "Update":
         raise OutcomeUnknown(
-            f"{statement.shown}: an answer was lost, and the item is not as it was expected"
+            f"{statement.shown}: an answer was lost, and the stored item is not the expected one"
         ) from failed
     return bool(failed.item) and items_equal(failed.item, statement.wanted)
 
 
 def items_equal(left: Any, right: Any) -> bool:
-    """Equality of items whatever the order of their sets and the spelling of their numbers."""
+    """Whether items are equal; the order of sets and the spelling of numbers do not count."""
     return bool(_normal({"M": left}) == _normal({"M": right}))
 
 
@@ -176,8 +180,9 @@ def send_all(
         return
     if len(statements) > TRANSACTION_ITEMS:
         raise RequestRefused(
-            f"the transaction has {len(statements)} writes, guards of unique fields included; DynamoDB takes {TRANSACTION_ITEMS}",
-            hint="split it, or write in batches what need not be all or nothing",
+            f"the transaction has {len(statements)} writes, guards of unique fields included; "
+            f"DynamoDB takes {TRANSACTION_ITEMS}",
+            hint="split it, or use write_many for writes that need not be all or nothing",
         )
     request = {
         "TransactItems": [{statement.kind: statement.request} for statement in statements],
@@ -200,14 +205,14 @@ def send_all(
 
 
 def certainly_not_applied(error: ServiceError) -> bool:
-    """Whether a write that failed so has not happened: no fault of the service, and no answer lost before."""
+    """Whether a failed write certainly was not applied: no server fault, no lost answer before."""
     return error.status < 500 and not error.after_unknown
 
 
 def forget_blobs(
     context: Context, statements: list[Statement], *, has_happened: bool
 ) -> Work[None]:
-    """Delete the blobs that no item names, now that it is known what has become of the statements."""
+    """Delete the blobs no item names, now that it is known whether the statements were applied."""
     keys = [
         key
         for each in statements
@@ -220,7 +225,7 @@ def forget_blobs(
 
 
 def is_transient(canceled: TransactionCanceled) -> bool:
-    """Whether a transaction was cancelled only for what passes by itself: another that held an item, or throttling."""
+    """Whether only conflicts or throttling cancelled a transaction, so that a retry may pass."""
     codes = {reason["Code"] for reason in canceled.reasons}
     return codes <= _PASSING and codes != {"None"}
 
@@ -254,8 +259,11 @@ def failed_transaction(
 
 
 def _refused_transaction(refused: ValidationFailed, statements: list[Statement]) -> ServiceError:
-    """AWS cancels a transaction for a path that is not there, and says for which statement. DynamoDB Local refuses the request: then it is said
-    if only one statement can be meant."""
+    """Name the statement a refused transaction means, if only one can be meant.
+
+    AWS cancels a transaction for a missing path and names the statement; DynamoDB Local refuses the
+    whole request.
+    """
     explained = [_explained(statement, refused) for statement in statements]
     meant = [at for at, error in enumerate(explained) if error is not refused]
     if len(meant) != 1:
@@ -272,7 +280,8 @@ def reason_error(code: str, message: str | None) -> ServiceError:
     return cls(message) if cls is not None else ServiceError(f"{code}: {message or ''}")
 
 
-# https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html lists the codes of reasons.
+# Codes of reasons, from
+# https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 _REASONS: dict[str, type[ServiceError]] = {
     "ItemCollectionSizeLimitExceeded": ItemCollectionTooLarge,
     "TransactionConflict": TransactionConflict,

@@ -1,8 +1,9 @@
 """Statements: single writes with their conditions, and what a failed condition means.
 
-Every write becomes one statement, or several where a unique value has to be guarded. One is sent by itself, as PutItem, UpdateItem or
-DeleteItem; several are sent as one transaction. Either way a condition that fails is told by its statement what it means: the item was
-there already, somebody else has changed it, the value is taken.
+Every write becomes one statement, or several where a unique value is guarded. One statement is sent
+alone, as PutItem, UpdateItem or DeleteItem; several are sent as one transaction. Either way the
+statement says what its failed condition means: the item exists already, another writer changed it,
+or the value is taken.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ Meaning = Callable[[Item | None], ConditionFailed]
 
 @dataclass(slots=True)
 class Guard:
-    """What a statement about a guard of a unique value is about. ``taking`` makes it anew for a value that the given owner gives free; None
-    where the statement gives it free itself."""
+    """A statement's guard of a unique value.
+
+    ``taking`` plans it again for a value that the given owner frees; None frees the value.
+    """
 
     key: bytes
     owner: Value
@@ -39,9 +42,13 @@ class Guard:
 
 @dataclass(slots=True)
 class Statement:
-    """``shown`` says what it does, for messages; ``meaning`` makes the error of a failed condition from the stored item;
-    ``done`` is called once it has happened; ``wanted`` is the item as it is afterwards, and ``old`` as it was before, where that is known.
-    ``obsolete_blobs`` are named by nobody once it has happened, and ``new_blobs`` if it surely has not."""
+    """One write, check or guard.
+
+    ``shown`` says what it does, for messages. ``meaning`` turns a failed condition into an error,
+    from the stored item. ``done`` is called once it is applied. ``wanted`` is the item afterwards,
+    ``old`` the item before, where known. No item names ``obsolete_blobs`` once it is applied, nor
+    ``new_blobs`` if it certainly was not; ``kept_blobs`` are moved aside once it is applied.
+    """
 
     kind: Kind
     request: dict[str, Any]
@@ -55,7 +62,7 @@ class Statement:
     kept_blobs: tuple[str, ...] = ()
     guard: Guard | None = None
     explain: Callable[[ValidationFailed], ValidationFailed] | None = None
-    """What DynamoDB's refusal of the request means in words of the entity."""
+    """Turns DynamoDB's refusal of the request into an error in terms of the entity."""
     relative: bool = False
     """Whether doing it twice is not the same as doing it once."""
 
@@ -93,7 +100,7 @@ class Terms:
         self.terms.append(f"attribute_exists({self.expressions.name(self.of.table.partition)})")
 
     def version(self, expected: int, now: float | None = None) -> None:
-        """The stored version is ``expected``; 0 stands for an item that was never stored, has none yet, or has expired by ``now``."""
+        """The stored version is ``expected``; 0 also means no item, no version, or expired."""
         assert self.of.version is not None
         name = self.expressions.name(self.of.version)
         if expected == 0 and self.of.ttl is not None and now is not None:
@@ -151,7 +158,7 @@ def meaning_of(
     must_exist: bool = False,
     expected: int | None = None,
 ) -> Meaning:
-    """What a failed condition of a statement about ``of`` means, judged by the item that was in the way."""
+    """Return the function that turns a failed condition into an error, from the stored item."""
 
     def means(item: Item | None) -> ConditionFailed:
         entity = read_as_far_as_possible(of, item)
@@ -165,7 +172,7 @@ def meaning_of(
             stored = int(item[of.version]["N"]) if item and of.version in item else 0
             if stored != expected:
                 conflict = VersionConflict(
-                    f"{shown} has version {stored}, not {expected}: somebody else wrote it meanwhile"
+                    f"{shown} has version {stored}, not {expected}: another writer changed it"
                     if item
                     else f"{shown} is gone: it was to have version {expected}",
                     item=item,

@@ -1,11 +1,14 @@
-"""Tokens: a transaction that is asked for again, with the same token, is carried out once.
+"""Tokens: a transaction sent again with the same token is applied once.
 
-DynamoDB has tokens of its own, but they compare the whole request, and a request made a second time differs in its times and versions. So a token
-given by the user is an item, written in the transaction it belongs to, on condition that it is not there:
+DynamoDB's own tokens compare whole requests, and a transaction planned a second time differs in its
+times and versions. So a token from the user is an item, written in its transaction on condition
+that it is not there:
 
-    PK  TOKEN#payment-17    SK  TOKEN    sum  <checksum of what was asked for>    <ttl>  a day from now
+    PK  TOKEN#payment-17    SK  TOKEN    sum  <checksum of the intents>    <ttl>  a day from now
 
-If it is there with the same checksum, the transaction has been carried out; with another, the token was used for something else.
+If it is there with the same checksum, the transaction has been applied. With another checksum, the
+token was used for something else. The checksum is made of the ``repr`` of conditions and recorded
+actions: those texts are stored data and must stay as they are.
 """
 
 from __future__ import annotations
@@ -32,14 +35,17 @@ def token_statement(context: Context, token: str, intents: list[str]) -> Stateme
     request = {
         "TableName": place.table,
         "Item": item,
-        "ConditionExpression": f"attribute_not_exists({partition}) OR {expires} <= {written.value({'N': str(int(now))})}",
+        "ConditionExpression": (
+            f"attribute_not_exists({partition}) "
+            f"OR {expires} <= {written.value({'N': str(int(now))})}"
+        ),
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
     return Statement("Put", written.into(request), f"token {token}", _used)
 
 
 def _used(item: Item | None) -> ConditionFailed:
-    return ConditionFailed("the token has been used", item=item)
+    return ConditionFailed("the token has been used already", item=item)
 
 
 def checksum(intents: list[str]) -> str:
@@ -47,7 +53,7 @@ def checksum(intents: list[str]) -> str:
 
 
 def is_done_before(failed: TransactionFailed, place_of_token: int, intents: list[str]) -> bool:
-    """Whether a transaction failed because its token says that it has been carried out."""
+    """Whether a transaction failed because its token says that it has been applied."""
     error = next((error for at, _, error in failed.failures if at == place_of_token), None)
     if not isinstance(error, ConditionFailed) or not error.item:
         return False

@@ -1,4 +1,4 @@
-"""Transactions: statements collected in a ``with`` block, sent once when it ends well, and not at all when it does not."""
+"""Transactions: writes collected in a ``with`` block and sent as one when it ends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _RACES = 20
 
 
 class Transaction:
-    """Up to 100 writes and checks, all or nothing. ``token`` makes it idempotent for a day: the same token does it once."""
+    """Up to 100 writes and checks, all or nothing.
+
+    A ``token`` makes it idempotent for a day: sent again with the same token, it is applied once.
+    """
 
     def __init__(self, context: Context, token: str | None = None) -> None:
         self._context = context
@@ -34,7 +37,7 @@ class Transaction:
         self._sent = False
 
     def create(self, entity: Any, *, when: Any = None) -> None:
-        """Write a new item; the transaction fails if there is one."""
+        """Write a new item; the transaction fails if it exists."""
         self._add(
             lambda: self._preparation.create(entity, when),
             lambda: f"create {self._given(entity)} {when!r}",
@@ -49,7 +52,7 @@ class Transaction:
     def delete(
         self, entity: Any, /, *, when: Any = None, must_exist: bool = False, **identity: Any
     ) -> None:
-        """By class and identity, or an object as it was read."""
+        """Delete an item, by class and identity or as an object that was read."""
         of, values, given = target(self._context, entity, identity)
         self._add(
             lambda: self._preparation.delete(
@@ -64,7 +67,9 @@ class Transaction:
         """Write nothing, but fail the transaction unless this holds."""
         of, values, _ = target(self._context, entity, identity)
         if when is None and not must_exist:
-            raise RequestRefused("this check always holds", hint="say when=..., or must_exist=True")
+            raise RequestRefused(
+                f"this check of {of.name} always holds", hint="pass when=..., or must_exist=True"
+            )
         self._add(
             lambda: self._preparation.check(of, values, when, must_exist),
             lambda: f"check {of.name} {sorted(values.items())} {when!r}",
@@ -98,21 +103,25 @@ class Transaction:
                 of, recording, values, entity=given, when=conditions, or_create=or_create
             ),
             lambda: (
-                f"update {of.name} {sorted(values.items())} {list(recording.actions.values())!r} {conditions!r}"
+                f"update {of.name} {sorted(values.items())} "
+                f"{list(recording.actions.values())!r} {conditions!r}"
             ),
         )
 
     def require(self, condition: Any) -> None:
-        """What must hold of the item whose update is open, or the whole transaction fails."""
+        """Make the transaction fail unless this holds of the item whose update is open."""
         if not self._open:
             raise RequestRefused(
-                "require() is about the update that is open, and none is",
+                "require() adds to the open update, and none is open",
                 hint="use it inside `with tx.update(...)`, or tx.check(Product, sku=..., when=...)",
             )
         self._open[-1][1].append(condition)
 
     def include(self, prepare: Prepare) -> None:
-        """Statements of a pattern's, such as an outbox's. They are made when the transaction is sent, and made anew if one of them fails as ``LostRace``."""
+        """Include statements of a pattern, such as an outbox.
+
+        They are planned when the transaction is sent, and again if one fails with ``LostRace``.
+        """
         self._add(prepare, lambda: "a pattern's")
 
     def _add(self, prepare: Prepare, intent: Callable[[], str]) -> None:
@@ -122,10 +131,11 @@ class Transaction:
         self._intents.append(intent() if self._token is not None else "")
 
     def _given(self, entity: Any) -> str:
-        """An object as the caller gave it, without what writes set."""
+        """An object without the fields that writes set."""
         of = self._context.schema.of_object(entity)
         stamps = {of.version, of.created, of.updated, of.ttl}
-        return f"{of.name} { {name: getattr(entity, name) for name in of.fields if name not in stamps} }"
+        values = {name: getattr(entity, name) for name in of.fields if name not in stamps}
+        return f"{of.name} {values}"
 
     # -- the end of it
 
@@ -149,7 +159,7 @@ class Transaction:
                     raise
                 yield Pause(self._context.backoff(attempt))
         raise TransactionConflict(
-            "the unique values in this transaction are changed by others all the time"
+            f"other writers changed the unique values of this transaction {_RACES} times"
         )
 
     def _statements(self) -> Work[list[Statement]]:
@@ -165,12 +175,12 @@ class Transaction:
 def target(
     context: Context, entity: Any, identity: dict[str, Any]
 ) -> tuple[EntityMap, dict[str, Any], Any]:
-    """What a write is about: the entity, the fields that find it, and the object if one was given."""
+    """The entity a write changes, the values that find the item, and the object if there is one."""
     if isinstance(entity, type):
         return context.schema.of(entity), identity, None
     if identity:
         raise RequestRefused(
-            "an object has its identity already",
+            "an object carries its identity; identity fields were passed with it",
             hint="pass the class and the identity, or the object alone",
         )
     of = context.schema.of_object(entity)

@@ -1,13 +1,15 @@
 """Unique fields: no two items of an entity have the same value, whatever happens at the same time.
 
-DynamoDB knows one kind of uniqueness, that of a key. So each unique value is an item of its own, a guard, whose key is the value:
+DynamoDB knows one kind of uniqueness: a key. So each unique value is an item of its own, a guard,
+whose key is the value:
 
-    PK  UNIQUE#User#email#ann@example.com      SK  GUARD      owner  the key of the user who has it
+    PK  UNIQUE#User#email#ann@example.com      SK  GUARD      owner  the key of the user
 
-The guard is written, changed and removed in the transaction that writes, changes or removes its item, on condition that nobody else owns
-it. A write that replaces an item has to know its old value: the item is read first, and the transaction holds only if the value is
-still the one that was read; otherwise it starts over. A guard expires when its item does, so TTL takes both; until the service gets to
-them, an expired guard counts as free.
+The guard is written, changed and removed in the transaction that writes, changes or removes its
+item, on condition that no other item owns it. A write that replaces an item must know its old
+value: the item is read first, and the transaction holds only if the value is unchanged; otherwise
+it starts over. A guard expires with its item, so TTL deletes both. Until the service deletes it, an
+expired guard counts as free.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ def guard_put(
     now: float,
     freed_by: Value | None = None,
 ) -> Statement:
-    """Take a value, if nobody has it, or if it belongs to one who gives it free in the same transaction."""
+    """Take a value if it is free, or if ``freed_by`` frees it in the same transaction."""
     item: Item = guard_key(place, of, field, value) | {
         OWNER: owner_of(owner),
         ENTITY: {"S": of.name},
@@ -66,7 +68,8 @@ def guard_put(
         item[place.ttl] = expires
     written = Expressions()
     condition = (
-        f"attribute_not_exists({written.name(place.partition)}) OR {written.name(OWNER)} = {written.value(owner_of(owner))}"
+        f"attribute_not_exists({written.name(place.partition)})"
+        f" OR {written.name(OWNER)} = {written.value(owner_of(owner))}"
         f" OR {written.name(place.ttl)} <= {written.value({'N': str(int(now))})}"
     )
     if freed_by is not None:
@@ -94,9 +97,12 @@ def guard_put(
 
 
 def guard_delete(place: Place, of: EntityMap, field: str, value: Any, owner: Item) -> Statement:
-    """Give a value free, if it is still ours."""
+    """Free a value, if this item still owns it."""
     written = Expressions()
-    condition = f"attribute_not_exists({written.name(place.partition)}) OR {written.name(OWNER)} = {written.value(owner_of(owner))}"
+    condition = (
+        f"attribute_not_exists({written.name(place.partition)}) "
+        f"OR {written.name(OWNER)} = {written.value(owner_of(owner))}"
+    )
     request = written.into(
         {
             "TableName": place.table,
@@ -116,7 +122,7 @@ def guard_delete(place: Place, of: EntityMap, field: str, value: Any, owner: Ite
 
 
 def merge_guard_handovers(statements: list[Statement]) -> list[Statement]:
-    """A value that one item gives free and another takes, in the same transaction, is one write of its guard, not two."""
+    """Merge the two guard writes of a value that one item frees and another takes into one."""
     freed = {
         each.guard.key: each
         for each in statements
@@ -142,7 +148,10 @@ def merge_guard_handovers(statements: list[Statement]) -> list[Statement]:
 def guards(
     place: Place, of: EntityMap, old: Item | None, new: Item | None, key: Item, now: float
 ) -> list[Statement]:
-    """What has to be done to guards when ``old`` becomes ``new``. A guard whose value stays is written again only if its expiry changes."""
+    """The guard statements when ``old`` becomes ``new``.
+
+    A guard whose value stays is written again only if its expiry changes.
+    """
     found = []
     if old is not None and of.is_expired(old, now):
         old = None  # its guards have expired with it, and may be another's by now
@@ -159,6 +168,6 @@ def guards(
 
 
 def unique_value(of: EntityMap, field: str, item: Item | None) -> Any:
-    """What an item has in a unique field; None for nothing."""
+    """The value of a unique field in an item; None if it has none."""
     stored = None if item is None else item.get(field)
     return None if stored is None else of.codec.decode_field[field](stored)

@@ -1,8 +1,9 @@
-"""From what was recorded to one UpdateItem: index keys recomputed, version counted up, times set.
+"""From a recording to one UpdateItem: index keys recomputed, version counted up, times set.
 
-An index key is made of fields. When one of them changes, the key changes with it, and all the other fields it is made of have to be known.
-They are: the identity; what the update itself sets; and, when the update was begun with an object instead of a class, everything that the
-object holds, on condition that the stored item still has it. Where that is not enough, the update is refused, naming what is missing.
+An index key is made of fields. When one of them changes, the key changes too, and all its other
+fields must be known. Known are the identity and the values the update sets; if the update was begun
+with an object instead of a class, also the fields of the object, on condition that the stored item
+still has them. Where that is not enough, the update is refused, naming the missing fields.
 """
 
 from __future__ import annotations
@@ -37,7 +38,11 @@ def update_statement(
     now: float,
     as_stored: Mapping[str, Value | None] | None = None,
 ) -> Statement:
-    """``values`` are fields known to be so because the key is made of them; ``entity`` an object as it was read, if there is one."""
+    """Plan the UpdateItem of a recording.
+
+    ``values`` are fields known because the key is made of them; ``entity`` is the object the update
+    was begun with, if any.
+    """
     shown = of.shown(values)
     _refuse_fixed(of, recording)
     if not recording.actions:
@@ -86,10 +91,16 @@ def _missing_path(
             recording.inner_paths(),
             "is inside something that the item does not have, or that is of another kind",
         )
-        hint = "set the whole field, as in `order.address = Address(...)`, or read the item and put it back"
+        hint = (
+            "set the whole field, as in `order.address = Address(...)`, "
+            "or read the item and put it back"
+        )
     elif MISSING in refused.message:
         found, trouble = recording.added_to(), "is not there to be added to"
-        hint = "say what to start from, as in `p.counts[key] = if_not_exists(p.counts[key], 0) + 1`, or set it to a value"
+        hint = (
+            "name a start value, as in `p.counts[key] = if_not_exists(p.counts[key], 0) + 1`, "
+            "or set it to a value"
+        )
     else:
         return refused
     if not found:
@@ -141,7 +152,7 @@ def _index_keys(
     values: Mapping[str, Any],
     entity: Any,
 ) -> tuple[dict[str, Value | None], set[str]]:
-    """New values of the key attributes that change, and the fields of ``entity`` that this relies on."""
+    """New values of the index keys that change, and the fields of ``entity`` they rely on."""
     changed = recording.fields | {name for name in (of.updated, of.version) if name is not None}
     found: dict[str, Value | None] = {}
     relied_on: set[str] = set()
@@ -163,7 +174,8 @@ def _refuse_computed(of: EntityMap, key: PlannedKeyAttribute, computed: set[str]
     if computed:
         name = min(computed)
         raise UpdateRefused(
-            f"{of.name}.{name} is part of the key {key.name} of {key.index}, which cannot be computed from a change of it",
+            f"{of.name}.{name} is part of {key.name}, a key of {key.index}: "
+            "the new key cannot be computed from a relative change",
             missing=(name,),
             hint="set the field to a value, instead of adding to it",
         )
@@ -174,8 +186,8 @@ def _incomplete(
 ) -> UpdateRefused:
     names = tuple(sorted(missing))
     return UpdateRefused(
-        f"changing {of.name}.{min(changed)} changes the key {key.name} of {key.index}, which is also made of "
-        f"{', '.join(names)}",
+        f"changing {of.name}.{min(changed)} changes the key {key.name} of {key.index}, "
+        f"which is also made of {', '.join(names)}",
         missing=names,
         hint=f"pass the {of.name} itself to db.update, or set {', '.join(names)} too",
     )
@@ -195,7 +207,8 @@ def _own_changes(
     if of.version is not None:
         name = written.name(of.version)
         sets.append(
-            f"{name} = if_not_exists({name}, {written.value({'N': '0'})}) + {written.value({'N': '1'})}"
+            f"{name} = if_not_exists({name}, {written.value({'N': '0'})}) "
+            f"+ {written.value({'N': '1'})}"
         )
     return {
         "SET": sets,
@@ -211,7 +224,7 @@ def _of_a_new_item(
     now: float,
     written: Expressions,
 ) -> list[str]:
-    """What an item needs beside the changes when the update creates it, and has already when it does not."""
+    """The attributes an item needs if the update creates it; an existing item keeps its own."""
     known = _defaults(of, recording) | dict(values) | recording.known()
     stored: dict[str, Value] = {
         name: of.codec.encode_field[name](value)
@@ -263,10 +276,11 @@ def _defaults(of: EntityMap, recording: Recording) -> dict[str, Any]:
 
 
 def _refuse_doubtful(of: EntityMap, key: PlannedKeyAttribute) -> None:
-    """A key that an item may lack: one that is not there may be missing because the item is new, or because it is meant to be."""
+    """Refuse a key that an item may lack on purpose: a new item lacks it as well."""
     if key.when or any(isinstance(of.fields[name].shape, Maybe) for name in fields_of(key)):
         raise UpdateRefused(
-            f"{key.name} of {key.index} depends on fields that an update cannot see when it may create the item",
+            f"{key.name} of {key.index} depends on fields that an update which may create the item "
+            "cannot see",
             missing=tuple(sorted(fields_of(key))),
             hint="use db.upsert with the whole item, or set those fields in the block",
         )

@@ -1,4 +1,7 @@
-"""Single writes: create, put, upsert, update, delete. Each is prepared as statements; ``sending`` carries them out."""
+"""Plans single writes (create, put, upsert, update, delete, check) as statements.
+
+``sender`` sends the statements.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,13 @@ from stator.tables.writes.update_statement import update_statement
 
 
 class LostRace(ConditionFailed):
-    """The item changed between reading its unique values and writing it: read again."""
+    """The item changed between the read of its unique values and the write: plan it again."""
 
     code = "StatorLostRace"
 
 
 class WritePlanner:
-    """Makes the statements of writes. Where an entity has unique fields, what is stored is read first."""
+    """Plans the statements of writes. Entities with unique fields are read first."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -96,7 +99,7 @@ class WritePlanner:
         return (yield from packed(of, item, self.context.blobs, self.context.token()))
 
     def upsert(self, entity: Any, when: Any = None) -> Work[list[Statement]]:
-        """Every field set as it is on the object; what the item has beside them stays, and so does the time it was created."""
+        """Set every field of the object; other attributes and the time of creation stay."""
         of = self.context.schema.of_object(entity)
         now = self.context.now()
         old = None
@@ -200,7 +203,7 @@ class WritePlanner:
         return [statement, *guards(self.place, of, old, after, key, now)]
 
     def _clear_expired(self, of: EntityMap, key: Item, now: float) -> Work[None]:
-        """Delete an item that has expired, so that an update that may create one does not go on from it."""
+        """Delete an expired item, so that an update that may create one does not continue it."""
         old = yield from self.stored(of, key)
         if old is None or not of.is_expired(old, now):
             return
@@ -214,19 +217,19 @@ class WritePlanner:
                 f"clear an expired {of.name}",
             )
         except ConditionFailed:
-            return  # somebody else has written it meanwhile
+            return  # another writer has replaced it
 
     def _pack_changes(
         self, of: EntityMap, recording: Recording, key: Item, names: list[str]
     ) -> Work[tuple[str, ...]]:
-        """Pack the large values that an update sets; gives the names of their blobs."""
+        """Pack the large values that an update sets; return the names of their blobs."""
         found: Item = dict(key)
         for name in names:
             action = recording.actions.get((name,))
             if action is None or not (action.value is None or isinstance(action.value, dict)):
                 raise UpdateRefused(
-                    f"{of.name}.{name} is large(), and stored packed: it can only be set as a whole",
-                    hint="set it to a value",
+                    f"{of.name}.{name} is large() and stored packed: it can only be set as a whole",
+                    hint="assign a whole value",
                 )
             if action.value is not None:
                 found[name] = action.value
@@ -315,7 +318,7 @@ def _wire(of: EntityMap, values: Mapping[str, Any]) -> dict[str, Value | None]:
 
 
 def _set_all(of: EntityMap, item: Item, terms: Terms) -> str:
-    """SET for every attribute that is there and REMOVE for every field and index key that is not."""
+    """SET every attribute of the item, and REMOVE every field and index key it lacks."""
     written = terms.expressions
     sets, removals = [], []
     key_attributes = {key.name for key in of.plan.keys if key.index is not None}
@@ -325,7 +328,8 @@ def _set_all(of: EntityMap, item: Item, terms: Terms) -> str:
         if name == of.version:
             path = written.name(name)
             sets.append(
-                f"{path} = if_not_exists({path}, {written.value({'N': '0'})}) + {written.value({'N': '1'})}"
+                f"{path} = if_not_exists({path}, {written.value({'N': '0'})}) "
+                f"+ {written.value({'N': '1'})}"
             )
         elif name not in item:
             removals.append(written.name(name))
@@ -338,7 +342,7 @@ def _set_all(of: EntityMap, item: Item, terms: Terms) -> str:
 
 
 def _watched(of: EntityMap, old: Item | None, terms: Terms, otherwise: Meaning) -> Meaning:
-    """Put a condition on the write that the unique values are still those that were read."""
+    """Add the condition that the unique values are still those that were read."""
     for name in of.unique:
         terms.equal(name, None if old is None else old.get(name))
     return _raced_or(of, old, otherwise)
@@ -354,20 +358,24 @@ def _raced_or(of: EntityMap, old: Item | None, otherwise: Meaning) -> Meaning:
 
 
 def _refuse_unseen(of: EntityMap, recording: Recording) -> None:
-    """A guard is made for a value; one that only DynamoDB computes cannot be guarded, and a guard's expiry has to be known, too."""
+    """Refuse updates that let DynamoDB compute a unique value, or the expiry of its guard."""
     guarded = {*of.unique, *([of.ttl] if of.unique and of.ttl else [])}
     unseen = (guarded & recording.fields) - recording.known().keys()
     if unseen:
         name = min(unseen)
         raise UpdateRefused(
-            f"{of.name}.{name} {'is unique' if name in of.unique else 'is when unique values become free'}: it can only be set to a value",
+            f"{of.name}.{name} {'is unique' if name in of.unique else 'frees unique values'}: "
+            "it can only be set to a value",
             missing=(name,),
             hint="read the item and set the field, instead of computing it in the update",
         )
 
 
 def _after(of: EntityMap, old: Item | None, recording: Recording, created_at: float | None) -> Item:
-    """The unique values, and the expiry, that an item has after an update; ``created_at`` when that may have created it."""
+    """The unique values and expiry of an item after an update.
+
+    ``created_at`` is set when the update may have created the item.
+    """
     after: Item = dict(old or {})
     if old is None and created_at is not None and of.ttl is not None:
         expiry = of.expiry(created_at)
