@@ -1,0 +1,57 @@
+"""Tests of ``stator.design``. Where a module's tests are, if not in a file of its name:
+
+design: test_planner.py
+declaration: test_patterns.py
+capacity_units: test_pricing.py
+entities.entity: test_entities.py
+entities.markers: test_entities.py
+entities.conditions: test_entities.py
+entities.shapes: test_entities.py
+entities.codec: test_entities.py
+entities.codec_source: test_codec_source.py
+entities.wire: test_codec_source.py
+entities.adapters: test_adapters.py
+patterns.pattern: test_patterns.py
+patterns.annotations: test_asking.py
+patterns.explanation: test_explain.py
+patterns.filter_writer: test_planner_engine.py
+plan.plan: test_planner.py
+plan.templates: test_index_keys.py
+plan.key_text: test_key_text.py
+plan.key_sizes: test_key_sizes.py
+plan.lock: test_lock.py
+plan.json_data: test_lock.py
+plan.demand: test_lock.py
+plan.drift: test_drift.py
+plan.own_table: test_export_tables.py
+plan.example_items: test_documents.py
+planner.planner: test_planner.py
+planner.needs: test_asking.py
+planner.access_paths: test_planner.py
+planner.choices: test_planner_optimal.py
+planner.cost_model: test_planner.py
+planner.weights: test_pricing.py
+planner.estimates: test_planner.py
+planner.search: test_planner_optimal.py
+planner.assignment: test_planner_optimal.py
+planner.slots: test_planner_optimal.py
+planner.locked_choices: test_locked_choices.py
+planner.handwritten_keys: test_planner_handwritten.py
+planner.key_labels: test_planner.py
+planner.key_parts: test_planner_handwritten.py
+planner.refusals: test_planner.py
+planner.blueprint.table_blueprint: test_planner.py
+planner.blueprint.read_plans: test_planner_engine.py
+planner.blueprint.write_plans: test_planner.py
+planner.blueprint.key_conditions: test_planner_engine.py
+planner.blueprint.slot_names: test_planner.py
+planner.blueprint.reasons: test_planner.py, test_patterns.py (``within=``)
+cost.report: test_cost.py
+cost.workload: test_cost.py
+cost.difference: test_cost.py
+cost.origin: test_cost.py
+cost.pricing: test_pricing.py, test_price_examples.py
+cost.prices: test_pricing.py
+
+``test_published.py`` plans published designs, ``test_planner_random.py`` random ones.
+"""

@@ -1,4 +1,7 @@
-"""Designs after the ones that articles show: a shop, a social network, router tests. With objects to fill them."""
+"""Designs after the ones that articles show: a shop, a social network, router tests.
+
+With objects to fill them.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ class State(Enum):
     SENT = "sent"
 
 
-# --- a shop -------------------------------------------------------------------------------------------------
+# --- a shop ---------------------------------------------------------------------------------------
 
 
 class Customer(Entity):
@@ -168,16 +171,34 @@ def forget_customer() -> object:
 SHOP = (
     [Customer, Product, Review, Purchase, Line],
     [
-        customer_by_id, customer_by_email, purchases_of, purchases_between, purchase_by_id, purchases_in_state, order_page,
-        sales_of, product_page, cheap_products, good_reviews, count_open, place_order, move_order, reprice, forget_customer,
+        customer_by_id,
+        customer_by_email,
+        purchases_of,
+        purchases_between,
+        purchase_by_id,
+        purchases_in_state,
+        order_page,
+        sales_of,
+        product_page,
+        cheap_products,
+        good_reviews,
+        count_open,
+        place_order,
+        move_order,
+        reprice,
+        forget_customer,
     ],
-)  # fmt: skip
+)
 
 
 def shop(layout: Layout = "single-table", **options: Any) -> Design:
     volumes: dict[type[Entity], Any] = {
-        Customer: 10_000, Product: 2_000, Review: per(Product, 20), Purchase: per(Customer, 12), Line: per(Purchase, 3),
-    }  # fmt: skip
+        Customer: 10_000,
+        Product: 2_000,
+        Review: per(Product, 20),
+        Purchase: per(Customer, 12),
+        Line: per(Purchase, 3),
+    }
     return Design("shop", *SHOP, volumes=volumes, layout=layout, **options)
 
 
@@ -244,7 +265,7 @@ SHOP_CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-# --- a social network ---------------------------------------------------------------------------------------
+# --- a social network -----------------------------------------------------------------------------
 
 
 class Member(Entity):
@@ -348,8 +369,20 @@ def hide() -> object:
 
 def social(layout: Layout = "single-table", **options: Any) -> Design:
     patterns: list[Any] = [
-        member, timeline, home, popular, comments_of, latest_comments, hidden_by, followers, following, follows, like, post, hide,
-    ]  # fmt: skip
+        member,
+        timeline,
+        home,
+        popular,
+        comments_of,
+        latest_comments,
+        hidden_by,
+        followers,
+        following,
+        follows,
+        like,
+        post,
+        hide,
+    ]
     volumes: dict[type[Entity], Any] = {
         Member: 100_000, Post: per(Member, 30), Comment: per(Post, 4), Follow: per(Member, 50),
     }  # fmt: skip
@@ -411,7 +444,7 @@ SOCIAL_CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-# --- router tests -------------------------------------------------------------------------------------------
+# --- router tests ---------------------------------------------------------------------------------
 
 
 class Router(Entity):

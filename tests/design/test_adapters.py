@@ -113,17 +113,30 @@ def test_the_identity_is_in_the_order_given(order: Any) -> None:
 def test_straight_to_the_wire_and_back(order: Any) -> None:
     address = ADDRESS[order]
     made = order(
-        **REQUIRED, status=Status.SHIPPED, address=address(street="a", floor=2), stops=[address(street="b")],
-        by_name={"home": address(street="c")}, tags={"y", "x"}, token=UUID(int=1), pair=(2, "b"),
-    )  # fmt: skip
+        **REQUIRED,
+        status=Status.SHIPPED,
+        address=address(street="a", floor=2),
+        stops=[address(street="b")],
+        by_name={"home": address(street="c")},
+        tags={"y", "x"},
+        token=UUID(int=1),
+        pair=(2, "b"),
+    )
     item = info(order).codec.encode(made)
     assert item == {
-        "order_id": {"S": "o1"}, "customer": {"S": "c1"}, "placed_at": {"S": "2026-11-15T00:00:00.000000Z"},
-        "total": {"N": "9.50"}, "status": {"S": "shipped"}, "channel": {"S": "web"},
-        "address": {"M": {"street": {"S": "a"}, "floor": {"N": "2"}}}, "stops": {"L": [{"M": {"street": {"S": "b"}}}]},
-        "by_name": {"M": {"home": {"M": {"street": {"S": "c"}}}}}, "tags": {"SS": ["x", "y"]},
-        "token": {"S": "00000000-0000-0000-0000-000000000001"}, "pair": {"L": [{"N": "2"}, {"S": "b"}]},
-    }  # fmt: skip
+        "order_id": {"S": "o1"},
+        "customer": {"S": "c1"},
+        "placed_at": {"S": "2026-11-15T00:00:00.000000Z"},
+        "total": {"N": "9.50"},
+        "status": {"S": "shipped"},
+        "channel": {"S": "web"},
+        "address": {"M": {"street": {"S": "a"}, "floor": {"N": "2"}}},
+        "stops": {"L": [{"M": {"street": {"S": "b"}}}]},
+        "by_name": {"M": {"home": {"M": {"street": {"S": "c"}}}}},
+        "tags": {"SS": ["x", "y"]},
+        "token": {"S": "00000000-0000-0000-0000-000000000001"},
+        "pair": {"L": [{"N": "2"}, {"S": "b"}]},
+    }
     assert info(order).codec.decode(item) == made
     assert type(info(order).codec.decode(item).stops[0]) is address
 
@@ -164,10 +177,14 @@ def test_what_is_encoded_decodes_to_the_same(changes: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"total": {"S": "9"}}, "total"), ({"status": {"S": "lost"}}, "status"), ({"channel": {"S": "fax"}}, "channel"),
-        ({"placed_at": {"S": "yesterday"}}, "placed_at"), ({"address": {"M": {}}}, "address"), ({"tags": {"L": []}}, "tags"),
+        ({"total": {"S": "9"}}, "total"),
+        ({"status": {"S": "lost"}}, "status"),
+        ({"channel": {"S": "fax"}}, "channel"),
+        ({"placed_at": {"S": "yesterday"}}, "placed_at"),
+        ({"address": {"M": {}}}, "address"),
+        ({"tags": {"L": []}}, "tags"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_stored_value_is_named(order: Any, change: dict[str, Any], field: str) -> None:
     codec = info(order).codec
     with pytest.raises(ItemMismatch) as caught:
@@ -272,9 +289,13 @@ def test_markers_and_overrides() -> None:
         expires: datetime | None = None
 
     handle = adapt(
-        User, ident="user_id", markers={"email": unique(), "rev": version(), "expires": ttl(days=90)},
-        key=("USER#{user_id}", "PROFILE"), index={"GSI1": ("MAIL#{email}",)}, name="Person",
-    )  # fmt: skip
+        User,
+        ident="user_id",
+        markers={"email": unique(), "rev": version(), "expires": ttl(days=90)},
+        key=("USER#{user_id}", "PROFILE"),
+        index={"GSI1": ("MAIL#{email}",)},
+        name="Person",
+    )
     known = info(handle)
     assert {name: field.role for name, field in known.fields.items()} == {
         "user_id": "ident", "email": "unique", "rev": "version", "expires": "ttl",
@@ -360,5 +381,8 @@ def test_a_missing_library_says_what_to_install(
 
 
 def test_neither_library_is_imported_before_it_is_used() -> None:
-    code = "import sys, stator.design.entities.adapters; sys.exit(any(name in sys.modules for name in ('pydantic', 'msgspec')))"
+    code = (
+        "import sys, stator.design.entities.adapters; "
+        "sys.exit(any(name in sys.modules for name in ('pydantic', 'msgspec')))"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,4 +1,6 @@
-"""What patterns may ask in less usual ways: types local to a function, time without a field, many entities at once, one of several values."""
+"""What patterns may ask in less usual ways: types local to a function, time without a field, many
+entities at once, one of several values.
+"""
 
 from __future__ import annotations
 

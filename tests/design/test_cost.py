@@ -1,4 +1,6 @@
-"""What a design costs: the parts make up the whole, the units are the planner's, and the dollars can be worked out by hand."""
+"""What a design costs: the parts make up the whole, the units are the planner's, and the dollars
+can be worked out by hand.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,7 @@ def designs() -> tuple[tuple[Design, Plan], ...]:
     return tuple((design, design.plan()) for design in made)
 
 
-# --- sums ---------------------------------------------------------------------------------------------------
+# --- sums -----------------------------------------------------------------------------------------
 
 
 @settings(max_examples=60)
@@ -165,12 +167,13 @@ def test_a_plan_without_its_demand_has_the_same_requests_but_for_declared_writes
     )
 
 
-# --- by hand ------------------------------------------------------------------------------------------------
+# --- by hand --------------------------------------------------------------------------------------
 
 
 def test_reads_and_storage_of_one_table_can_be_worked_out_by_hand() -> None:
     found = post(parcel).cost()
-    # 100 eventually consistent reads a second of less than 4 KB at $0.125 a million; a million items of 564 + 100 bytes at $0.25 a GB.
+    # 100 eventually consistent reads a second of less than 4 KB at $0.125 a million; a million
+    # items of 564 + 100 bytes at $0.25 a GB.
     assert found.by_kind()["reads"] == Decimal("16.425000000")
     assert float(found.by_kind()["storage"]) == pytest.approx(
         1_000_000 * (500 + 64 + 100) / 2**30 * 0.25
@@ -213,7 +216,8 @@ def test_a_transaction_pays_twice_in_the_table_and_once_in_the_indexes() -> None
 def test_provisioned_capacity_is_whole_and_never_less_than_one() -> None:
     found = post(parcel, parcels_in).cost(mode="provisioned", utilisation=0.7)
     index = next(line for line in found.lines if line.pattern == "parcels_in")
-    # 10 queries a second at half a unit or more: 5 / 0.7 is 8 units; and the items of an index of keys are fetched.
+    # 10 queries a second at half a unit or more: 5 / 0.7 is 8 units; and the items of an index of
+    # keys are fetched.
     units = float(index.quantity) / MONTH
     assert float(index.dollars) == pytest.approx(-(-units // 0.7) * 730 * 0.00013)
     idle = [line for line in found.lines if line.unit == "idle capacity units"]
@@ -263,7 +267,7 @@ def test_what_cannot_be_is_refused_with_a_hint(options: Any, message: str) -> No
     assert raised.value.hint
 
 
-# --- differences --------------------------------------------------------------------------------------------
+# --- differences ----------------------------------------------------------------------------------
 
 
 def both(before: Design, after: Design, **options: Any) -> tuple[CostReport, CostReport]:
@@ -303,7 +307,7 @@ def test_a_difference_needs_one_basis() -> None:
         compare(post(parcel).cost(), post(parcel).cost(mode="provisioned"))
 
 
-# --- where a difference comes from --------------------------------------------------------------------------
+# --- where a difference comes from ----------------------------------------------------------------
 
 
 def apart(before: Design, after: Design) -> tuple[CostDiff, Origin]:

@@ -25,8 +25,12 @@ from .shop import Address, Order, Status, User
 
 def order(**changes: Any) -> Order:
     values: dict[str, Any] = {
-        "order_id": "o1", "user_id": "u1", "placed_at": datetime(2026, 11, 15, tzinfo=UTC), "total": Decimal("9.50"), **changes
-    }  # fmt: skip
+        "order_id": "o1",
+        "user_id": "u1",
+        "placed_at": datetime(2026, 11, 15, tzinfo=UTC),
+        "total": Decimal("9.50"),
+        **changes,
+    }
     return Order(**values)
 
 
@@ -135,13 +139,27 @@ def test_every_type_on_the_wire() -> None:
     made = Everything(text="t", rest={"a": [1, "b", None, True, b"x"]})
     item = info(Everything).codec.encode(made)
     assert item == {
-        "text": {"S": "t"}, "whole": {"N": "3"}, "real": {"N": "0.5"}, "exact": {"N": "1.10"}, "flag": {"BOOL": True},
-        "raw": {"B": "AA=="}, "day": {"S": "2026-01-02"}, "hour": {"S": "03:04:00.000000"},
-        "uid": {"S": "00000000-0000-0000-0000-000000000001"}, "level": {"N": "2"},
-        "pair": {"L": [{"N": "1"}, {"S": "a"}]}, "home": {"M": {"street": {"S": "s"}, "city": {"S": "c"}}},
-        "bag": {"NS": ["1", "2"]}, "hits": {"N": "0"}, "rev": {"N": "0"},
-        "rest": {"M": {"a": {"L": [{"N": "1"}, {"S": "b"}, {"NULL": True}, {"BOOL": True}, {"B": "eA=="}]}}},
-    }  # fmt: skip
+        "text": {"S": "t"},
+        "whole": {"N": "3"},
+        "real": {"N": "0.5"},
+        "exact": {"N": "1.10"},
+        "flag": {"BOOL": True},
+        "raw": {"B": "AA=="},
+        "day": {"S": "2026-01-02"},
+        "hour": {"S": "03:04:00.000000"},
+        "uid": {"S": "00000000-0000-0000-0000-000000000001"},
+        "level": {"N": "2"},
+        "pair": {"L": [{"N": "1"}, {"S": "a"}]},
+        "home": {"M": {"street": {"S": "s"}, "city": {"S": "c"}}},
+        "bag": {"NS": ["1", "2"]},
+        "hits": {"N": "0"},
+        "rev": {"N": "0"},
+        "rest": {
+            "M": {
+                "a": {"L": [{"N": "1"}, {"S": "b"}, {"NULL": True}, {"BOOL": True}, {"B": "eA=="}]}
+            }
+        },
+    }
     assert info(Everything).codec.decode(item) == made
 
 
@@ -160,12 +178,21 @@ def test_what_is_absent_takes_the_default() -> None:
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"order_id": 5}, "order_id"), ({"total": "9"}, "total"), ({"total": Decimal("NaN")}, "total"), ({"total": 1.5}, "total"),
-        ({"placed_at": datetime(2026, 1, 1)}, "placed_at"), ({"status": "pending"}, "status"), ({"channel": "fax"}, "channel"),
-        ({"tags": {1}}, "tags"), ({"lines": "ab"}, "lines"), ({"extra": {1: 1}}, "extra"), ({"token": "x"}, "token"),
-        ({"weights": (float("inf"),)}, "weights"), ({"user_id": None}, "user_id"),
+        ({"order_id": 5}, "order_id"),
+        ({"total": "9"}, "total"),
+        ({"total": Decimal("NaN")}, "total"),
+        ({"total": 1.5}, "total"),
+        ({"placed_at": datetime(2026, 1, 1)}, "placed_at"),
+        ({"status": "pending"}, "status"),
+        ({"channel": "fax"}, "channel"),
+        ({"tags": {1}}, "tags"),
+        ({"lines": "ab"}, "lines"),
+        ({"extra": {1: 1}}, "extra"),
+        ({"token": "x"}, "token"),
+        ({"weights": (float("inf"),)}, "weights"),
+        ({"user_id": None}, "user_id"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_value_is_named_when_it_is_written(changes: dict[str, Any], field: str) -> None:
     with pytest.raises(ItemMismatch) as caught:
         info(Order).codec.encode(order(**changes))
@@ -176,10 +203,14 @@ def test_a_wrong_value_is_named_when_it_is_written(changes: dict[str, Any], fiel
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"total": {"S": "9"}}, "total"), ({"total": {"N": "x"}}, "total"), ({"status": {"S": "lost"}}, "status"),
-        ({"placed_at": {"S": "yesterday"}}, "placed_at"), ({"tags": {"L": []}}, "tags"), ({"token": {"S": "no"}}, "token"),
+        ({"total": {"S": "9"}}, "total"),
+        ({"total": {"N": "x"}}, "total"),
+        ({"status": {"S": "lost"}}, "status"),
+        ({"placed_at": {"S": "yesterday"}}, "placed_at"),
+        ({"tags": {"L": []}}, "tags"),
+        ({"token": {"S": "no"}}, "token"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_value_is_named_when_it_is_read(change: dict[str, Any], field: str) -> None:
     codec = info(Order).codec
     with pytest.raises(ItemMismatch) as caught:
@@ -237,7 +268,9 @@ def test_what_cannot_be_stored_is_refused_by_name() -> None:
 
 
 def test_a_time_to_live_is_stored_as_dynamodb_reads_it() -> None:
-    """Whole seconds since 1970, never before the moment itself; and a filter compares with the same."""
+    """Whole seconds since 1970, never before the moment itself; and a filter compares with the
+    same.
+    """
 
     class Session(Entity):
         session_id: str = ident()

@@ -1,4 +1,6 @@
-"""String keys in an index are as short as what is asked allows: the identity is at their end only where somebody reads by it."""
+"""String keys in an index are as short as what is asked allows: the identity is at their end only
+where somebody reads by it.
+"""
 
 from __future__ import annotations
 

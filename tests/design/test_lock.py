@@ -1,4 +1,4 @@
-"""The lock file keeps a plan as it was, and says what a new one means for the data under the old."""
+"""The lock file keeps a plan, and ``compare`` says what a new plan means for existing data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from stator.errors import ConfigurationError
 
 from . import models
 
-# --- the file -----------------------------------------------------------------------------------------------
+# --- the file -------------------------------------------------------------------------------------
 
 
 def test_a_lock_is_read_back_as_it_was_written(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_lock_has_a_format_and_no_words_in_an_order_of_chance(tmp_path: Path) 
     assert list(data) == sorted(data)
 
 
-# --- comparing ----------------------------------------------------------------------------------------------
+# --- comparing ------------------------------------------------------------------------------------
 
 
 def changes(old: Plan | Design, new: Plan | Design) -> list[tuple[str, str]]:
@@ -333,7 +333,7 @@ def test_words_are_no_difference() -> None:
     assert compare(plan, other) == []
 
 
-# --- what was asked -----------------------------------------------------------------------------------------
+# --- what was asked -------------------------------------------------------------------------------
 
 
 def test_a_lock_from_before_there_was_a_workload_in_it_is_still_read(tmp_path: Path) -> None:

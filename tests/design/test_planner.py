@@ -75,12 +75,14 @@ def design_of(*patterns: Any, **options: Any) -> Design:
     return Design("log", [Account, Event], patterns, **options)
 
 
-# --- the shapes that articles show --------------------------------------------------------------------------
+# --- the shapes that articles show ----------------------------------------------------------------
 
 
 def test_the_shop_has_the_keys_that_are_published_for_it() -> None:
-    """USER#id, PRODUCT#id with its REVIEW#s, ORDER#id with its ITEM#s; indexes by email, by user and time, by state and time, by
-    product and time. Ours keeps one copy of an order where the article writes two, and shares an index among four entities."""
+    """USER#id, PRODUCT#id with its REVIEW#s, ORDER#id with its ITEM#s; indexes by email, by user
+    and time, by state and time, by product and time. Ours keeps one copy of an order where the
+    article writes two, and shares an index among four entities.
+    """
     plan = models.shop().plan()
     assert keys_of(plan.entity("Customer")) == ["USER#{user_id}", "CUSTOMER"]
     assert keys_of(plan.entity("Product")) == ["PRODUCT#{sku}", "PRODUCT"]
@@ -108,7 +110,8 @@ def test_router_tests_are_a_collection_in_time_order_and_failures_a_sparse_shard
     [partition, sort] = [key for key in probe.keys if key.index == "GSI1"]
     assert str(partition.template) == "OK#0#{shard}"
     assert str(sort.template) == "PROBE#{at}"
-    # 9,000 writes a second, half of them failures by the estimate: 4,500 on one key, which takes 1,000.
+    # 9,000 writes a second, half of them failures by the estimate: 4,500 on one key, which takes
+    # 1,000.
     [step] = plan.pattern("failures_since").steps
     assert step.shards == 7
     good = models.Probe(router_id=1, at=START, kind="latency", ok=True)
@@ -142,7 +145,7 @@ def test_many_to_many_is_the_base_and_its_mirror() -> None:
     ]
 
 
-# --- equal inputs, equal designs ----------------------------------------------------------------------------
+# --- equal inputs, equal designs ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("layout", ["single-table", "aggregate", "table-per-entity"])
@@ -174,7 +177,7 @@ def test_a_plan_survives_the_lock_file() -> None:
         Plan.from_json('{"format": 7}')
 
 
-# --- layouts ------------------------------------------------------------------------------------------------
+# --- layouts --------------------------------------------------------------------------------------
 
 
 def test_aggregates_are_entities_that_are_read_together() -> None:
@@ -202,11 +205,13 @@ def test_a_table_per_entity_is_keyed_by_the_attributes_themselves() -> None:
     assert request == {"TableName": "shop-customer", "Key": {"user_id": {"S": "u1"}}}
 
 
-# --- groups -------------------------------------------------------------------------------------------------
+# --- groups ---------------------------------------------------------------------------------------
 
 
 def test_a_parent_comes_before_its_newest_children() -> None:
-    """ACCOUNT sorts before EVENT, so newest-first needs inverted times; a range and a plain order work on them, too."""
+    """ACCOUNT sorts before EVENT, so newest-first needs inverted times; a range and a plain order
+    work on them, too.
+    """
 
     @read(rps=5, returns=5)
     def events_between(account_id: str, start: datetime, end: datetime) -> Query[Event]:
@@ -318,7 +323,7 @@ def test_groups_meet_by_differently_named_fields() -> None:
         design_of(strangers).plan()
 
 
-# --- what decides -------------------------------------------------------------------------------------------
+# --- what decides ---------------------------------------------------------------------------------
 
 
 def test_a_field_that_changes_is_kept_out_of_the_base_key() -> None:
@@ -406,7 +411,8 @@ def test_filters_can_be_answered_by_what_an_index_includes() -> None:
 def test_an_optional_field_in_an_index_never_hides_items_from_others() -> None:
     @read(rps=10, returns=20)
     def by_size(account_id: str, over: int) -> Query[Event]:
-        return find(Event).where(Event.account_id == account_id, Event.size > over)  # type: ignore[operator]
+        larger = Event.size > over  # type: ignore[operator]
+        return find(Event).where(Event.account_id == account_id, larger)
 
     @read(rps=10, returns=20)
     def all_of(account_id: str) -> Query[Event]:
@@ -533,7 +539,7 @@ def test_the_runner_up_and_the_reasons_are_told() -> None:
     assert (pattern.latency, pattern.units_per_call) == ("single-digit milliseconds", 0.5)
 
 
-# --- refusals -----------------------------------------------------------------------------------------------
+# --- refusals -------------------------------------------------------------------------------------
 
 
 def test_a_pattern_that_needs_a_scan_is_refused_with_the_price_of_what_would_serve_it() -> None:
@@ -667,7 +673,7 @@ def test_too_many_indexes_are_refused() -> None:
         ).plan()
 
 
-# --- overrides ----------------------------------------------------------------------------------------------
+# --- overrides ------------------------------------------------------------------------------------
 
 
 class Note(
@@ -795,7 +801,7 @@ def test_names_of_your_own() -> None:
         Design("things", [Clash]).plan()
 
 
-# --- requests -----------------------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------
 
 
 def test_requests_are_ready_to_be_sent() -> None:

@@ -1,4 +1,6 @@
-"""Plans that run: tables created from them, items written, every pattern answered by its requests as by a loop over the objects."""
+"""Plans that run: tables created from them, items written, every pattern answered by its requests
+as by a loop over the objects.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The search finds what trying everything finds: small random designs, every combination of keys and indexes priced."""
+"""The search finds what trying everything finds: small random designs, every combination of keys
+and indexes priced.
+"""
 
 from __future__ import annotations
 
@@ -134,7 +136,7 @@ def a_design(seed: int) -> Design:
     return Design("random", entities, patterns, volumes=volumes, layout=layout)
 
 
-# --- trying everything --------------------------------------------------------------------------------------
+# --- trying everything ----------------------------------------------------------------------------
 
 
 def everything(component: Component, neighbours: list[type[Any]]) -> None:
@@ -264,7 +266,7 @@ def optimum_was_found(seed: int) -> bool:
     return compared
 
 
-# --- assignments with prices out of the air -----------------------------------------------------------------
+# --- assignments with prices out of the air -------------------------------------------------------
 
 
 def cheapest_assignment(choices: EntityChoices, base: Placement, caps: Counts) -> float | None:
@@ -304,7 +306,8 @@ def test_assignments_at_random_prices_are_the_cheapest(seed: int) -> None:
             )
             for at in range(chance.randrange(7))
         )
-        choices = EntityChoices(Child, needs, (base,), secondary, (), None, (None,) * len(needs))  # type: ignore[arg-type]
+        nothing: Any = None  # the costs are set by hand below
+        choices = EntityChoices(Child, needs, (base,), secondary, (), nothing, (None,) * len(needs))
         for placement in (base, *secondary):
             often = 0.3 if placement is base else 0.6
             choices.open_dollars[placement] = 0.0 if placement is base else chance.uniform(0, 10)

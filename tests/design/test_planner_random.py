@@ -1,4 +1,6 @@
-"""Random designs on the engine: whatever the search chooses, the answers are those of a loop over the objects."""
+"""Random designs on the engine: whatever the search chooses, the answers are those of a loop over
+the objects.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +110,9 @@ def test_random_designs_answer_as_a_loop_over_the_objects_would(block: int) -> N
 
 @pytest.mark.parametrize("block", range(4))
 def test_what_a_lock_calls_safe_finds_the_items_that_were_there(block: int) -> None:
-    """Items written under the keys of a lock; a pattern is added; where nothing grave is said, the new plan answers with the old items."""
+    """Items written under the keys of a lock; a pattern is added; where nothing grave is said, the
+    new plan answers with the old items.
+    """
     safe = 0
     for seed in range(2000 + block * 40, 2040 + block * 40):
         design, chance = a_design(seed), random.Random(seed)

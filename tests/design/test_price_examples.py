@@ -1,11 +1,13 @@
-"""Bills that AWS works out in dollars on its own pages, line by line and to the cent, at the prices of their day.
+"""Bills that AWS works out in dollars on its own pages, line by line and to the cent, at the prices
+of their day.
 
 Two pages of AWS are behind this, in the words that public repositories keep of them:
 
-- ON_DEMAND: https://aws.amazon.com/dynamodb/pricing/on-demand/, "pricing example", as it was before the prices of November 2024: a table in
-  US East (N. Virginia) with 42,177,000 writes of 1 KB and as many reads in a month of 30 days.
-- PROVISIONED: https://aws.amazon.com/dynamodb/pricing/provisioned/, "pricing example", as it was some time after December 2021 (it
-  names table classes): 114 WCUs and 114 RCUs all month.
+- ON_DEMAND: https://aws.amazon.com/dynamodb/pricing/on-demand/, "pricing example", as it was before
+  the prices of November 2024: a table in US East (N. Virginia) with 42,177,000 writes of 1 KB and
+  as many reads in a month of 30 days.
+- PROVISIONED: https://aws.amazon.com/dynamodb/pricing/provisioned/, "pricing example", as it was
+  some time after December 2021 (it names table classes): 114 WCUs and 114 RCUs all month.
 """
 
 from __future__ import annotations
@@ -82,7 +84,7 @@ def cents(charges: tuple[Charge, ...]) -> Decimal:
     return total(charges).quantize(Decimal("0.01"))
 
 
-# --- ON_DEMAND --------------------------------------------------------------------------------------------------
+# --- ON_DEMAND ------------------------------------------------------------------------------------
 
 
 def test_writes_and_reads() -> None:
@@ -128,7 +130,8 @@ def test_a_global_table_of_two_regions() -> None:
 
 
 def test_the_whole_bill() -> None:
-    # AWS adds up the lines as it shows them: 100.05 dollars, of which 14.40 are for DAX, which Stator does not price.
+    # AWS adds up the lines as it shows them: 100.05 dollars, of which 14.40 are for DAX, which
+    # Stator does not price.
     lines = (
         on_demand(THEN, write_units=REQUESTS),
         on_demand(THEN, read_units=REQUESTS),
@@ -165,7 +168,7 @@ def test_a_design_with_that_traffic_has_that_bill() -> None:
     assert (rounded["keep"], rounded["record"]) == (Decimal("52.72"), Decimal("10.54"))
 
 
-# --- PROVISIONED ------------------------------------------------------------------------------------------------
+# --- PROVISIONED ----------------------------------------------------------------------------------
 
 
 def test_capacity_all_month_less_the_free_tier() -> None:
@@ -190,12 +193,13 @@ def test_capacity_all_month_less_the_free_tier() -> None:
     assert total(month) - total(left) == Decimal("14.04")
 
 
-# --- others -----------------------------------------------------------------------------------------------------
+# --- others ---------------------------------------------------------------------------------------
 
 
 def test_the_faq_s_first_prices() -> None:
-    # AWS's DynamoDB FAQ, "What are some pricing examples?", with the prices of its first year (kept on brainscape.com, pack 10626532): a cent an hour for 10
-    # units of writes or 50 of reads; 10 and 200 units are 0.05 dollars an hour.
+    # AWS's DynamoDB FAQ, "What are some pricing examples?", with the prices of its first year (kept
+    # on brainscape.com, pack 10626532): a cent an hour for 10 units of writes or 50 of reads; 10
+    # and 200 units are 0.05 dollars an hour.
     then = file_of(
         "2012-01-18",
         "https://aws.amazon.com/dynamodb/faqs/",
@@ -211,8 +215,9 @@ def test_the_faq_s_first_prices() -> None:
 
 
 def test_three_years_of_reserved_writes() -> None:
-    # AWS Startups Blog, "On DynamoDB Provisioning: Simple, Flexible, and Affordable": the smallest block is 100 units, which is 259 million
-    # writes in a month; three years of it save 76 %, of the prices of that day, and up to 77 % of today's.
+    # AWS Startups Blog, "On DynamoDB Provisioning: Simple, Flexible, and Affordable": the smallest
+    # block is 100 units, which is 259 million writes in a month; three years of it save 76 %, of
+    # the prices of that day, and up to 77 % of today's.
     now = prices("us-east-1")
     assert 100 * HOURS * 3600 == 259_200_000
     saved = 1 - total(reserved(now, write_capacity=100, years=3)) / total(

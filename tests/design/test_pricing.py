@@ -42,7 +42,7 @@ def cents(charges: tuple[Charge, ...]) -> Decimal:
     return total(charges).quantize(Decimal("0.01"))
 
 
-# --- units: "Key terms" of https://aws.amazon.com/dynamodb/pricing/on-demand/ and /provisioned/ ---------------
+# --- units: "Key terms" of https://aws.amazon.com/dynamodb/pricing/on-demand/ and /provisioned/ ---
 
 
 def test_the_pricing_page_s_reads() -> None:
@@ -66,22 +66,25 @@ def test_the_pricing_page_s_writes() -> None:
 
 
 def test_the_developer_guide_s_rounding() -> None:
-    # docs.aws.amazon.com .../developerguide/read-write-operations.html: 3,500 bytes are read as 4 KB and 10 KB as 12 KB; a batch of two
-    # items of 1.5 KB and 6.5 KB is 12 KB, each rounded alone. A Query adds up first: the same two are 8 KB.
+    # docs.aws.amazon.com .../developerguide/read-write-operations.html: 3,500 bytes are read as 4
+    # KB and 10 KB as 12 KB; a batch of two items of 1.5 KB and 6.5 KB is 12 KB, each rounded alone.
+    # A Query adds up first: the same two are 8 KB.
     assert read_units(3_500, "strong") == 1
     assert read_units(10 * KB, "strong") == 3
     assert read_units(1.5 * KB, "strong") + read_units(6.5 * KB, "strong") == 3
     assert read_units(1.5 * KB + 6.5 * KB, "strong") == 2
     assert [write_units(500), write_units(4 * KB), write_units(4 * KB + 1)] == [1, 4, 5]
-    # An update is billed for the larger of before and after, a delete for what it deletes, and for one unit where nothing was.
+    # An update is billed for the larger of before and after, a delete for what it deletes, and for
+    # one unit where nothing was.
     assert write_units(700, before_bytes=5 * KB) == 5
     assert write_units(0) == 1
     assert read_units(0) == Decimal("0.5")
 
 
 def test_index_writes() -> None:
-    # docs.aws.amazon.com .../developerguide/GSI.html#GSI.Writes: a new entry or one taken out is one write; a changed index key two, one
-    # to delete and one to put; a changed projected attribute one; nothing projected, none.
+    # docs.aws.amazon.com .../developerguide/GSI.html#GSI.Writes: a new entry or one taken out is
+    # one write; a changed index key two, one to delete and one to put; a changed projected
+    # attribute one; nothing projected, none.
     assert index_write_units(None, 600) == 1
     assert index_write_units(600, None) == 1
     assert index_write_units(600, 700, key_changes=True) == 2
@@ -93,7 +96,8 @@ def test_index_writes() -> None:
 
 
 def test_stored_bytes() -> None:
-    # docs.aws.amazon.com .../developerguide/CapacityUnitCalculations.html: 100 bytes for each item, and 48 more in global tables.
+    # docs.aws.amazon.com .../developerguide/CapacityUnitCalculations.html: 100 bytes for each item,
+    # and 48 more in global tables.
     assert stored_bytes(1_000, 400) == 500_000
     assert stored_bytes(1_000, 400, replicated=True) == 548_000
 
@@ -107,7 +111,7 @@ def test_units_grow_with_size(one: int, other: int) -> None:
     assert index_write_units(small, large) <= index_write_units(small, large, key_changes=True)
 
 
-# --- dollars: infracost's dynamodb_table_test.golden at 0b97cc5, made from AWS's price list for us-east-1 -----
+# --- dollars: infracost's dynamodb_table_test.golden at 0b97cc5, from AWS's us-east-1 price list --
 
 
 def test_a_month_on_demand() -> None:
@@ -135,8 +139,9 @@ def test_a_month_of_storage_backups_and_streams() -> None:
 
 
 def test_the_console_s_capacity_calculator() -> None:
-    # AWS console, shown on notes.kodekloud.com (DynamoDB Pricing Throughput Demo): 20 strongly consistent reads and 30 writes a second of
-    # 8 KB items are 40 RCU and 240 WCU, 119.94 dollars a month of 31 days; the console rounds each of the two up to a cent.
+    # AWS console, shown on notes.kodekloud.com (DynamoDB Pricing Throughput Demo): 20 strongly
+    # consistent reads and 30 writes a second of 8 KB items are 40 RCU and 240 WCU, 119.94 dollars a
+    # month of 31 days; the console rounds each of the two up to a cent.
     read, write = 20 * read_units(8 * KB, "strong"), 30 * write_units(8 * KB)
     assert (read, write) == (40, 240)
     bill = provisioned(VIRGINIA, read_capacity=read, write_capacity=write, hours=744)
@@ -151,7 +156,8 @@ def test_backups_of_a_month() -> None:
 
 
 def test_tokyo() -> None:
-    # A public estimate of 2026-08-03 from the price list of ap-northeast-1: 100 writes of 4 KiB, and keeping them, without overhead.
+    # A public estimate of 2026-08-03 from the price list of ap-northeast-1: 100 writes of 4 KiB,
+    # and keeping them, without overhead.
     tokyo = prices("ap-northeast-1")
     assert total(on_demand(tokyo, write_units=100 * write_units(4 * KB))) == Decimal("0.000286")
     assert round(total(storage(tokyo, 100 * 4096)), 15) == Decimal("0.000108718872070")
@@ -169,9 +175,13 @@ def test_break_even() -> None:
 
 
 def test_reserved_capacity() -> None:
-    # docs.aws.amazon.com .../developerguide/reserved-capacity.html: blocks of 100; up to 54 % off for one year, 77 % for three.
+    # docs.aws.amazon.com .../developerguide/reserved-capacity.html: blocks of 100; up to 54 % off
+    # for one year, 77 % for three.
     full = total(provisioned(VIRGINIA, write_capacity=1_000))
-    one, three = (total(reserved(VIRGINIA, write_capacity=1_000, years=years)) for years in (1, 3))  # type: ignore[arg-type]
+    one, three = (
+        total(reserved(VIRGINIA, write_capacity=1_000, years=years))  # type: ignore[arg-type]
+        for years in (1, 3)
+    )
     assert (round(1 - one / full, 2), round(1 - three / full, 2)) == (
         Decimal("0.54"),
         Decimal("0.77"),
@@ -225,7 +235,7 @@ def test_capacity_for_a_rate() -> None:
         capacity(100, peak_to_average=0.5)
 
 
-# --- the file -------------------------------------------------------------------------------------------------
+# --- the file -------------------------------------------------------------------------------------
 
 
 def test_every_number_has_a_source() -> None:

@@ -152,11 +152,19 @@ def test_every_scalar_has_an_encoding_and_containers_have_none() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("str", 5), ("int", "5"), ("int", True), ("decimal", Decimal("NaN")), ("float", float("inf")),
-        ("datetime", datetime(2026, 1, 1)), ("date", datetime(2026, 1, 1, tzinfo=UTC)),
-        ("time", time(1, tzinfo=UTC)), ("uuid", "x"), ("bool", 1), ("bytes", "x"),
+        ("str", 5),
+        ("int", "5"),
+        ("int", True),
+        ("decimal", Decimal("NaN")),
+        ("float", float("inf")),
+        ("datetime", datetime(2026, 1, 1)),
+        ("date", datetime(2026, 1, 1, tzinfo=UTC)),
+        ("time", time(1, tzinfo=UTC)),
+        ("uuid", "x"),
+        ("bool", 1),
+        ("bytes", "x"),
     ],
-)  # fmt: skip
+)
 def test_values_of_other_types_are_refused(name: str, value: Any) -> None:
     with pytest.raises(DesignError, match="a key needs"):
         keys.encode(name, value)

@@ -1,4 +1,6 @@
-"""Planning from a lock on: nothing shifts because a pattern was added, and what changes is worth it."""
+"""Planning from a lock on: nothing shifts because a pattern was added, and what changes is worth
+it.
+"""
 
 from __future__ import annotations
 
@@ -265,8 +267,11 @@ def test_shards_stay_when_the_traffic_falls() -> None:
 
 
 def test_a_base_key_changes_only_when_that_saves_more_than_moving_the_items() -> None:
-    """Jobs lie under their own key. Once they are only read by person, the person's key would save them an index, which costs as much as
-    there are writes: two a second are not worth the move, nine hundred are."""
+    """Jobs lie under their own key.
+
+    Once they are only read by person, the person's key would save them an index, which costs as
+    much as there are writes: two a second are not worth the move, nine hundred are.
+    """
     old = office(person, job, hire).plan()
     assert keys_by_index(old, "Job")[None][0] == "PK=JOB#{job_id}"
     for rate, moves in ((2, False), (900, True)):
@@ -284,7 +289,9 @@ def test_a_base_key_changes_only_when_that_saves_more_than_moving_the_items() ->
 
 
 def test_what_was_there_is_not_written_anew_for_a_small_saving() -> None:
-    """A new pattern on items that are there gets an index on their attributes, which DynamoDB fills by itself."""
+    """A new pattern on items that are there gets an index on their attributes, which DynamoDB fills
+    by itself.
+    """
     old = office(person, hire).plan()
     new = office(person, in_city, hire).plan(previous=old)
     [index] = new.tables[0].indexes

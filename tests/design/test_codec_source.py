@@ -92,18 +92,40 @@ class Holder(Entity):
 
 def full() -> Holder:
     return Holder(
-        key="k", plain=Plain("p", 1, {"t"}, "n"), frozen=Frozen("f"), slotted=Slotted("s", 2), shouting=Shouting("x"),
-        watched=Watched("w"), handmade=Handmade(name="h"), many=[Plain("a"), Plain("b", note="c")], named={"x": Plain("y")},
-        several=(Frozen("1"), Frozen("2")), words={"b", "a"}, numbers={3, 1}, amounts=frozenset({Decimal("1.5")}), raw={b"\x00"},
-        ids={UUID(int=7)}, colours=[Colour.RED], levels={Level.LOW}, kind="b",
+        key="k",
+        plain=Plain("p", 1, {"t"}, "n"),
+        frozen=Frozen("f"),
+        slotted=Slotted("s", 2),
+        shouting=Shouting("x"),
+        watched=Watched("w"),
+        handmade=Handmade(name="h"),
+        many=[Plain("a"), Plain("b", note="c")],
+        named={"x": Plain("y")},
+        several=(Frozen("1"), Frozen("2")),
+        words={"b", "a"},
+        numbers={3, 1},
+        amounts=frozenset({Decimal("1.5")}),
+        raw={b"\x00"},
+        ids={UUID(int=7)},
+        colours=[Colour.RED],
+        levels={Level.LOW},
+        kind="b",
         at=datetime(2026, 1, 1, 12, tzinfo=timezone(timedelta(hours=2))),
-    )  # fmt: skip
+    )
 
 
 def test_only_plain_classes_are_made_without_init() -> None:
-    assert {cls: is_plain(cls) for cls in (Plain, Frozen, Slotted, Shouting, Watched, Handmade, Holder)} == {
-        Plain: True, Frozen: True, Slotted: False, Shouting: False, Watched: False, Handmade: False, Holder: True,
-    }  # fmt: skip
+    assert {
+        cls: is_plain(cls) for cls in (Plain, Frozen, Slotted, Shouting, Watched, Handmade, Holder)
+    } == {
+        Plain: True,
+        Frozen: True,
+        Slotted: False,
+        Shouting: False,
+        Watched: False,
+        Handmade: False,
+        Holder: True,
+    }
 
 
 def test_generated_and_closures_agree() -> None:
@@ -118,6 +140,24 @@ def test_generated_and_closures_agree() -> None:
     }
     assert read == made
     assert (read.shouting.name, read.handmade.made_by_hand, read.at.tzinfo) == ("X", True, UTC)
+
+
+def test_the_functions_of_single_fields_agree_with_the_closures() -> None:
+    made, known = full(), info(Holder)
+    item = known.codec.encode(made)
+    for name, field in known.fields.items():
+        value = getattr(made, name)
+        assert known.codec.encode_field[name](value) == encoder(field.shape)(value), name
+        assert known.codec.decode_field[name](item[name]) == decoder(field.shape)(item[name]), name
+
+
+def test_a_wrong_single_field_is_named_with_what_was_expected() -> None:
+    codec = info(Holder).codec
+    with pytest.raises(ItemMismatch, match="expected one of 'a', 'b'") as caught:
+        codec.decode_field["kind"]({"S": "z"})
+    assert caught.value.field == "kind"
+    with pytest.raises(ItemMismatch, match="does not fit the field's type"):
+        codec.decode_field["plain"]({"S": "x"})
 
 
 def test_absent_members_of_nested_objects_take_their_defaults() -> None:
@@ -145,12 +185,21 @@ def test_a_subclass_of_a_nested_class_is_stored_as_that_class() -> None:
 @pytest.mark.parametrize(
     ("change", "field", "value"),
     [
-        ({"plain": Plain(5)}, "plain", 5), ({"many": [Plain("a"), "b"]}, "many", "b"), ({"named": {"x": None, "y": 3}}, "named", 3),
-        ({"numbers": {"x"}}, "numbers", "x"), ({"colours": ["red"]}, "colours", "red"), ({"at": datetime(2026, 1, 1)}, "at", datetime(2026, 1, 1)),
-        ({"several": (Frozen(None),)}, "several", None), ({"raw": [b""]}, "raw", [b""]), ({"kind": "c"}, "kind", "c"),
-        ({"words": "abc"}, "words", "abc"), ({"words": ["a"]}, "words", ["a"]), ({"words": 5}, "words", 5), ({"words": {1}}, "words", 1),
+        ({"plain": Plain(5)}, "plain", 5),
+        ({"many": [Plain("a"), "b"]}, "many", "b"),
+        ({"named": {"x": None, "y": 3}}, "named", 3),
+        ({"numbers": {"x"}}, "numbers", "x"),
+        ({"colours": ["red"]}, "colours", "red"),
+        ({"at": datetime(2026, 1, 1)}, "at", datetime(2026, 1, 1)),
+        ({"several": (Frozen(None),)}, "several", None),
+        ({"raw": [b""]}, "raw", [b""]),
+        ({"kind": "c"}, "kind", "c"),
+        ({"words": "abc"}, "words", "abc"),
+        ({"words": ["a"]}, "words", ["a"]),
+        ({"words": 5}, "words", 5),
+        ({"words": {1}}, "words", 1),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_inside_is_named_by_its_field(
     change: dict[str, Any], field: str, value: Any
 ) -> None:
@@ -162,10 +211,14 @@ def test_what_is_wrong_inside_is_named_by_its_field(
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"plain": {"M": {}}}, "plain"), ({"many": {"L": [{"S": "x"}]}}, "many"), ({"colours": {"L": [{"S": "blue"}]}}, "colours"),
-        ({"numbers": {"NS": ["x"]}}, "numbers"), ({"plain": {"S": "x"}}, "plain"), ({"at": {"N": "5"}}, "at"),
+        ({"plain": {"M": {}}}, "plain"),
+        ({"many": {"L": [{"S": "x"}]}}, "many"),
+        ({"colours": {"L": [{"S": "blue"}]}}, "colours"),
+        ({"numbers": {"NS": ["x"]}}, "numbers"),
+        ({"plain": {"S": "x"}}, "plain"),
+        ({"at": {"N": "5"}}, "at"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_in_a_stored_item_is_named_by_its_field(
     change: dict[str, Any], field: str
 ) -> None:
