@@ -2,7 +2,7 @@
 
 design: test_planner.py
 declaration: test_patterns.py
-capacity_units: test_pricing.py
+capacity_units: test_charges.py
 entities.entity: test_entities.py
 entities.markers: test_entities.py
 entities.conditions: test_entities.py
@@ -30,7 +30,7 @@ planner.needs: test_asking.py
 planner.access_paths: test_planner.py
 planner.choices: test_planner_optimal.py
 planner.cost_model: test_planner.py
-planner.weights: test_pricing.py
+planner.weights: test_charges.py
 planner.estimates: test_planner.py
 planner.search: test_planner_optimal.py
 planner.assignment: test_planner_optimal.py
@@ -50,8 +50,8 @@ cost.report: test_cost.py
 cost.workload: test_cost.py
 cost.difference: test_cost.py
 cost.origin: test_cost.py
-cost.pricing: test_pricing.py, test_price_examples.py
-cost.prices: test_pricing.py
+cost.charges: test_charges.py, test_price_examples.py
+cost.prices: test_charges.py
 
 ``test_published.py`` plans published designs, ``test_planner_random.py`` random ones.
 """

@@ -145,10 +145,10 @@ def test_generated_and_closures_agree() -> None:
 def test_the_functions_of_single_fields_agree_with_the_closures() -> None:
     made, known = full(), info(Holder)
     item = known.codec.encode(made)
-    for name, field in known.fields.items():
+    for name, each in known.fields.items():
         value = getattr(made, name)
-        assert known.codec.encode_field[name](value) == encoder(field.shape)(value), name
-        assert known.codec.decode_field[name](item[name]) == decoder(field.shape)(item[name]), name
+        assert known.codec.encode_field[name](value) == encoder(each.shape)(value), name
+        assert known.codec.decode_field[name](item[name]) == decoder(each.shape)(item[name]), name
 
 
 def test_a_wrong_single_field_is_named_with_what_was_expected() -> None:

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from decimal import ROUND_CEILING, Decimal
 
-from stator.design.cost.prices import PriceFile, parse, prices
-from stator.design.cost.pricing import (
+from stator.design.cost.charges import (
     GB_BYTES,
     Charge,
     backups,
@@ -26,6 +25,7 @@ from stator.design.cost.pricing import (
     streams,
     total,
 )
+from stator.design.cost.prices import PriceFile, parse, prices
 from stator.design.cost.report import cost
 from stator.design.design import Design
 from stator.design.entities.entity import Entity

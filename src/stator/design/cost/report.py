@@ -1,7 +1,7 @@
 """The monthly cost of a design: by pattern, entity and index, with storage, streams and backups.
 
 Quantities come from ``workload``, prices from the dated file in ``prices``, arithmetic from
-``pricing``. The result is a flat list of lines, each for one pattern, one entity and one place.
+``charges``. The result is a flat list of lines, each for one pattern, one entity and one place.
 Every table of a report is a sum over those lines and nothing else, so the parts add up to the
 whole. To keep that exact, a line is rounded once, to a billionth of a dollar.
 
@@ -26,9 +26,9 @@ from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any, Final, Literal, TypedDict, Unpack, get_args
 
-from stator.design.cost import pricing
+from stator.design.cost import charges
+from stator.design.cost.charges import Charge, TableClass, a_month, total
 from stator.design.cost.prices import PriceFile, RegionPrices, Years, price_file
-from stator.design.cost.pricing import Charge, TableClass, a_month, total
 from stator.design.cost.workload import CapacityUse, StoredData, Workload, workload_of
 from stator.design.declaration import Declaration
 from stator.design.plan.plan import Plan
@@ -262,7 +262,7 @@ class _Bill:
     def _unit_dollars(self, use: CapacityUse) -> Decimal:
         units = {f"{use.kind}_units": a_month(use.units)}
         return self._dollars(
-            pricing.on_demand(self.region, table_class=self.basis.table_class, **units)
+            charges.on_demand(self.region, table_class=self.basis.table_class, **units)
         )
 
     def _capacities(self) -> dict[tuple[str, str, str | None], Decimal]:
@@ -278,7 +278,7 @@ class _Bill:
             key = (use.kind, use.table, index)
             units[key] = units.get(key, Decimal(0)) + use.units
         return {
-            key: pricing.capacity(each, utilisation=self.basis.utilisation)
+            key: charges.capacity(each, utilisation=self.basis.utilisation)
             for key, each in units.items()
         }
 
@@ -286,13 +286,13 @@ class _Bill:
         """The cost of each capacity. Reserved blocks are bought for all of them together."""
         if self.basis.mode == "reserved":
             whole = {f"{kind}_capacity": sum(held, Decimal(0))}
-            dollars = self._dollars(pricing.reserved(self.region, years=self.basis.years, **whole))
+            dollars = self._dollars(charges.reserved(self.region, years=self.basis.years, **whole))
             return _shares(dollars, held)
         return [self._dollars(self._provisioned(kind, each)) for each in held]
 
     def _provisioned(self, kind: str, held: Decimal) -> tuple[Charge, ...]:
         read, write = (held, 0) if kind == "read" else (0, held)
-        return pricing.provisioned(
+        return charges.provisioned(
             self.region,
             read_capacity=read,
             write_capacity=write,
@@ -342,7 +342,7 @@ class _Bill:
                 "storage",
                 stored,
                 self._dollars(
-                    pricing.storage(self.region, size, table_class=self.basis.table_class)
+                    charges.storage(self.region, size, table_class=self.basis.table_class)
                 ),
             )
             for stored in self.workload.stored
@@ -358,7 +358,7 @@ class _Bill:
             else ()
         ):
             reads = a_month(self._partitions(table) * self.basis.stream_consumers)
-            dollars = _rounded(self._dollars(pricing.streams(self.region, reads=reads)))
+            dollars = _rounded(self._dollars(charges.streams(self.region, reads=reads)))
             found.append(
                 CostLine("streams", None, "(all)", table, None, reads, "GetRecords calls", dollars)
             )
@@ -394,7 +394,7 @@ class _Bill:
                     _storage_line(
                         "backups",
                         stored,
-                        self._dollars(pricing.backups(self.region, pitr_bytes=size)),
+                        self._dollars(charges.backups(self.region, pitr_bytes=size)),
                     )
                 )
             if self.basis.backups:
@@ -403,7 +403,7 @@ class _Bill:
                     _storage_line(
                         "backups",
                         stored,
-                        self._dollars(pricing.backups(self.region, backup_bytes=copies)),
+                        self._dollars(charges.backups(self.region, backup_bytes=copies)),
                     )
                 )
         return found
@@ -426,7 +426,7 @@ def _request_line(use: CapacityUse, dollars: Decimal) -> CostLine:
 
 
 def _storage_line(kind: Kind, stored: StoredData, dollars: Decimal) -> CostLine:
-    size = stored.stored_bytes / pricing.GB_BYTES
+    size = stored.stored_bytes / charges.GB_BYTES
     return CostLine(
         kind,
         None,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, Literal
 
-from stator.design.cost.pricing import index_write_units, stored_bytes, write_units
+from stator.design.cost.charges import index_write_units, stored_bytes, write_units
 from stator.design.declaration import Declaration
 from stator.design.plan.demand import ChangeDemand, EntityDemand
 from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan
@@ -213,9 +213,7 @@ class _WorkloadCounter:
         return None if self.demand is None else self.demand.entity(entity.name)
 
     def _presence(self, entity: EntityPlan, index: IndexPlan) -> Decimal:
-        """The share of items with an entry: those that match the constants and have every key
-        field.
-        """
+        """The share of items that match the constants and have every field of the key."""
         tests = {test for key in entity.keys if key.index == index.name for test, _ in key.when}
         constants = {name for test in tests for name in _holes(test)}
         known = self._known(entity)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from stator.design.cost.pricing import a_month
+from stator.design.cost.charges import a_month
 from stator.design.cost.report import CostReport, cost
 from stator.design.declaration import Declaration
 from stator.design.documents.diagram import Diagram, diagram_of

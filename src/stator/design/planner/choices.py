@@ -337,7 +337,7 @@ def _beats(choices: EntityChoices, rival: Placement, placement: Placement) -> bo
     return not same or rival.rank < placement.rank
 
 
-# --- written by hand ----------------------------------------------------------------------------
+# --- handwritten --------------------------------------------------------------------------------
 
 
 def _handwritten_base(entity: type[Entity], written: Handwritten) -> AccessPath:

@@ -14,7 +14,7 @@ other key the price of getting there. The rules:
 - *An index that is still used* keeps its name, its number and its attributes. New paths go into a
   shared index that has room, or into one with a number that the lock does not have. A number that
   became free is not reused in the same step.
-- What no pattern needs any more is dropped. What is equally good stays as it is.
+- A path that no pattern needs any more is dropped. A choice that is equally good stays.
 
 A locked key is no longer available if its fields are gone or have another type, if a write now
 changes one of them, or if it has too few shards for the traffic. Then the plan changes it, and

@@ -97,7 +97,7 @@ class ReadPlans:
     def _strangers(self, placement: Placement, slot: Slot) -> list[tuple[type[Entity], AccessPath]]:
         """Other entities that a query of the placement may find.
 
-        KeyLabels keep made keys apart; those written by hand may be alike.
+        Labels keep generated keys apart; handwritten keys may overlap.
         """
         if slot.native or slot.kind == "LSI" or placement.projection != "ALL":
             return []

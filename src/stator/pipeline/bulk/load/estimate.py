@@ -9,8 +9,8 @@ from typing import Any
 import orjson
 
 from stator.design.capacity_units import write_units
+from stator.design.cost.charges import on_demand, total
 from stator.design.cost.prices import prices
-from stator.design.cost.pricing import on_demand, total
 from stator.errors import StatorError
 from stator.model.limits import ITEM_SIZE_BYTES
 from stator.model.values import normalise_item

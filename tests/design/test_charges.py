@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stator.design.cost.prices import NEEDED, parse, price_file, prices
-from stator.design.cost.pricing import (
+from stator.design.cost.charges import (
     GB_BYTES,
     Charge,
     a_month,
@@ -31,6 +30,7 @@ from stator.design.cost.pricing import (
     total,
     write_units,
 )
+from stator.design.cost.prices import NEEDED, parse, price_file, prices
 from stator.design.planner import weights
 from stator.errors import DesignError
 

@@ -1,4 +1,4 @@
-"""Pricing arithmetic: units for an item of some size, and dollars for units.
+"""Charges: units for an item of some size, and dollars for units.
 
 Prices are in ``prices``.
 
@@ -35,7 +35,7 @@ GB_BYTES: Final = Decimal(1024**3)
 # "DynamoDB item sizes and formats" of the Developer Guide: what storage is billed for beyond the
 # item's own size in a global table.
 REPLICATED_ITEM_OVERHEAD_BYTES: Final = 48
-# "Streams read request unit" of the pricing page: one GetRecords call gives up to 1 MB.
+# "Streams read request unit" of the pricing page: one GetRecords call returns up to 1 MB.
 STREAM_READ_BYTES: Final = 1024**2
 
 _HOURLY: Final[dict[str, PriceName]] = {
@@ -99,8 +99,8 @@ def capacity(
 ) -> Decimal:
     """Capacity units to provision for units a second, on average over the month.
 
-    Without auto scaling, what is provisioned must hold the peak all the time. With it, capacity
-    follows the load and only the head room above it is wasted.
+    Without auto scaling, the capacity must cover the peak all the time. With it, capacity follows
+    the load, and only the headroom above the load is wasted.
     """
     share = _exact(utilisation)
     if not 0 < share <= 1:
@@ -160,9 +160,9 @@ def on_demand(
     replicated_write_units: Number = 0,
     table_class: TableClass = "standard",
 ) -> tuple[Charge, ...]:
-    """So many request units.
+    """Charges for request units.
 
-    Writes of a replica of a global table are replicated ones; those of its indexes are not.
+    Writes of a replica of a global table are replicated writes; those of its indexes are not.
     """
     return _charges(
         prices,
@@ -182,8 +182,9 @@ def provisioned(
     table_class: TableClass = "standard",
     free: FreeTier | None = None,
 ) -> tuple[Charge, ...]:
-    """So much capacity for so many hours; ``free`` is what the account's free tier still has,
-    Standard class only.
+    """Charges for capacity over some hours.
+
+    ``free`` is the rest of the account's free tier, which covers the Standard class only.
     """
     read, write, lasting = _exact(read_capacity), _exact(write_capacity), _exact(hours)
     if free is not None and table_class == "standard":
@@ -205,11 +206,10 @@ def provisioned(
 def reserved(
     prices: RegionPrices, *, read_capacity: Number = 0, write_capacity: Number = 0, years: Years = 1
 ) -> tuple[Charge, ...]:
-    """A month of capacity of which all whole blocks of 100 units are reserved, the upfront fee
-    spread over the term.
+    """Charges for a month of capacity, with every whole block of 100 units reserved.
 
-    What is left over is provisioned at the usual rate. Reserved capacity is for the Standard class,
-    and not for replicated writes.
+    The upfront fee is spread over the term. The remaining units are provisioned at the usual rate.
+    Reserved capacity exists for the Standard class only, and not for replicated writes.
     """
     charges: list[Charge] = []
     kinds: tuple[tuple[Literal["read", "write"], Number], ...] = (
@@ -236,7 +236,7 @@ def storage(
     table_class: TableClass = "standard",
     free: FreeTier | None = None,
 ) -> tuple[Charge, ...]:
-    """A month of storage; see ``stored_bytes`` for what to count."""
+    """Charges for a month of storage; see ``stored_bytes`` for what to count."""
     size = _exact(size_bytes) / GB_BYTES
     if free is not None and table_class == "standard":
         size = max(Decimal(0), size - free.storage_gb)
@@ -253,9 +253,9 @@ def backups(
     exported_bytes: Number = 0,
     imported_bytes: Number = 0,
 ) -> tuple[Charge, ...]:
-    """A month of copies kept, and of data moved.
+    """Charges for a month of copies and of data moved.
 
-    Backups and exports are of tables and local indexes, restores of everything.
+    Backups and exports cover tables and local indexes, restores everything.
     """
     return _charges(
         prices,
@@ -275,8 +275,9 @@ def streams(
     kinesis_units: Number = 0,
     free: FreeTier | None = None,
 ) -> tuple[Charge, ...]:
-    """Calls of GetRecords by anybody but Lambda and global tables, and units captured into Kinesis
-    (1 KB of a change each).
+    """Charges for reading streams: GetRecords calls and units captured into Kinesis.
+
+    Calls by Lambda and global tables are free. One Kinesis unit is 1 KB of a change.
     """
     paid = _exact(reads) if free is None else max(Decimal(0), _exact(reads) - free.stream_reads)
     return _charges(prices, ("stream_read", paid), ("kinesis_capture_unit", kinesis_units))
