@@ -36,8 +36,7 @@ class BlobAudit(OnDb[D]):
         A blob is written before its item. Blobs younger than ``older_than_seconds`` are skipped,
         because their item may still be on its way.
         """
-        # The store before the table: every blob listed here had its item written by the time of
-        # the scan, unless the write failed.
+        # The store before the table: the scan then sees every item that refers to a listed blob.
         listed = yield BlockingCall(partial(lambda: list(self._store.keys(blob_prefix(self._of)))))
         oldest = self.context.now() - older_than_seconds
         candidates = {key for key, written in listed if written <= oldest}
