@@ -23,7 +23,7 @@ from stator.patterns.sequence import Sequence
 from stator.tables.db import Db
 from tests.patterns.faults import FaultyTransport, with_faults
 from tests.patterns.meters import reading
-from tests.patterns.test_rollup import check, series
+from tests.patterns.test_rollups import check, series
 from tests.tables.shop import Order, order, shop
 
 PASSING = (ConnectionTrouble, SlowDown, TransactionConflict)
