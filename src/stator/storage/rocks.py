@@ -147,33 +147,33 @@ class RocksStorage:
             return
         entries = self._db.iter(self._bounds(low, high))
         entries.seek(low)
-        valid, key, value, step = entries.valid, entries.key, entries.value, entries.next
-        while valid():
-            yield key(), value()
+        key, value, step = entries.key, entries.value, entries.next
+        while (found := key()) is not None:
+            yield found, value()
             step()
         self._check_end(entries)
 
     def values(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[bytes]:
         if reverse:
-            for _, found in self._scan_back(low, high):
-                yield found
+            for _, record in self._scan_back(low, high):
+                yield record
             return
         entries = self._db.iter(self._bounds(low, high))
         entries.seek(low)
-        valid, value, step = entries.valid, entries.value, entries.next
-        while valid():
-            yield value()
+        value, step = entries.value, entries.next
+        while (found := value()) is not None:
+            yield found
             step()
         self._check_end(entries)
 
     def _scan_back(self, low: bytes, high: bytes) -> Iterator[tuple[bytes, bytes]]:
         entries = self._db.iter(self._bounds(low, high))
         entries.seek_for_prev(high)
-        if entries.valid() and entries.key() == high:
+        if entries.key() == high:
             entries.prev()
-        valid, key, value, step = entries.valid, entries.key, entries.value, entries.prev
+        key, value, step = entries.key, entries.value, entries.prev
         # The lower bound is checked here: rocksdict sets a second bound in place of the upper one.
-        while valid() and (found := key()) >= low:
+        while (found := key()) is not None and found >= low:
             yield found, value()
             step()
         self._check_end(entries)
@@ -191,8 +191,9 @@ class RocksStorage:
     def _check_end(self, entries: Any) -> None:
         """Raise if a scan stopped at an error and not at the end of its range.
 
-        Scans use RocksDB's iterator for this check: rocksdict's own ``items()`` and ``values()``
-        stop at a damaged block as if it were the end.
+        An iterator's key and value are None in both cases. Scans use RocksDB's iterator for this
+        check: rocksdict's own ``items()`` and ``values()`` stop at a damaged block as if it were
+        the end.
         """
         try:
             entries.status()
