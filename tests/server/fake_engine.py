@@ -71,12 +71,13 @@ class FakeEngine:
         if not waits:
             callback(None)
 
-    def settle(self, commit: int, reason: BaseException | None = None) -> None:
-        """Make a commit durable, from the test's thread: the server must find its own way back."""
-        self.waiting.pop(commit)(reason)
+    def settle(self, *commits: int, reason: BaseException | None = None) -> None:
+        """Make commits durable, or fail them, on the test's thread and not the server's."""
+        for commit in commits:
+            self.waiting.pop(commit)(reason)
 
     def settle_always(self) -> None:
-        """Make durable what waits, and from now on everything at once."""
+        """Make the waiting commits durable, and every later one at once."""
         with self.lock:
             self.durable_at_once = True
             waiting, self.waiting = self.waiting, {}
@@ -84,7 +85,7 @@ class FakeEngine:
             callback(None)
 
     def await_commits(self, number: int) -> list[int]:
-        """Wait until ``number`` further commits ask to become durable; their numbers, in order."""
+        """Wait until ``number`` further commits ask to become durable; return all waiting ones."""
         for _ in range(number):
             assert self.arrived.acquire(timeout=30)
         return sorted(self.waiting)
