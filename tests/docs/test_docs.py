@@ -67,3 +67,10 @@ def test_the_compatibility_page_names_every_operation_that_is_missing() -> None:
     for operation in service_model().operations:
         if operation not in OPERATIONS:
             assert operation in page, operation
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_prose_ends_at_100_columns(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    wide = [line for line in text.splitlines() if len(line) > 100 and not line.startswith("|")]
+    assert wide == []
