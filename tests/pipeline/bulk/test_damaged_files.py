@@ -18,7 +18,9 @@ from stator.errors import BulkError, DataDamaged, StatorError
 from stator.pipeline.bulk.export.export import ExportOptions
 from stator.pipeline.bulk.export.parts import read_items
 from stator.pipeline.bulk.export.sources import snapshot_export, table_export
+from stator.pipeline.bulk.job.dead_letters import DeadLetterFile
 from stator.pipeline.bulk.job.journal import Journal, JournalState
+from stator.pipeline.bulk.job.pending_rows import DeadLetter
 from stator.pipeline.bulk.load.load import LoadOptions, load
 
 from ...formats.damage import COMPRESS, DAMAGE, WHOLE, lines
@@ -178,6 +180,17 @@ def test_an_export_to_a_full_disk_says_so(
         with pytest.raises(BulkError, match="No space left on device") as caught:
             table_export(target, str(out), ExportOptions()).run()
         assert "free some space" in (caught.value.hint or "")
+
+
+def test_dead_letters_on_a_full_disk_say_so(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full")
+    letters = DeadLetterFile(Path("/dev/full"))
+    letters.add([DeadLetter("x.csv", 1, {"pk": "a"}, "reason")])
+    with pytest.raises(BulkError, match="/dev/full cannot be written: No space left on device"):
+        letters.flush()
+    with pytest.raises(BulkError, match="No space left on device"):
+        letters.close()
 
 
 # -- versions of journals

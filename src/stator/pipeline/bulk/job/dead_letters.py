@@ -11,12 +11,15 @@ version.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 import orjson
 
 from stator.errors import BulkError
+from stator.pipeline.bulk.job.journal import unwritable
 from stator.pipeline.bulk.job.pending_rows import DeadLetter
 
 
@@ -50,16 +53,28 @@ class DeadLetterFile:
                 orjson.dumps(letter.to_data(), None, orjson.OPT_APPEND_NEWLINE)
                 for letter in letters
             )
-            self._file.write(text)
+            with self._writing():
+                self._file.write(text)
             self.length += len(text)
 
     def flush(self) -> None:
         if self._file is not None:
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            with self._writing():
+                self._file.flush()
+                os.fsync(self._file.fileno())
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        assert self.path is not None
+        try:
+            yield
+        except OSError as error:
+            raise unwritable(self.path, error) from None
 
     def close(self) -> None:
-        if self._file is not None:
-            self.flush()
-            self._file.close()
-            self._file = None
+        """Write everything out and close the file, which is closed even if that fails."""
+        file, self._file = self._file, None
+        if file is not None:
+            with self._writing(), file:
+                file.flush()
+                os.fsync(file.fileno())

@@ -131,8 +131,10 @@ class WriteJob:
                 thread.join()
             raise
         finally:
-            self.checkpoint()
-            self.letters.close()
+            try:
+                self.checkpoint()
+            finally:
+                self.letters.close()
         if self._writers.error is not None:
             raise self._writers.error
         self._journal.finish()
