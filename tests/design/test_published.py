@@ -19,7 +19,15 @@ from stator.design.planner.weights import INDEX_DOLLARS
 from stator.engine.engine import Engine
 
 from . import published
-from .published.model import Model, Published, base_of, has_same_keys, index_of, indexes_of
+from .published.model import (
+    Model,
+    Published,
+    Retargeted,
+    base_of,
+    has_same_keys,
+    index_of,
+    indexes_of,
+)
 from .test_planner_engine import answer, expected, filled
 
 NAMES = sorted(
@@ -163,7 +171,9 @@ def _runs(
     found_any = set()
     with filled(plan, objects) as engine:
         for name, arguments in calls:
-            ask = patterns[name].function(**arguments).ask
+            pattern: Any = patterns[name]
+            is_moved = isinstance(pattern, Retargeted)
+            ask = pattern.asked(arguments) if is_moved else pattern.function(**arguments).ask
             assert plan.pattern(name).requests(**arguments)
             if _compare(engine, plan, design, name, arguments, ask, objects):
                 found_any.add(name)

@@ -186,7 +186,7 @@ def _keyed(entity: type[Entity], keys: Keys) -> type[Entity]:
     )
 
 
-class _Retargeted(Pattern[..., Any]):
+class Retargeted(Pattern[..., Any]):
     """A pattern applied to subclasses of the entities it was written for."""
 
     def __init__(
@@ -201,17 +201,16 @@ class _Retargeted(Pattern[..., Any]):
     def moved(self, ask: Ask) -> Ask:
         return replace(ask, targets=tuple(self._made[each] for each in ask.targets))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        query = super().__call__(*args, **kwargs)
-        query.ask = self.moved(query.ask)
-        return query
+    def asked(self, arguments: Mapping[str, Any]) -> Ask:
+        """What one call asks, with values in place of parameters."""
+        return self.moved(self.function(**arguments).ask)
 
 
 def _asked_of(
     pattern: Pattern[..., Any] | WritePattern, made: Mapping[type[Entity], type[Entity]]
 ) -> Pattern[..., Any] | WritePattern:
     if isinstance(pattern, Pattern):
-        return _Retargeted(pattern, made)
+        return Retargeted(pattern, made)
 
     def changes() -> tuple[DeclaredWrite, ...]:
         return tuple(replace(change, entity=made[change.entity]) for change in pattern.trace())
