@@ -1,4 +1,4 @@
-"""A message is there exactly when its item is, and is delivered at least once, in the order of its key."""
+"""A message exists exactly when its item does, and is delivered at least once, in key order."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from collections import Counter as Tally
+from functools import partial
 from typing import Any
 
 import pytest
@@ -236,7 +237,7 @@ def test_writers_of_one_key_at_once_and_a_relay_meanwhile(target: Target) -> Non
 
     relaying = threading.Thread(target=relay)
     relaying.start()
-    raised = in_threads(*(lambda start=start: writer(start) for start in (0, 100, 200)))  # type: ignore[misc]
+    raised = in_threads(*(partial(writer, start) for start in (0, 100, 200)))
     done.set()
     relaying.join()
     assert raised == []
@@ -348,7 +349,7 @@ def test_the_number_of_shards_can_change(target: Target) -> None:
 
 
 def test_a_message_that_a_query_has_not_seen_yet_is_waited_for() -> None:
-    """A Query is not isolated from transactions: it may see the second message of one and not the first."""
+    """A Query is not isolated from transactions: it may see only the second message of one."""
     db = connect(shop())
     outbox = Outbox(db, "numbers", shards=1)
     write(db, outbox, 1)
@@ -439,7 +440,7 @@ STEPS = st.lists(
 def test_it_does_what_a_queue_for_each_key_does(
     steps: list[tuple[Any, ...]], seed: int, form: Form
 ) -> None:
-    """Relays that die after some calls among others that do not: what is heard first is what was written, in order."""
+    """Some relays die after some calls: what is received first is what was written, in order."""
     clock, numbers = VirtualClock(), iter(range(1000))
     with connect(shop(), clock=clock, random=random.Random(seed)) as db:
         written: dict[str, list[int]] = {"a": [], "b": []}

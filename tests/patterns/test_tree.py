@@ -1,10 +1,11 @@
-"""A tree is a tree at every moment: one place for each node, no cycles, nothing lost, whoever moves, deletes or dies."""
+"""A tree stays a tree: one place per node, no cycles, nothing lost, whoever moves or dies."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import random
+from functools import partial
 from typing import Any
 
 import pytest
@@ -105,7 +106,8 @@ def test_reading_a_tree(target: Target) -> None:
     assert names(tree.children("root")) == names(tree.children(folder("root"))) == ["a", "b"]
     found = list(tree.descendants("root"))
     assert [(node.entity.name, node.parent, node.level) for node in found] == [
-        ("a", "root", 1), ("b", "root", 1), ("a1", "a", 2), ("a2", "a", 2), ("b1", "b", 2), ("x", "a1", 3), ("y", "a1", 3),
+        ("a", "root", 1), ("b", "root", 1), ("a1", "a", 2), ("a2", "a", 2), ("b1", "b", 2),
+        ("x", "a1", 3), ("y", "a1", 3),
     ]  # fmt: skip
     assert names(tree.descendants("root", levels=2)) == ["a", "b", "a1", "a2", "b1"]
     assert names(tree.path("x")) == ["root", "a", "a1", "x"]
@@ -185,7 +187,9 @@ def test_moving(target: Target) -> None:
     with pytest.raises(ItemNotFound):
         tree.move("a", "nobody")
     assert parents(db) == {
-        "root": None, "b": "root", "b1": "b", "a": "b1", "a2": "a", "a1": None, "x": "a1", "y": "a1", "other": None,
+        "root": None, "b": "root", "b1": "b", "a": "b1", "a2": "a", "a1": None, "x": "a1",
+        "y": "a1",
+        "other": None,
     }  # fmt: skip
 
 
@@ -251,7 +255,7 @@ def test_a_deletion_that_dies_at_any_call_is_finished_later(target: Target, form
 def test_large_subtrees_come_to_an_end_however_often_the_process_dies(
     what: str, form: Form
 ) -> None:
-    """Each life is too short for the whole job; some parents have more children than a page, some jobs are put off."""
+    """Each life is too short for the job; parents have more children than a page holds."""
     db = connect(shop())
     tree = files(db)
     grow(tree, SHAPE)
@@ -333,7 +337,7 @@ def test_threads_move_the_same_nodes(target: Target) -> None:
             with contextlib.suppress(TreeCycle, TransactionConflict):
                 mine.move(node, chance.choice([above, above, "root"]))
 
-    assert in_threads(*(lambda seed=seed: mover(seed) for seed in range(4))) == []  # type: ignore[misc]
+    assert in_threads(*(partial(mover, seed) for seed in range(4))) == []
     tree.resume()
     assert parents(db).keys() == {"root", *all_names}
     assert tree.count("root") == 8

@@ -1,0 +1,22 @@
+"""Tests of ``stator.pipeline``. Where a module is tested, if not in a file of its own name:
+
+workers.app: test_workers.py
+workers.aws_lambda: test_lambda.py
+workers.group_state: test_workers.py, test_work_command.py
+workers.metrics: test_work_command.py
+workers.options: test_workers.py
+workers.worker: test_schedules.py, with simulation.py
+workers.worker_threads: test_workers.py
+workers.handlers.batch_delivery: test_workers.py, test_schedules.py
+workers.handlers.change: test_workers.py
+workers.handlers.parked_retry: test_workers.py, test_work_command.py
+workers.handlers.parking: test_workers.py, test_schedules.py
+workers.handlers.subscribers: test_workers.py
+workers.shards.balance: test_schedules.py
+workers.shards.consumer: test_schedules.py
+workers.shards.iterators: test_workers.py
+workers.shards.lease_holder: test_schedules.py
+workers.shards.leases: test_schedules.py
+workers.shards.lineage: test_schedules.py
+workers.shards.snapshot: test_workers.py
+"""

@@ -1,4 +1,6 @@
-"""Several workers in one loop, under a virtual clock: it decides who goes next, and crashes, delays and refuses what it likes.
+"""Several workers in one loop, under a virtual clock, that decides who goes next.
+
+It crashes, delays and refuses what it likes.
 
 Everything is chosen by one seed, so a schedule that goes wrong goes wrong again.
 """
@@ -154,7 +156,7 @@ class Simulation:
     # -- the loop
 
     def happen(self) -> None:
-        """Something, or mostly nothing, from outside: writes, shards that change, workers that come and go."""
+        """Mostly nothing, sometimes a write, a shard that splits, a worker that comes or goes."""
         chance = self.chance
         event = chance.random()
         if event < 0.15:
@@ -263,7 +265,7 @@ class Simulation:
         return answer
 
     def _lost(self, call: Call) -> dict[str, Any]:
-        """The answer did not come: a client sends the request again, or says that it does not know."""
+        """The answer was lost: a client retries the request, or reports an unknown outcome."""
         if self.chance.random() < 0.5:
             raise OutcomeUnknown("the connection broke")
         try:
@@ -355,7 +357,7 @@ class Poisoned(StatorError):
 
 
 def check_fences(by_shard: dict[str, list[tuple[int, str, int]]]) -> None:
-    """Nobody handles anything of a shard after a later holder of its lease has, and a holder never goes back."""
+    """Nobody handles a shard's changes after a later holder has, and no holder goes back."""
     for shard, entries in by_shard.items():
         fences = [fence for fence, _, _ in entries]
         assert fences == sorted(fences), f"{shard}: {entries}"
@@ -366,7 +368,7 @@ def check_fences(by_shard: dict[str, list[tuple[int, str, int]]]) -> None:
 
 
 def check_order(applied: dict[str, list[int]], written: dict[str, list[int]]) -> None:
-    """Nothing is missing, nothing is made up, and each change is handled for the first time after all the earlier ones of its key."""
+    """Nothing is missing or invented, and first handlings of a key are in order."""
     for key, seen in applied.items():
         first: list[int] = list(dict.fromkeys(seen))
         assert first == written.get(key, [])[: len(first)], f"{key}: {first} of {written.get(key)}"

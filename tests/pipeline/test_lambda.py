@@ -13,7 +13,7 @@ from .shop import Customer, Order, shop
 
 
 def event_of(engine: Engine, db: Db) -> dict[str, Any]:
-    """What Lambda would give: the stream's records with their source, and identities spelt in lower case."""
+    """An event as Lambda sends it: records with their source, and ``principalId``."""
     [table] = [plan.name for plan in db.context.schema.plan.tables]
     arn = engine.call("DescribeTable", {"TableName": table})["Table"]["LatestStreamArn"]
     records = sorted(
@@ -26,9 +26,7 @@ def event_of(engine: Engine, db: Db) -> dict[str, Any]:
     return {"Records": records}
 
 
-def test_the_lowest_number_that_failed_is_reported_and_nothing_later_is_done_twice_for_nothing() -> (
-    None
-):
+def test_the_lowest_failed_number_is_reported_and_nothing_later_is_repeated() -> None:
     with Engine.open() as engine, connect(shop, engine) as db:
         db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
         app = StreamApp(shop, "function")

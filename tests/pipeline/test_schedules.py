@@ -1,4 +1,4 @@
-"""Whatever happens to workers, shards and the network: no change is lost, and none is handled before an earlier one of its item."""
+"""Whatever happens to workers, shards and the network, no change is lost or out of order."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_poisoned_key_holds_up_no_other_and_comes_back_in_order(seed: int) -> 
 
 
 def test_a_shard_that_cannot_be_asked_is_not_caught_up() -> None:
-    """Throttled, a worker knows nothing of how far behind it is, and must not say that it is not."""
+    """A throttled worker does not know its lag, and must not report that it has none."""
 
     class Throttling(Simulation):
         def _call(self, call: Call) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``stator work`` and ``stator parked`` as processes, against a served engine; workers are killed with -9."""
+"""``stator work`` and ``stator parked`` as processes on a served engine, killed with -9."""
 
 from __future__ import annotations
 

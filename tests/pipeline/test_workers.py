@@ -1,4 +1,4 @@
-"""Handlers in real threads, on the embedded engine: what they get, what becomes of failures, and how work is shared."""
+"""Handlers in real threads on the embedded engine: delivery, failures, and sharing of work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An app for the tests that run ``stator work``: it writes down what it handles, a line for each change."""
+"""An app for the tests of ``stator work``: writes a line for each change it handles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulation of workers (tests/pipeline/simulation.py) with a view of everything, compared with the table it is a view of."""
+"""The simulation of workers (tests/pipeline/simulation.py) with a view, compared with its table."""
 
 from __future__ import annotations
 
@@ -144,7 +144,8 @@ class ViewSimulation(Simulation):
         view, projection = make_view(), make_projection()
         reader = ViewReader(_Db(self), view.in_database(self.context))  # type: ignore[type-var]
         copies = projection.on(_Db(self))  # type: ignore[type-var]
-        sums = ViewReader(_Db(self), make_sums().in_database(self.context))  # type: ignore[type-var]
+        view = make_sums().in_database(self.context)
+        sums = ViewReader(_Db(self), view)  # type: ignore[type-var]
         for zone in ZONES:
             inside = [each for each in samples if each.zone == zone and each.ok]
             row = self.run(reader.get.work(zone=zone))

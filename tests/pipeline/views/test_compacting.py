@@ -41,14 +41,13 @@ def test_partials_of_shards_that_ended_are_merged() -> None:
         world.compare()
         most = max(most, len(kept_partials(world, "north")))
     assert BASE in kept_partials(world, "north")
-    assert (
-        most <= 16
-    )  # 4 open shards, 4 that ended just now, 4 emptied ones, and the base, where 36 shards have written
+    # 4 open shards, 4 that ended just now, 4 emptied ones, and the base; 36 shards have written.
+    assert most <= 16
     world.close()
 
 
 def test_a_generation_in_the_making_is_left_alone() -> None:
-    """Its builder may send what he wrote once more: in a partial that was merged meanwhile it would count twice."""
+    """Its builder may repeat a write, which would count twice in a merged partial."""
     world = ViewSimulation(2)
     compacting = make_view().in_database(world.context).compaction
     merged: list[tuple[int, ViewGroup]] = []

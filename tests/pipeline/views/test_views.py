@@ -423,7 +423,8 @@ def test_views_are_built_anew_together_each_from_its_own_table() -> None:
         assert [(each.scanned, each.groups) for each in built] == [(30, 1), (30, 1), (9, 3)]
         row = by_isp.on(db).get(isp="acme")
         assert row is not None and (row.tests, row.size) == (30, sum(range(30)))
-        assert {row.model: row.routers for name in ("m0", "m1", "m2") if (row := models.on(db).get(model=name))} == {
+        rows = [models.on(db).get(model=name) for name in ("m0", "m1", "m2")]
+        assert {row.model: row.routers for row in rows if row} == {
             "m0": 3, "m1": 3, "m2": 3
         }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Views kept by processes that are killed with -9, and ``stator views``, against a served engine."""
+"""Views of processes that are killed with -9, and ``stator views``, on a served engine."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_view_is_exact_when_workers_are_killed_and_it_is_built_anew(
         parent.communicate(timeout=60)
 
 
-def test_listing_and_what_is_typed_wrongly(commands: Commands, db: Db, tmp_path: Path) -> None:  # noqa: F811
+def test_listing_and_typos(commands: Commands, db: Db, tmp_path: Path) -> None:  # noqa: F811
     db.put(a_test(1))
     code, out, _ = commands.run("views", "list", APP)
     assert code == 0 and "isp_hours" in out and "none yet" in out

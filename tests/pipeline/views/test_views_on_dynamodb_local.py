@@ -1,4 +1,4 @@
-"""Views on a server that is not ours: DynamoDB Local takes the same requests, and they come to the same."""
+"""Views on DynamoDB Local: the same requests come to the same results."""
 
 from __future__ import annotations
 
