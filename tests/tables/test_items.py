@@ -89,7 +89,7 @@ def test_many_are_read_in_the_order_asked_for(target: Target) -> None:
     ]
 
 
-# --- updates ------------------------------------------------------------------------------------------------
+# --- updates ---
 
 
 def test_an_update_changes_only_what_it_says(target: Target) -> None:
@@ -274,7 +274,7 @@ def test_index_keys_follow_an_update(target: Target) -> None:
     assert list(db.fetch(orders_in_status(Status.PENDING, T0))) == []
 
 
-# --- versions, times and expiry -----------------------------------------------------------------------------
+# --- versions, times and expiry ---
 
 
 def test_versions_count_up_and_catch_lost_updates(target: Target) -> None:
@@ -351,7 +351,7 @@ def test_what_has_expired_is_hidden_before_it_is_deleted(target: Target) -> None
     assert db.get(Session, session_id="x", user_id="u1") == again
 
 
-# --- unique -------------------------------------------------------------------------------------------------
+# --- unique ---
 
 
 @pytest.mark.parametrize("layout", ["single-table", "table-per-entity"])
@@ -394,7 +394,7 @@ def test_a_unique_value_that_stays_is_no_obstacle(target: Target) -> None:
     assert one.name == "Third"
 
 
-# --- refused before anything is sent ------------------------------------------------------------------------
+# --- refused before anything is sent ---
 
 
 def test_what_cannot_be_right_is_refused(target: Target) -> None:

@@ -1,4 +1,4 @@
-"""What the data layer sends for a pattern is what the pattern's IAM policy allows: every request, and the prefix of its key."""
+"""Every request the data layer sends for a pattern, and its key prefix, is in the IAM policy."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def test_strong_or_eventual_is_said_per_call(target: Target) -> None:
         db.first(orders_in_status(Status.PENDING, T0), consistent=True)
 
 
-# --- cursors ------------------------------------------------------------------------------------------------
+# --- cursors ---
 
 
 def test_a_cursor_is_bound_to_its_query() -> None:
@@ -209,7 +209,7 @@ def test_what_is_no_query_for_items_is_refused() -> None:
         db.first(count_in_status(Status.PENDING))
 
 
-# --- shards -------------------------------------------------------------------------------------------------
+# --- shards ---
 
 
 class Reading(Entity):
@@ -245,7 +245,7 @@ def test_shards_are_merged_in_order_under_one_cursor(target: Target) -> None:
     assert found == [*range(199, -1, -1)]
 
 
-# --- every published design gives through a Db what its requests give -----------------------------------------
+# --- every published design gives through a Db what its requests give ---
 
 
 @pytest.mark.parametrize("layout", ["single-table", "aggregate", "table-per-entity"])

@@ -1,4 +1,4 @@
-"""Uses that mypy and pyright must refuse: each line marked ``# refused`` is an error, and no other."""
+"""Uses that mypy and pyright must refuse: the lines marked ``# refused`` are the only errors."""
 
 from __future__ import annotations
 
