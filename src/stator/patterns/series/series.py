@@ -337,7 +337,7 @@ class Series(OnDb[D], Generic[D, E]):
         names = [self.layout.period_table(text) for text in old]
         if not confirm:
             raise RequestRefused(
-                f"drop_before deletes {len(names)} tables and all their readings:"
+                f"drop_before would delete {len(names)} tables and all their readings:"
                 f" {', '.join(names) or 'none'}",
                 hint="pass confirm=True to delete them",
             )

@@ -92,7 +92,7 @@ class AuditLog(ChangeSink):
             )
         if options.keys() & {"transform", "images"}:
             raise ConfigurationError(
-                f"audit log {name!r} stores items as they are",
+                f"audit log {name!r} takes no transform= or images=: it stores items as they are",
                 hint="leave out transform= and images=",
             )
         self._who = who.name if isinstance(who, FieldRef) else who

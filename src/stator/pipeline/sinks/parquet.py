@@ -97,11 +97,12 @@ class ParquetSink(Sink):
         super().__init__(name, options)
         if options.get("images", "plain") != "plain":
             raise ConfigurationError(
-                f"sink {name!r} writes columns of plain values", hint="leave out images="
+                f"sink {name!r} takes only plain images: they become columns",
+                hint="leave out images=",
             )
         if target_bytes < 1 or roll_seconds < 0:
             raise ConfigurationError(
-                f"target_bytes={target_bytes}, roll_seconds={roll_seconds}: both must be positive",
+                f"target_bytes={target_bytes}, roll_seconds={roll_seconds} is out of range",
                 hint="use target_bytes of at least 1 and roll_seconds of at least 0",
             )
         pyarrow()  # fail now, not after the first batch was staged

@@ -109,7 +109,8 @@ class TableSink(ChangeSink):
         super().__init__(name, options)
         if "images" in options:
             raise ConfigurationError(
-                f"sink {name!r} writes items, not events", hint="leave out images="
+                f"sink {name!r} takes no images=: it writes items, not events",
+                hint="leave out images=; use transform= to change items",
             )
         if threads < 1:
             raise ConfigurationError(
