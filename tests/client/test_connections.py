@@ -293,7 +293,8 @@ def test_credentials_that_expire_are_refreshed(tmp_path: Path) -> None:
         f"p = pathlib.Path({str(calls)!r})\n"
         "n = len(p.read_text()) if p.exists() else 0\n"
         "p.write_text('x' * (n + 1))\n"
-        f"print(json.dumps({{'Version': 1, 'AccessKeyId': f'KEY{{n}}', 'SecretAccessKey': 's', 'Expiration': {soon!r}}}))\n"
+        f"print(json.dumps({{'Version': 1, 'AccessKeyId': f'KEY{{n}}', "
+        f"'SecretAccessKey': 's', 'Expiration': {soon!r}}}))\n"
     )
     (tmp_path / "config").write_text(f"[default]\ncredential_process = {sys.executable} {script}\n")
     with scripted(ok()) as server:

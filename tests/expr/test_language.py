@@ -23,7 +23,8 @@ ITEM: dict[str, Any] = {
     "ss": {"SS": ["p", "q"]},
 }
 VALUES: dict[str, Any] = {
-    ":five": {"N": "5"}, ":six": {"N": "6"}, ":one": {"N": "1"}, ":hel": {"S": "hel"}, ":p": {"S": "p"},
+    ":five": {"N": "5"}, ":six": {"N": "6"}, ":one": {"N": "1"}, ":hel": {"S": "hel"},
+    ":p": {"S": "p"},
     ":l": {"L": [{"N": "9"}]}, ":set": {"SS": ["q", "r"]}, ":t": {"S": "L"},
 }  # fmt: skip
 
@@ -35,10 +36,13 @@ def holds(text: str) -> bool:
 @pytest.mark.parametrize(
     "text",
     [
-        "a = :five", "a < :six AND a >= :five", "NOT a > :five", "a BETWEEN :one AND :six", "a IN (:one, :five)",
+        "a = :five", "a < :six AND a >= :five", "NOT a > :five", "a BETWEEN :one AND :six",
+        "a IN (:one, :five)",
         "begins_with(s, :hel)", "contains(ss, :p)", "contains(l, :one)", "attribute_exists(m.y[0])",
-        "attribute_not_exists(m.z)", "attribute_type(l, :t)", "size(l) < :five", "l[0] = :one", "zz <> :one",
-        "a = :six OR a = :five AND s <> :hel", "(a = :six OR a = :five) AND (s <> :hel)", ":five = a",
+        "attribute_not_exists(m.z)", "attribute_type(l, :t)", "size(l) < :five", "l[0] = :one",
+        "zz <> :one",
+        "a = :six OR a = :five AND s <> :hel", "(a = :six OR a = :five) AND (s <> :hel)",
+        ":five = a",
         "not a = :six and a = :five", "size(s) = :five", "l[1] < l[2]",
     ],
 )  # fmt: skip
@@ -162,8 +166,10 @@ def test_a_projection_picks_and_closes_up() -> None:
 
 
 words = st.sampled_from(
-    ["a", "b", "#n", ":one", "=", "<", "<>", "(", ")", "AND", "OR", "NOT", "IN", "BETWEEN", "size", "contains", ",", ".",
-     "[", "]", "0", "SET", "REMOVE", "ADD", "DELETE", "+", "-", "if_not_exists", "list_append", "!", "é", "_x", "status"]
+    ["a", "b", "#n", ":one", "=", "<", "<>", "(", ")", "AND", "OR", "NOT", "IN", "BETWEEN",
+     "size", "contains", ",", ".",
+     "[", "]", "0", "SET", "REMOVE", "ADD", "DELETE", "+", "-", "if_not_exists", "list_append",
+     "!", "é", "_x", "status"]
 )  # fmt: skip
 
 

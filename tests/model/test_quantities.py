@@ -19,13 +19,16 @@ from stator.model.quantities import (
 
 @pytest.mark.parametrize(
     ("number", "text"),
-    [(0, "0"), (0.0625, "0.0625"), (1.5, "1.5"), (12.345, "12.3"), (100.4, "100"), (3e7, "30,000,000")],
+    [(0, "0"), (0.0625, "0.0625"), (1.5, "1.5"), (12.345, "12.3"), (100.4, "100"),
+     (3e7, "30,000,000")],
 )  # fmt: skip
 def test_an_amount_has_three_significant_digits(number: float, text: str) -> None:
     assert amount(number) == text
 
 
-@pytest.mark.parametrize(("number", "text"), [(12.345, "12.35"), (999.94, "999.9"), (12345.6, "12,346")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("number", "text"), [(12.345, "12.35"), (999.94, "999.9"), (12345.6, "12,346")]
+)
 def test_an_amount_can_have_more_digits(number: float, text: str) -> None:
     assert amount(number, digits=4) == text
 
@@ -64,7 +67,10 @@ def test_a_difference_has_a_sign() -> None:
     assert signed_dollars(Decimal(-3)) == "-$3.00"
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(4.21, "4.2 s"), (59.7, "1 min 0 s"), (192, "3 min 12 s"), (7500, "2 h 5 min")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(4.21, "4.2 s"), (59.7, "1 min 0 s"), (192, "3 min 12 s"), (7500, "2 h 5 min")],
+)
 def test_a_duration_is_in_its_two_largest_units(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
