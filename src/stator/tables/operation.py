@@ -8,8 +8,8 @@
     await Counter(async_db, "views").add(1)     an int, awaited
 
 Type checkers see both. Inside a pattern, ``yield from self.add.work(1)`` makes the operation part
-of another. ``Db`` itself does not use these descriptors: a descriptor cannot carry the type
-variable of a generic method such as ``get(type[E]) -> E | None``; see ``db``.
+of another. ``Db`` itself is made of plain functions instead (see ``db``), which ``help()`` and
+``inspect`` show with their signatures and docstrings.
 """
 
 from __future__ import annotations
