@@ -99,7 +99,7 @@ class Target:
         )
 
     def alone(self) -> None:
-        """Use a server of its own: a busy DynamoDB Local can leave a new index CREATING for ever."""
+        """Use a server of its own: a busy DynamoDB Local can leave an index CREATING for ever."""
         if self.kind == "dynamodb-local":
             self.address = self._stack.enter_context(dynamodb_local())
 

@@ -1,4 +1,4 @@
-"""The documentation is true: its examples run, its links lead somewhere, and every command and option is in it."""
+"""The documentation is true: examples run, links lead somewhere, every command is documented."""
 
 from __future__ import annotations
 

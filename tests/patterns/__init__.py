@@ -30,6 +30,6 @@ tree.jobs: test_tree.py
 tree.tree: test_tree.py
 
 Several patterns at once: test_random_faults.py (faults at random), test_repeated_requests.py
-(requests carried out twice), test_processes.py (several processes), test_index_isolation.py (indexes
-of the same table).
+(requests carried out twice), test_processes.py (several processes), test_index_isolation.py
+(indexes of the same table).
 """

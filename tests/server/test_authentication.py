@@ -125,7 +125,8 @@ def test_header_and_query_exclude_each_other(client: WireClient) -> None:
     assert reply.json == {
         "__type": CORAL + "InvalidSignatureException",
         "message": (
-            "Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header."
+            "Found both 'X-Amz-Algorithm' as a query-string param "
+            "and 'Authorization' as HTTP header."
         ),
     }
 

@@ -123,9 +123,16 @@ def profile(user_id: str) -> Bundle2[User, Session]:
 
 
 PATTERNS = [
-    user_by_id, order_by_id, orders_of_user, orders_in_status, count_in_status, dear_orders, product_by_sku,
-    sessions_of, profile,
-]  # fmt: skip
+    user_by_id,
+    order_by_id,
+    orders_of_user,
+    orders_in_status,
+    count_in_status,
+    dear_orders,
+    product_by_sku,
+    sessions_of,
+    profile,
+]
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 
 

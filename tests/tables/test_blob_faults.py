@@ -29,7 +29,7 @@ from stator.tables.runner import Runner
 
 
 class Losing:
-    """A transport that carries the first write of a kind out and says nothing of it, as a network may."""
+    """A transport that carries out the first write of a kind and loses its answer."""
 
     parallel = False
 

@@ -1,4 +1,4 @@
-"""Faults between client and service: throttles, lost requests, lost answers, repeated requests, faults before and after the work.
+"""Faults between client and service: throttles, lost or repeated requests, lost answers, errors.
 
 Whatever happens on the way, totals are exact and nothing that was acknowledged is missing.
 """
@@ -130,7 +130,7 @@ def test_totals_stay_exact(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_unique_and_conditional_writes(seed: int) -> None:
-    """Each of forty names is wanted by three threads: just one of them gets it, whatever is lost on the way."""
+    """Three threads want each of forty names: exactly one gets it, whatever is lost on the way."""
     with faulty(seed, rate=0.25) as (url, _engine, network):
         db = connect(shop(), url, **OPTIONS)
         db.ensure()
@@ -207,7 +207,7 @@ def test_money_through_a_bad_network() -> None:
 
 
 def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
-    """Acknowledged writes survive, and exact ones are exact, while the server dies again and again under them."""
+    """Acknowledged writes survive, and exact ones stay exact, while the server dies repeatedly."""
     port = free_port()
     command = [
         str(Path(sys.executable).with_name("stator")),
@@ -251,7 +251,7 @@ def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
                 with db.update(Product, sku="s1", once=True) as p:
                     p.stock += 1
                 added += 1
-            except ConnectionTrouble as trouble:  # the quota of retries is empty: the service is down, for all that is known
+            except ConnectionTrouble as trouble:  # the retry quota is empty: the service is down
                 unknown += trouble.sent
             try:
                 db.create(user(number))

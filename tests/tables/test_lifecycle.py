@@ -74,7 +74,7 @@ def test_a_missing_index_is_added_and_filled(target: Target) -> None:
     target.alone()
     design = shop()
     older = target.connect(design, plan=without_indexes(design.plan()))
-    # items carry their index keys already: a design may have been in use before its index was needed
+    # Items already carry their index keys: a design may have been in use before its index.
     newer_items = connect(design).context.schema
     older.call(
         "PutItem",

@@ -17,9 +17,18 @@ BIN = Path(sys.executable).parent
 
 def mypy_errors(file: Path) -> set[int]:
     ran = subprocess.run(
-        [BIN / "mypy", "--strict", "--no-incremental", "--follow-imports=silent", str(file.relative_to(ROOT))],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [
+            BIN / "mypy",
+            "--strict",
+            "--no-incremental",
+            "--follow-imports=silent",
+            str(file.relative_to(ROOT)),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert ran.returncode in (0, 1), ran.stderr
     return {int(line) for line in re.findall(rf"{file.name}:(\d+): error", ran.stdout)}
 
@@ -27,8 +36,11 @@ def mypy_errors(file: Path) -> set[int]:
 def pyright_errors(file: Path) -> set[int]:
     ran = subprocess.run(
         [BIN / "pyright", "--outputjson", "--pythonpath", sys.executable, str(file)],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     found = json.loads(ran.stdout)["generalDiagnostics"]
     return {entry["range"]["start"]["line"] + 1 for entry in found if entry["severity"] == "error"}
 

@@ -249,7 +249,10 @@ class Step:
     def requests(
         self, arguments: Mapping[str, Any], *, limited: bool = True
     ) -> tuple[Request, ...]:
-        """The requests with their values. A reader that counts for itself leaves ``Limit`` out (``limited=False``)."""
+        """Return the requests with their values.
+
+        A reader that counts items by itself passes ``limited=False`` to leave ``Limit`` out.
+        """
         if self.operation == "GetItem":
             return (self._get(arguments),)
         if self.operation not in ("Query", "Scan"):
