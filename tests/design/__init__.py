@@ -23,8 +23,8 @@ plan.lock: test_lock.py
 plan.json_data: test_lock.py
 plan.demand: test_lock.py
 plan.drift: test_drift.py
-plan.own_table: test_export_tables.py
-plan.example_items: test_documents.py
+plan.own_table: export/test_tables.py
+plan.example_items: documents/test_documents.py
 planner.planner: test_planner.py
 planner.needs: test_asking.py
 planner.access_paths: test_planner.py
