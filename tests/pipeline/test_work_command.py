@@ -162,7 +162,7 @@ def test_catching_up_can_be_stopped(commands: Commands, db: Db) -> None:
     waiting.terminate()
     _, err = waiting.communicate(timeout=50)
     assert waiting.returncode == 1
-    assert "the worker was stopped before it had caught up" in err
+    assert "the worker was stopped before it caught up" in err
     assert commands.noted() == {}
 
 
