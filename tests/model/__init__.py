@@ -7,5 +7,5 @@ quantities: test_quantities.py
 scope: ../server/test_authentication.py
 service: ../client/test_signing.py
 values: ../engine/facts/test_conditions.py, ../engine/test_items.py
-wide_numbers: ../patterns/test_rollups.py
+wide_numbers: test_wide_numbers.py
 """
