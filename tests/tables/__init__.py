@@ -14,7 +14,7 @@ db: test_db.py, test_items.py, test_async.py
 db_operations: test_db.py, test_items.py
 lifecycle: test_lifecycle.py
 observers: test_observing.py
-operation: tests/typing, tests/patterns
+operation: ../patterns/test_counter.py
 reads.cursors: test_reads.py
 reads.items: test_items.py
 reads.locator: test_items.py

@@ -1,0 +1,4 @@
+"""Tests of ``stator.testing``.
+
+boto: test_plugin.py
+"""

@@ -23,4 +23,8 @@ load.lines: test_load_formats.py
 load.load: test_load_formats.py
 load.readers: test_load_formats.py
 load.row_condition: test_load_faults.py
+load.columns: test_columns.py
+load.entity_columns: test_entity_columns.py
+job.governor: test_governor.py
+export.export: test_export.py
 """

@@ -1,0 +1,1 @@
+"""Tests of the codebase itself: what keeps it easy to enter."""
