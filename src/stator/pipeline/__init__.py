@@ -4,6 +4,6 @@
 hands changes to subscribers: handlers, ``views`` (aggregates), ``sinks`` (other systems) and
 ``maintenance`` (roll-ups, links, outboxes, guards).
 
-Not here: single reads and writes (``tables``), pattern objects (``patterns``), and the leases,
-positions and retries that workers share with patterns (``coordination``).
+What does not live here: single reads and writes (``tables``), pattern objects (``patterns``), and
+the leases, positions and retries that workers share with patterns (``coordination``).
 """

@@ -1,9 +1,9 @@
-"""A checksum of a set of items that does not depend on their order: the sum of all their hashes.
+"""A checksum of a set of items that does not depend on their order: the sum of their hashes.
 
 Each item is written in one form (attributes by name, numbers in DynamoDB's spelling, sets sorted)
-and hashed to 128 bits; the hashes are added modulo 2**128. Two tables, or a table and a file, hold
-the same items exactly when counts and sums agree, except for a chance of one in 10**38. The sums of
-parts add up to the sum of the whole, so parts can be processed in parallel and a job can resume.
+and hashed to 128 bits; the hashes are added modulo 2**128. If counts and sums agree, two tables, or
+a table and a file, hold the same items; the chance of an error is one in 10**38. The sums of parts
+add up to the sum of the whole, so parts can be processed in parallel and a job can resume.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Digest:
 
 
 def digest(items: list[Item]) -> Digest:
-    """Return the digest of items, which are normalised in place."""
+    """Return the digest of the items. Normalises the items in place."""
     return Digest(len(items), sum(map(hash_of, items)) % _MODULUS)
 
 

@@ -1,10 +1,9 @@
-"""``copy``: a table into another, at any address.
+"""``copy``: the items of one table into another, at any address.
 
 A parallel Scan feeds the writers of a load; reading and writing each have a rate. Every segment of
-the Scan is a lane with a position of its own: the key after which it continues. The items are
-summed as they are written, in a checksum that does not depend on their order (``checksum``). At the
-end the target is scanned and must have the same sum. A target that had items before cannot be
-compared in this way; the report says so.
+the Scan is a lane with a position of its own: the key after which it continues. The hashes of the
+items are summed as they are written (``checksum``). At the end the target is scanned and must have
+the same sum. A target that had items before cannot be compared in this way; the report says so.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ class CopyProgress:
 class CopyReport:
     """The result of a copy.
 
-    ``verified`` is None without verification, False if the target had items before.
+    ``verified`` is None without verification, and False if the target had items before the copy.
     """
 
     read: int
@@ -124,7 +123,7 @@ def find_transform(name: str) -> Transform:
 class Copy:
     """One copy of a table.
 
-    ``transform`` takes an item in DynamoDB JSON and returns the one to write; None drops it.
+    ``transform`` takes an item in DynamoDB JSON and returns the item to write, or None to drop it.
     """
 
     def __init__(

@@ -27,9 +27,11 @@ def retried_call(
     request: Mapping[str, Any],
     governor: Governor | None = None,
 ) -> dict[str, Any]:
-    """Return the reply. Throttling, faults of the service and broken connections are retried.
+    """Make a request and return the reply.
 
-    ``governor`` learns of every throttling and slows the job down.
+    Throttling, faults of the service and broken connections are retried.
+
+    The ``governor`` is notified of every throttling and slows the job down.
     """
 
     def slow_down(error: Trouble) -> None:

@@ -22,7 +22,7 @@ def s3_place(url: str) -> tuple[str, str]:
 
 
 def s3_client() -> Any:
-    """Return a client with region and credentials as boto3 finds them."""
+    """Return a client. Region and credentials come from the same places as boto3's."""
     import botocore.session
 
     return botocore.session.get_session().create_client("s3")
@@ -50,7 +50,7 @@ def s3_body(url: str) -> Any:
 
 
 def s3_keys(url: str) -> list[dict[str, Any]]:
-    """Return what ListObjectsV2 says of every object with this prefix."""
+    """Return the entries of ListObjectsV2 for every object with this prefix."""
     bucket, prefix = s3_place(url)
     with s3_errors(url):
         pages = s3_client().get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
@@ -65,7 +65,7 @@ def s3_keys(url: str) -> list[dict[str, Any]]:
 def s3_listed(url: str) -> list[tuple[str, int, str]]:
     """Return name, size and ETag of the objects that a URL stands for.
 
-    It may name an object, a prefix, or a pattern with ``*``, ``?`` or ``[``.
+    The URL may name an object, a prefix, or a pattern with ``*``, ``?`` or ``[``.
     """
     bucket, key = s3_place(url)
     fixed = key[: min((key.find(sign) for sign in "*?[" if sign in key), default=len(key))]

@@ -37,7 +37,10 @@ class EntityPuts:
 
 
 class BulkTarget:
-    """A table at an address. ``close``, or leaving the context, closes an ``owned`` transport."""
+    """A table at an address.
+
+    ``close``, or the end of a ``with`` block, closes the transport if it is ``owned``.
+    """
 
     def __init__(
         self,
@@ -135,7 +138,7 @@ class BulkTarget:
         return _NEAR_WRITERS if is_near else _HTTP_WRITERS
 
     def is_at(self, other: BulkTarget) -> bool:
-        """Tell whether both are at the same address, as far as addresses show it."""
+        """Whether both targets are at the same address, as far as their addresses show."""
         here, there = self.transport, other.transport
         if isinstance(here, EngineTransport) and isinstance(there, EngineTransport):
             return here.engine is there.engine
@@ -153,7 +156,7 @@ class BulkTarget:
 
 
 def described(target: BulkTarget, clock: Clock, chance: random.Random) -> dict[str, Any]:
-    """Return DescribeTable's description. Raise ConfigurationError if there is no table."""
+    """Return DescribeTable's description. Raises ConfigurationError if there is no such table."""
     try:
         reply = retried_call(
             target.transport, clock, chance, "DescribeTable", {"TableName": target.table}

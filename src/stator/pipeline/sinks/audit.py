@@ -6,23 +6,23 @@ design's own table:
     PK  AUDIT#ledger#shop#5c0a...    SK  000000000002#000    entry (JSON text, split if large), hash
     PK  AUDIT#ledger#HEADS#5c        SK  shop#5c0a...        the last entry: number, hash, sequence
 
-Entries and head are written in one transaction, on condition that the head is the one the entries
-follow and that no entry has their numbers. A change that arrives again after a crash has a sequence
-number that the head has passed, and is skipped: each change is in the log once.
+Entries and head are written in one transaction, on condition that the head has not changed since it
+was read and that no entry has the new numbers. A change that arrives again after a crash has a
+sequence number that the head has passed, and is skipped: each change is in the log once.
 
 ``verify`` detects an entry that was changed, removed, added or moved, a chain cut off at its end,
 and a missing head. It cannot by itself detect someone who can write the table and rebuilds a whole
 chain with all hashes and its head, or removes it entirely. Two measures exist:
 
-- ``secret`` protects against rebuilt chains. Without it no hash can be computed, so keep it from
-  the people whose writes are logged.
-- ``seal`` protects against both. It is a list of all heads, to be stored elsewhere;
-  ``verify(db, since=seal)`` reports whatever was sealed and is no longer as it was.
+- ``secret`` protects against rebuilt chains. Without the secret no hash can be computed, so keep it
+  from the people whose writes are logged.
+- ``seal`` protects against both. A seal is a list of all heads, to be stored elsewhere;
+  ``verify(db, since=seal)`` reports every sealed chain that was changed or removed since.
 
-Limits: the log has only what was in the stream, and so no write from before the stream was enabled.
-DynamoDB does not say who wrote: ``who`` is a field of the entity that your program sets. A deletion
-has no new item to carry it, so its ``who`` is None. Deletions by the service, of expired items, are
-by ``dynamodb.amazonaws.com``.
+Limits: the log has only the changes that were in the stream, so it lacks writes made before the
+stream was enabled. DynamoDB does not say who wrote: ``who`` is a field of the entity that your
+program sets. A deletion has no new item to carry that field, so its ``who`` is None. When the
+service deletes an expired item, ``who`` is ``dynamodb.amazonaws.com``.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _ATTEMPTS: Final = 5
 
 
 class AuditLog(ChangeSink):
-    """An append-only, verifiable log of every change of every item."""
+    """An append-only, verifiable log of every change to every item."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class AuditLog(ChangeSink):
         secret: str | bytes | None = None,
         **options: Unpack[SinkOptions],
     ) -> None:
-        """``who`` is a field, ``Order.changed_by``, or a field name that several entities share."""
+        """``who`` is a field (``Order.changed_by``) or a field name that several entities share."""
         super().__init__(name, options)
         if "#" in name:
             raise ConfigurationError(
@@ -148,7 +148,7 @@ class AuditLog(ChangeSink):
     def _append(
         self, place: Place, context: Context, mark: str, messages: list[Message]
     ) -> Work[HandlerFailure | None]:
-        """Append the changes of one item; after a conflict, start over from the stored head."""
+        """Append the changes to one item; after a conflict, start over from the stored head."""
         for _ in range(_ATTEMPTS):
             head = yield from self._head(place, mark)
             left = [message for message in messages if self._is_new(message, head)]
@@ -167,7 +167,10 @@ class AuditLog(ChangeSink):
         )
 
     def _is_new(self, message: Message, head: ChainHead) -> bool:
-        """Whether the log lacks the change; an item of a snapshot counts only in an empty chain."""
+        """Whether the log lacks the change.
+
+        An item of a snapshot is new only if its chain is empty.
+        """
         if message.record.is_snapshot:
             return head.number == 0
         return int(message.record.sequence) > int(head.sequence)
@@ -189,7 +192,7 @@ class AuditLog(ChangeSink):
         head: ChainHead,
         messages: Sequence[Message],
     ) -> Work[tuple[ChainHead, bool]]:
-        """The new head and False, or the old one and True after a conflict."""
+        """Return the new head and False, or, after a conflict, the old head and True."""
         before = head
         actions: list[dict[str, Any]] = []
         for message in messages:
@@ -261,7 +264,7 @@ class AuditLog(ChangeSink):
     # -- reads
 
     def history(self, db: Db, entity: type[Any], /, **identity: Any) -> list[AuditEntry]:
-        """The history of an item, oldest first: ``log.history(db, Order, order_id="o1")``."""
+        """Return an item's history, oldest first: ``log.history(db, Order, order_id="o1")``."""
         of = db.context.schema.of(entity)
         mark = key_mark(of.table.name, key_text(of.key_from(identity)))
         items = db.run(
@@ -276,7 +279,7 @@ class AuditLog(ChangeSink):
         return db.run(self._verify(db.context.schema.place, since or Seal({})))[0]
 
     def seal(self, db: Db) -> Seal:
-        """The heads of all chains now. Raises SinkRefused if the log has problems."""
+        """Return the current heads of all chains. Raises SinkRefused if the log has problems."""
         report, heads = db.run(self._verify(db.context.schema.place, Seal({})))
         if not report.is_sound:
             raise SinkRefused(
@@ -363,7 +366,7 @@ def _read_head(item: Item) -> ChainHead:
 
 
 def _entries(place: Place, items: Sequence[Item]) -> Iterator[tuple[int, str, str]]:
-    """Number, text and hash of each entry, with pieces joined.
+    """Yield the number, text and hash of each entry, with its pieces joined.
 
     A missing attribute is read as empty text, which ``ChainCheck`` reports as changed.
     """
@@ -376,7 +379,10 @@ def _entries(place: Place, items: Sequence[Item]) -> Iterator[tuple[int, str, st
 
 
 def _transactions(messages: Sequence[Message]) -> Iterator[Sequence[Message] | HandlerFailure]:
-    """Groups of changes that fit into a transaction, or a failure for one that fits into none."""
+    """Yield groups of changes that each fit into one transaction.
+
+    For a change that is too large for any transaction, yield a failure and stop.
+    """
     group: list[Message] = []
     actions = size = 0
     for message in messages:

@@ -1,7 +1,8 @@
 """The entries of an audit log, and the hashes that make them verifiable.
 
-An entry is JSON text with sorted names. It holds its number in its item's chain and the hash of the
-previous entry. Its own hash is the SHA-256 of the text, or the HMAC-SHA256 with a secret.
+An entry is JSON with sorted keys. It holds its number in its item's chain and the hash of the
+previous entry. Its own hash is the SHA-256 of the JSON text or, if a secret is set, its
+HMAC-SHA256.
 
     {"after":{...},"before":{...},"changed":["status"],"entity":"Order","expired":false,
      "id":"8f0c...","key":{...},"kind":"MODIFY","number":2,"previous":"5c0a...",
@@ -58,7 +59,7 @@ class ChainHead:
 class AuditProblem:
     """A fault in an audit log. ``chain`` is the item's table and key mark.
 
-    ``number`` is that of the entry, or 0 for a problem of the chain as a whole.
+    ``number`` is the number of the entry, or 0 for a problem of the whole chain.
     """
 
     chain: str
@@ -88,7 +89,8 @@ class AuditReport:
 class Seal:
     """The heads of all chains at one moment.
 
-    Stored out of reach of those who can write the table, it proves what they have removed since.
+    Store a seal where the people who can write the table cannot change it. It then proves what was
+    changed or removed since.
     """
 
     heads: Mapping[str, tuple[int, str]]
@@ -118,7 +120,7 @@ class Seal:
 
     @property
     def digest(self) -> str:
-        """A short text to print, sign or send, which identifies this seal."""
+        """Return a short text that identifies this seal, to print, sign or send."""
         return hashlib.sha256(self.dumps().encode()).hexdigest()
 
 

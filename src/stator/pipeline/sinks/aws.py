@@ -1,8 +1,8 @@
 """The base of sinks that send to AWS services: a botocore client, and the meaning of its errors.
 
 A request that can never be accepted (too long, forbidden characters) is the fault of a change.
-Every other error is waited for: throttling and server failures, but also a missing queue or
-permission, for which no change should be parked.
+After every other error the sink waits and tries again: throttling and server failures, but also a
+missing queue or permission, for which no change should be parked.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class AwsSink(WaveSink):
         endpoint: str | None,
         client: Any,
     ) -> None:
-        """``target`` is a name, URL or ARN; an ARN also gives the default region."""
+        """``target`` is a name, URL or ARN; an ARN also sets the default region."""
         super().__init__(name, options)
         self.target = target
         self.connect(region or _region_of(target), endpoint, client)
@@ -77,7 +77,7 @@ class AwsSink(WaveSink):
 
     @abstractmethod
     def send_request(self, messages: Sequence[Message]) -> list[Refusal]:
-        """Make one call of the service; returns the refused messages. May raise, like ``send``."""
+        """Call the service once and return the refused messages. May raise, like ``send``."""
 
     def send_wave(self, messages: Sequence[Message]) -> list[Refusal]:
         refusals: list[Refusal] = []
@@ -93,7 +93,7 @@ class AwsSink(WaveSink):
         return refusals
 
     def _isolate(self, messages: list[Message]) -> list[Refusal]:
-        """Send a request, and again in halves if it is refused as a whole, to find the fault."""
+        """Send a request. If all of it is refused, send halves to find the message at fault."""
         try:
             return self.send_request(messages)
         except SinkRefused as error:
@@ -109,7 +109,7 @@ def is_refusal(code: str) -> bool:
 
 @contextmanager
 def aws_errors(what: str) -> Iterator[None]:
-    """Raises botocore's errors about ``what`` as SinkRefused or TryLater."""
+    """Turn botocore's errors within the block into SinkRefused or TryLater, about ``what``."""
     from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
     try:

@@ -1,7 +1,7 @@
 """``ChangeSink``: the base of all sinks. It turns the changes of a batch into messages.
 
-``deliver`` sends them. Sinks that make blocking calls derive from ``Sink`` (``sink``) and define
-``send``; those that write to DynamoDB define ``deliver`` itself, as work.
+``deliver`` sends the messages. Sinks that make blocking calls derive from ``Sink`` (``sink``) and
+define ``send``. Sinks that write to DynamoDB define ``deliver`` itself, as work.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ OUTAGES = (TryLater, SlowDown, ConnectionTrouble)
 class SinkOptions(TypedDict, total=False):
     """Which changes a sink receives, and in what form.
 
-    ``only`` is one entity or several, ``kinds`` some of INSERT, MODIFY and REMOVE. ``expired``
+    ``only`` is one entity or several; ``kinds`` is some of INSERT, MODIFY and REMOVE. ``expired``
     selects items deleted by the service (True) or by a program (False). ``transform`` is a function
     from a ``Change`` to the content to send: bytes, text, or a value for JSON; None sends nothing.
-    Without it, an event is sent as described in ``events``, its images ``plain`` or as ``dynamodb``
-    JSON.
+    Without ``transform``, an event is sent as described in ``events``. ``images`` is the form of
+    its items: ``plain`` JSON, or ``dynamodb`` for DynamoDB JSON.
     """
 
     only: type[Any] | Sequence[type[Any]]
@@ -50,7 +50,7 @@ class SinkOptions(TypedDict, total=False):
 class Message:
     """A change to be sent.
 
-    ``key`` is the same for all changes of an item. ``event_id`` is the same each time the change is
+    ``key`` is the same for all changes to an item. ``event_id`` is the same each time the change is
     sent.
     """
 
@@ -65,15 +65,15 @@ class Message:
 
     @property
     def lane(self) -> Lane:
-        """The item in its table. Messages of one lane keep their order."""
+        """The table and key of the item. Messages of one lane keep their order."""
         return self.change.record.table, self.key
 
 
 class ChangeSink(ABC):
     """The base of all sinks.
 
-    ``is_json`` is for receivers that accept only JSON. Text from a transform is then sent as a JSON
-    string, and bytes are refused.
+    ``is_json`` is True for receivers that accept only JSON. Text from a transform is then sent as a
+    JSON string, and bytes are refused.
     """
 
     is_json: bool = False
@@ -86,7 +86,7 @@ class ChangeSink(ABC):
             known = ", ".join(SinkOptions.__annotations__)
             raise ConfigurationError(
                 f"sink {name!r} has no option {unknown[0]}=",
-                hint=f"the options of every sink are {known}",
+                hint=f"every sink accepts these options: {known}",
             )
         if not name:
             raise ConfigurationError(
@@ -99,7 +99,7 @@ class ChangeSink(ABC):
         self._filter = _filter(given)
         if self._images not in ("plain", "dynamodb"):
             raise ConfigurationError(
-                f"images={self._images!r} is not a form of images",
+                f"images={self._images!r} is not supported",
                 hint='use images="plain" or images="dynamodb"',
             )
 
@@ -159,7 +159,7 @@ class ChangeSink(ABC):
         return None
 
     def _transformed(self, change: Change[Any]) -> Mapping[Any, Any] | None:
-        """The result of a transform that must return a dictionary, or None to send nothing."""
+        """Return the result of a transform: a dictionary, or None to send nothing."""
         assert self._transform is not None
         found = self._transform(change)
         if found is None or isinstance(found, Mapping):
@@ -183,7 +183,7 @@ def lane_of(record: Record) -> Lane:
 
 
 def keep_first(failures: dict[Lane, HandlerFailure], failure: HandlerFailure) -> None:
-    """Of the failures of one item, keep the one of its earliest change."""
+    """Record ``failure`` unless an earlier change to the same item has failed, too."""
     lane = lane_of(failure.record)
     known = failures.get(lane)
     if known is None or int(failure.record.sequence or 0) < int(known.record.sequence or 0):

@@ -37,7 +37,7 @@ Images = Literal["plain", "dynamodb"]
 
 
 def event_id(record: Record) -> str:
-    """The id of the stream record; for an item of a snapshot, a hash of its content."""
+    """Return the id of the stream record or, for an item of a snapshot, a hash of its content."""
     if record.event_id:
         return record.event_id
     content = orjson.dumps([record.table, record.keys, record.new], option=orjson.OPT_SORT_KEYS)
@@ -45,7 +45,10 @@ def event_id(record: Record) -> str:
 
 
 def event_of(change: Change[Any], context: Context, images: Images = "plain") -> dict[str, Any]:
-    """The event of a change, for ``encoded``: numbers are fragments of their own digits."""
+    """Return the event of a change, for ``encoded``.
+
+    Numbers are JSON fragments, so that they keep every digit.
+    """
     record = change.record
     of = context.schema.of_item(record.image, record.table)
     raw = images == "dynamodb"
@@ -80,7 +83,10 @@ def time_text(at: float) -> str:
 
 
 def encoded(body: Any) -> bytes:
-    """Bytes and text as they are, any other value as JSON. TypeError if JSON cannot express it."""
+    """Return bytes and text as they are, and other values as JSON.
+
+    Raises TypeError if JSON cannot express the value.
+    """
     if isinstance(body, bytes):
         return body
     if isinstance(body, str):
@@ -93,7 +99,7 @@ def json_encoded(body: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Converts types that DynamoDB has and JSON has not, for the result of a transform."""
+    """Convert a type that DynamoDB has and JSON lacks, in the result of a transform."""
     if isinstance(value, Decimal):
         return orjson.Fragment(str(value))
     if isinstance(value, (set, frozenset)):

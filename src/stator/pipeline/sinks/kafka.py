@@ -1,15 +1,16 @@
 """``KafkaSink``: changes as messages of a Kafka topic (``pip install 'stator[kafka]'``).
 
-The message's key is the item's key, so all changes of an item are in one partition, in their order.
-Keys are partitioned as Java's producers do. The value is the event, the headers are ``id``,
-``kind`` and ``table``, and the timestamp is that of the change. A batch is delivered when all
-in-sync replicas have every message of it.
+The message's key is the item's key, so all changes to an item are in one partition, in order. Keys
+are partitioned as Java's producers do. The value is the event, the headers are ``id``, ``kind`` and
+``table``, and the timestamp is the time of the change. A batch counts as delivered when all in-sync
+replicas have every message in it.
 
-Order despite failures: a change is sent once the previous change of the same item is acknowledged.
-A batch goes out in *waves* (``waves``), because a broker that refuses one message refuses all that
-librdkafka packed with it, and accepts those behind them. A batch of many items is therefore fast,
-while each change of a single item takes a round trip. A message that was written but not
-acknowledged appears twice after a retry, with the same ``id``.
+Order despite failures: a change is sent once the previous change to the same item is acknowledged.
+A batch goes out in *waves* (``waves``). Without waves order could be lost, because a broker that
+refuses one message refuses all messages that librdkafka packed with it, yet accepts the messages
+behind them. A batch of many items is therefore fast, while a series of changes to a single item
+takes a round trip for each. A message that was written but not acknowledged appears twice after a
+retry, with the same ``id``.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class KafkaSink(WaveSink):
     ) -> None:
         """``topic`` is one topic, or a function of the change.
 
-        ``config`` has settings of librdkafka, such as those for TLS and SASL.
+        ``config`` holds settings of librdkafka, for example for TLS and SASL.
         """
         super().__init__(name, options)
         taken = sorted(_OURS & (config or {}).keys())
@@ -147,7 +148,7 @@ class KafkaSink(WaveSink):
 
 
 class _KafkaBatch:
-    """A batch in flight. Several share a producer; callbacks run in whichever thread polls."""
+    """A batch in flight. Batches share a producer; callbacks run in the thread that polls."""
 
     def __init__(self, producer: Any, kafka: Any, deadline: float) -> None:
         self.producer = producer
@@ -191,7 +192,7 @@ class _KafkaBatch:
             raise
 
     def wait(self) -> list[tuple[Message, Any]]:
-        """Wait until each message is acknowledged or given up; returns the failed ones in order."""
+        """Wait until each message is acknowledged or given up. Return failures in order."""
         while True:
             with self._lock:
                 left = list(self._waiting.values())

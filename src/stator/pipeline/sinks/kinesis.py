@@ -1,9 +1,9 @@
 """``KinesisSink``: changes as records of a Kinesis data stream, up to 500 per request.
 
-The partition key is the item's key, so all changes of an item are in one shard, in their order.
+The partition key is the item's key, so all changes to an item are in one shard, in order.
 PutRecords may accept some records and not others, and promises no order within a request. A request
-therefore has at most one change of an item, and the next change is sent once that one is accepted.
-When a shard has no capacity left, the sink waits.
+therefore has at most one change to each item, and the next change to an item is sent once the
+previous one is accepted. When a shard has no capacity left, the sink waits.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _KEY_LENGTH: Final = 256
 class KinesisSink(AwsSink):
     """Sends changes to a Kinesis data stream.
 
-    A record and a request have at most 10 MiB, keys included (the service model of PutRecords). A
-    stream accepts records of 1 MiB unless it is configured for more.
+    A record has at most 10 MiB, and so has a request, keys included (the service model of
+    PutRecords). A stream accepts records of 1 MiB unless it is configured for more.
     """
 
     service = "kinesis"
@@ -63,7 +63,7 @@ class KinesisSink(AwsSink):
 
 
 def partition_key(message: Message) -> str:
-    """The item's key, readable in the stream, or its hash if it is too long."""
+    """Return the item's key, which stays readable, or its hash if the key is too long."""
     if len(message.key) <= _KEY_LENGTH:
         return message.key
     return hashlib.sha256(message.key.encode()).hexdigest()

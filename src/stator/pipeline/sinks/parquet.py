@@ -1,4 +1,4 @@
-"""``ParquetSink``: changes as Parquet files in a folder or in S3, cut by size and time.
+"""``ParquetSink``: changes as Parquet files in a folder or in S3, limited in size and age.
 
 The problem: a checkpoint says that everything before it is delivered, but a good Parquet file is
 larger than a batch, and a buffer in memory would be lost with its worker. A batch is therefore
@@ -15,8 +15,8 @@ Invariants:
 
 - The name of a staged file is derived from its content, so no file ever overwrites another.
 - Each change is merged once. After a crash a batch may be staged again, whole or in other pieces. A
-  merge keeps one row per event id: of the files it reads and, where the range of a manifest of the
-  last two days overlaps, of those merged before.
+  merge keeps one row per event id. It compares the files it reads with each other, and with earlier
+  merges of the last two days whose manifests cover an overlapping range.
 - One merge runs at a time, among all workers. A conditional write in the design's own table
   *claims* it, with its number and the files it reads:
 
@@ -30,10 +30,10 @@ merge from the same inputs, under the same names. A reader of ``data/`` therefor
 at most once at any moment. ``read_changes`` also reads the staged files, and sees each exactly
 once.
 
-A row has the fields of the entity after the change (before it, for a REMOVE) as columns, and beside
-them ``_id``, ``_kind``, ``_table``, ``_entity``, ``_key``, ``_sequence``, ``_time``, ``_expired``
-and, as JSON text, ``_old``. The dictionary that a ``transform`` returns takes the place of the
-fields.
+A row has the fields of the entity after the change (before it, for a REMOVE) as columns. Further
+columns are ``_id``, ``_kind``, ``_table``, ``_entity``, ``_key``, ``_sequence``, ``_time``,
+``_expired`` and, as JSON text, ``_old``. The dictionary that a ``transform`` returns takes the
+place of the fields.
 
 A merge is due when ``target_bytes`` are staged, or ``roll_seconds`` after the last one. The sink
 checks after each batch, and every few seconds while a stream is silent, as long as a worker holds
@@ -92,7 +92,7 @@ class ParquetSink(Sink):
     ) -> None:
         """``place`` is a folder or ``s3://bucket/prefix``, used by this sink alone.
 
-        ``target_bytes`` is the size of the rows before they become columns.
+        ``target_bytes`` is the size of the rows of one file, measured before they become columns.
         """
         super().__init__(name, options)
         if options.get("images", "plain") != "plain":
@@ -150,7 +150,7 @@ class ParquetSink(Sink):
             )
 
     def merge(self, context: Context, group: str) -> Work[int]:
-        """Merge the staged files unless another worker does; returns the number of changes."""
+        """Merge the staged files unless another worker does. Return the number of changes."""
         with self._lock:
             self._staged_bytes, self._staged_since = 0, None
         return (yield from self._merger.run(context, group, self._target_bytes))
@@ -205,7 +205,7 @@ def staged_name(messages: Sequence[Message]) -> str:
 
 
 def read_changes(place: BlobStore | str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
-    """Every change in a place once, as a dictionary: staged ones first, then merged ones."""
+    """Yield every change in a place once, as a dictionary: first staged, then merged changes."""
     store = _open_place(place)
     seen: set[str] = set()
     # Staged files first: a concurrent merge moves rows from staged to data files, never back.

@@ -51,7 +51,7 @@ Ranges = dict[str, tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One merge: its inputs and the number in its file names, whichever worker carries it out."""
+    """One merge: its inputs and the number in its file names. Any worker can carry it out."""
 
     version: int
     number: int
@@ -141,7 +141,7 @@ class ParquetMerger:
     # -- files
 
     def _inputs(self, target_bytes: int) -> list[str]:
-        """The oldest staged files, up to about ``target_bytes`` of rows."""
+        """Return the oldest staged files, up to about ``target_bytes`` of rows."""
         with store_errors():
             staged = sorted((at, name) for name, at in self._store.keys(f"{STAGED}/"))
         found: list[str] = []
@@ -154,7 +154,7 @@ class ParquetMerger:
         return found
 
     def _merge(self, claim: Claim) -> int:
-        """Write data and manifest, and delete the inputs. Repeating it has the same result."""
+        """Write data and manifest, and delete the inputs. Repeating a merge has the same result."""
         with store_errors():
             try:
                 rows = self._rows(claim)
@@ -177,7 +177,7 @@ class ParquetMerger:
         return len(rows)
 
     def _rows(self, claim: Claim) -> list[Item]:
-        """Each change once, in the order of the sequence numbers."""
+        """Return each change once, in the order of the sequence numbers."""
         found: dict[str, Item] = {}
         for name in claim.inputs:
             for row in staged_rows(self._store, name):
@@ -189,7 +189,7 @@ class ParquetMerger:
         )
 
     def _merged_before(self, claim: Claim) -> Iterator[str]:
-        """The event ids in files of earlier merges whose ranges overlap."""
+        """Yield the event ids in files of earlier merges whose ranges overlap."""
         ranges = ranges_of(claim.inputs)
         parquet = pyarrow("pyarrow.parquet")
         for manifest in self._recent(claim):
@@ -210,7 +210,7 @@ class ParquetMerger:
 
 
 def ranges_of(inputs: tuple[str, ...]) -> Ranges:
-    """The first and last sequence number of each shard in staged files, from their names."""
+    """Return each shard's first and last sequence number, from the names of its staged files."""
     ranges: Ranges = {}
     for name in inputs:
         shard, file = name.split("/")[-2:]
@@ -248,7 +248,7 @@ def staged_rows(store: BlobStore, name: str) -> list[Item]:
 
 @contextmanager
 def store_errors() -> Iterator[None]:
-    """Raises the errors of a disk or object store as TryLater."""
+    """Turn the errors of a disk or object store within the block into TryLater."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:

@@ -7,10 +7,10 @@
             printer.print([message.body for message in messages])
 
 ``send`` receives messages in the order of the stream, from several threads at once, and returns
-when all are delivered. It raises ``TryLater`` during an outage. Any other error is taken for the
-fault of one message, which is then found by sending halves. If the receiver says which messages it
-refuses, ``send`` returns them as ``Refusal`` instead. It must not deliver a message of an item if
-an earlier message of that item was not delivered.
+when all are delivered. It raises ``TryLater`` during an outage. Any other error counts as the fault
+of one message, which the sink then finds by sending halves. If the receiver says which messages it
+refuses, ``send`` returns a ``Refusal`` for each instead. ``send`` must not deliver a message of an
+item if an earlier message of that item was not delivered.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Refusal:
 class Sink(ChangeSink):
     """The base of sinks that define ``send``.
 
-    ``max_messages`` and ``max_bytes`` limit the messages of one call of ``send``.
+    ``max_messages`` and ``max_bytes`` limit the messages in one call of ``send``.
     """
 
     max_messages: int = 1000
@@ -57,7 +57,7 @@ class Sink(ChangeSink):
 
     @abstractmethod
     def send(self, messages: Sequence[Message]) -> Sequence[Refusal] | None:
-        """Deliver the messages; the module's header has the contract."""
+        """Deliver the messages. The module's docstring states the contract."""
 
     def deliver(
         self, messages: Sequence[Message], scope: HandlerScope
@@ -142,7 +142,7 @@ class _Delivery:
 def batches(
     messages: Sequence[Message], max_messages: int, max_bytes: int
 ) -> Iterator[list[Message]]:
-    """Split messages into batches of limited number and size."""
+    """Split messages into batches of at most ``max_messages`` messages and ``max_bytes`` bytes."""
     batch: list[Message] = []
     size = 0
     for message in messages:
@@ -156,7 +156,7 @@ def batches(
 
 
 class LazyResource(Generic[T]):
-    """A client or producer that is created at its first use, by whichever thread comes first."""
+    """A client or producer that the first thread to use it creates."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
@@ -170,12 +170,12 @@ class LazyResource(Generic[T]):
             return self._created[0]
 
     def take(self) -> T | None:
-        """Remove and return the resource, if there is one; the next ``get`` creates another."""
+        """Remove and return the resource, if there is one. The next ``get`` creates another."""
         with self._lock:
             return self._created.pop() if self._created else None
 
     def discard(self, resource: T) -> bool:
-        """Remove ``resource`` if it is still the current one; returns whether it was."""
+        """Remove ``resource`` if it is still the current one. Return whether it was."""
         with self._lock:
             if self._created and self._created[0] is resource:
                 self._created.clear()

@@ -1,10 +1,10 @@
 """``SqsSink`` and ``SnsSink``: changes as messages of a queue or a topic, ten per request.
 
-FIFO queues and topics, whose names end with ``.fifo``, keep the order of each item. Its key is the
-message group and the event id the deduplication id, so that a message sent twice within five
-minutes appears once. Standard queues and topics keep no order and may themselves deliver twice.
-Beside its body, a message has the attributes ``id``, ``kind`` and ``table``, by which a topic's
-subscriptions can filter.
+FIFO queues and topics, whose names end with ``.fifo``, keep the order of the changes to each item.
+The item's key becomes the message group, and the event id becomes the deduplication id. A message
+sent twice within five minutes therefore appears once. Standard queues and topics keep no order and
+may themselves deliver twice. In addition to its body, a message has the attributes ``id``, ``kind``
+and ``table``, by which a topic's subscriptions can filter.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ATTRIBUTES_BYTES = 400
 
 
 class _BatchSink(AwsSink):
-    """The common part; SQS and SNS differ in the names of a few parameters."""
+    """The common base: SQS and SNS differ only in the names of a few parameters."""
 
     operation: str
     target_parameter: str
@@ -35,7 +35,7 @@ class _BatchSink(AwsSink):
         return self.target.endswith(".fifo")
 
     def send(self, messages: Sequence[Message]) -> Sequence[Refusal] | None:
-        """Without an order to keep there is no need for waves."""
+        """Send in waves to a FIFO target, and all at once to others, which keep no order."""
         return super().send(messages) if self.is_fifo else self.send_wave(messages)
 
     def send_request(self, messages: Sequence[Message]) -> list[Refusal]:
@@ -78,8 +78,8 @@ class _BatchSink(AwsSink):
 class SqsSink(_BatchSink):
     """Sends changes to an SQS queue.
 
-    A message and a request have at most 1 MiB (the service model of SendMessageBatch). A queue may
-    be configured for less.
+    A message has at most 1 MiB, and so has a request (the service model of SendMessageBatch). A
+    queue may be configured for less.
     """
 
     service = "sqs"
@@ -108,7 +108,7 @@ class SqsSink(_BatchSink):
 class SnsSink(_BatchSink):
     """Sends changes to an SNS topic.
 
-    A message and a request have at most 256 KiB (the service model of PublishBatch). Set
+    A message has at most 256 KiB, and so has a request (the service model of PublishBatch). Set
     ``max_bytes`` for a topic with another MaximumMessageSize.
     """
 
@@ -147,5 +147,5 @@ class SnsSink(_BatchSink):
 
 
 def group_id(message: Message) -> str:
-    """A group id has at most 128 letters, digits and punctuation marks, so the key is hashed."""
+    """Return a hash of the key: a group id has at most 128 letters, digits and marks."""
     return hashlib.sha256("\n".join(message.lane).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""``TableSink``: changes into another table, anywhere; each change takes effect once.
+"""``TableSink``: changes into another table at any address; each change takes effect once.
 
 The target's item is the source's item, or the result of a ``transform``. It carries the stream's
 sequence number of the change it comes from:
@@ -7,15 +7,16 @@ sequence number of the change it comes from:
     PK  ORDER#o2                    _sequence  "000...57"   _deleted  true    a tombstone, for 48 h
 
 Every write is conditional: the target must have no number, or a lower one. A change that arrives
-again, or late, from a worker that has lost its shard without noticing, therefore changes nothing.
-Of several changes of an item in one batch only the last is written. A tombstone prevents a late
-change from restoring a deleted item; readers of the target must ignore items with ``_deleted``.
-Tombstones expire through the target's own time-to-live attribute; without one they stay.
+again therefore has no effect. Nor has a change that arrives late, from a worker that has lost its
+shard without noticing. Of several changes to an item in one batch, only the last is written. A
+tombstone prevents a late change from restoring a deleted item; readers of the target must ignore
+items with ``_deleted``. Tombstones expire through the target's own time-to-live attribute; without
+one they stay.
 
-One item of the source is one item of the target. A transform must build the target's key from the
-identity of the source's item, and must return a dictionary with that key for a REMOVE as well. If
-it returns None, the target is unchanged. An item of the target without ``_sequence``, such as one
-written by ``stator copy``, is overwritten by the first change. Numbers are compared within one
+Each item of the source becomes one item of the target. A transform must build the target's key from
+the identity of the source's item, and must return a dictionary with that key for a REMOVE as well.
+If it returns None, the target is unchanged. An item of the target without ``_sequence``, such as
+one written by ``stator copy``, is overwritten by the first change. Numbers are compared within one
 stream: a stream that is disabled and enabled again is a new one.
 """
 
@@ -103,8 +104,8 @@ class TableSink(ChangeSink):
     ) -> None:
         """``to`` is the target: an address, a transport or an open ``Db``.
 
-        An address is opened with the options in ``connection``. ``table`` is the name of the
-        target table, or a mapping from each source table to one; by default the source's name.
+        An address is opened with the options in ``connection``. ``table`` is the name of the target
+        table, or a mapping from source tables to target tables. By default it is the source's name.
         """
         super().__init__(name, options)
         if "images" in options:
@@ -114,7 +115,7 @@ class TableSink(ChangeSink):
             )
         if threads < 1:
             raise ConfigurationError(
-                f"threads={threads} is not a positive number", hint="use at least 1"
+                f"threads={threads} must be greater than 0", hint="use at least 1"
             )
         if connection is not None and not isinstance(to, str):
             raise ConfigurationError(
@@ -231,7 +232,7 @@ class TableSink(ChangeSink):
 
 
 def _all(parts: Sequence[Call | SinkRefused]) -> Work[list[Any]]:
-    """Run the calls in parallel; other parts keep their place in the result."""
+    """Run the calls in parallel. Each result takes the place of its call; refusals stay."""
     calls = [part for part in parts if isinstance(part, Call)]
     results = iter((yield Gather(calls)) if calls else ())
     return [next(results) if isinstance(part, Call) else part for part in parts]

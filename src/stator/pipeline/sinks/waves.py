@@ -20,10 +20,13 @@ class WaveSink(Sink):
 
     @abstractmethod
     def send_wave(self, messages: Sequence[Message]) -> list[Refusal]:
-        """Deliver messages of different items; returns those refused. May raise, like ``send``."""
+        """Deliver messages of different items and return refusals. May raise, like ``send``."""
 
     def send(self, messages: Sequence[Message]) -> Sequence[Refusal] | None:
-        """After an outage nothing more is sent: every item waits from its first unsent change."""
+        """Send wave after wave.
+
+        After an outage nothing more is sent: each item waits from its first unsent change.
+        """
         refusals: dict[Lane, Refusal] = {}
         away: TryLater | None = None
         for wave in waves(messages):

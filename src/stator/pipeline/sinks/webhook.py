@@ -12,9 +12,9 @@ Python check it with ``verify_signature``. A 2xx response means that all events 
 accepted. A response about the request itself (400, 409, 413, 422 and the like) is the fault of an
 event: halves of the batch are sent, and the item at fault is parked.
 
-Everything else is not the fault of an event and is retried until it is resolved: no connection, no
-response in time, 5xx, 429, and also 401, 403, 404, 405 and redirects. The last five mean that the
-URL or the secret is wrong, and would otherwise park every item.
+No other failure is the fault of an event, and the request is retried until it succeeds: after no
+connection, no response in time, 5xx, 429, and also 401, 403, 404, 405 and redirects. The last five
+mean that the URL or the secret is wrong, and would otherwise park every item.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class WebhookSink(Sink):
         now: Callable[[], float] = time.time,
         **options: Unpack[SinkOptions],
     ) -> None:
-        """``tls`` is for certificates of your own; ``headers`` are added to every request."""
+        """``tls`` accepts certificates of your own; ``headers`` are added to every request."""
         super().__init__(name, options)
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -101,7 +101,7 @@ class WebhookSink(Sink):
         )
 
     def _post(self, body: bytes, headers: dict[str, str]) -> tuple[int, str]:
-        """Post on an idle connection if there is one; if the peer has closed it, on a new one."""
+        """Post on an idle connection, or on a new one if there is none or the peer closed it."""
         try:
             connection = self._idle.pop()
         except IndexError:

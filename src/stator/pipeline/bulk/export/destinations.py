@@ -1,7 +1,8 @@
 """The destination of an export: a folder, a single file, or S3.
 
-Parts are always written to a local folder first. For a folder that is the folder itself. For a file
-or for S3 it is a folder beside it, which is removed once everything is in its place.
+Parts are always written to a local folder first. If the destination is a folder, parts are written
+to it directly. For a file or S3 they are written to a temporary folder, which is removed once
+everything is in its place.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class Destination:
 
     @property
     def part_format(self) -> str:
-        """The format of parts: CSV waits as DynamoDB JSON until all its columns are known."""
+        """The format of parts. CSV parts are DynamoDB JSON until all columns are known."""
         return "dynamodb-json" if self.format == "csv" else str(self.format)
 
     @property
@@ -101,7 +102,7 @@ class Destination:
             raise unwritable(self.folder, error) from None
 
     def check_empty(self) -> None:
-        """Refuse a place with files that are not the export's."""
+        """Raise an error if the destination has files of another origin."""
         if self.file is None and not self.is_remote:
             foreign = next(
                 (path for path in self.folder.iterdir() if not path.name.startswith(".")), None
@@ -174,7 +175,7 @@ class Destination:
         return str(path)
 
     def clean(self) -> None:
-        """Remove the parts. A crash before this leaves files that nothing reads."""
+        """Remove the parts. After an earlier crash they stay, but nothing reads them."""
         shutil.rmtree(self.folder / SPOOL, ignore_errors=True)
         if self.file is not None or self.is_remote:
             shutil.rmtree(self.folder, ignore_errors=True)

@@ -6,9 +6,9 @@ exist, and the count and checksum of their items. A resumed run continues after 
 each piece; a part that was written but not recorded is written again under the same name.
 
 A folder gets the parts and, last of all, ``manifest.json``. A single file is joined from parts in a
-folder beside it, which is then removed; an export to S3 is uploaded from such a folder. CSV needs a
-header, and all attributes are known only at the end: until then its parts are DynamoDB JSON. With a
-design, parts go into a folder for each entity, as in ``entity=Order/part-...``.
+folder next to it, which is then removed; an export to S3 is uploaded from such a folder. CSV needs
+a header, and all attributes are known only at the end. Until then its parts are DynamoDB JSON. With
+a design, parts go into a folder for each entity, for example ``entity=Order/part-...``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ExportOptions:
     """Options of an export.
 
     ``compression`` is gzip or zstd; Parquet compresses its own pages with it. ``part_items`` bounds
-    the rows of one part. ``verify`` reads back what was written.
+    the rows of one part. ``verify`` reads the written files back and compares them.
     """
 
     format: str | None = None

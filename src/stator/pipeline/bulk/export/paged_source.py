@@ -1,4 +1,4 @@
-"""Paged sources: items in pages, from a table or from an export of one.
+"""Paged sources: items in pages, from a table or from an export that AWS made.
 
 A source has pieces, which can be read in parallel. Reading can resume after any page.
 """
@@ -24,7 +24,7 @@ _FIRST_PAGE_UNITS = 128.0
 class ItemPage:
     """Some items of a piece.
 
-    ``after`` is where to continue, in a form for JSON; None after the last page of a piece.
+    ``after`` is the place to continue from, as a JSON value; None after the last page of a piece.
     """
 
     items: list[Item]

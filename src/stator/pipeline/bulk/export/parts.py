@@ -1,8 +1,8 @@
-"""Part files of an export: written beside their place, checked, then renamed, so always whole.
+"""Part files of an export: written under a temporary name, checked, then renamed, so always whole.
 
-A part holds the items of a few pages of one piece of the source. Its name says which
-(``part-003-00012.jsonl``: piece 3, the twelfth part), so a resumed run writes the same name again
-and leaves no second copy.
+A part holds the items of a few pages of one piece of the source. Its name says which piece and part
+(``part-003-00012.jsonl``: piece 3, part 12), so a resumed run writes the same name again and leaves
+no second copy.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _EXTENSIONS = {"jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet", "dynamod
 class PartFile:
     """A file of an export.
 
-    ``name`` is relative to the export's folder; ``md5`` is of the file's bytes.
+    ``name`` is relative to the export's folder; ``md5`` is the MD5 of the file's bytes.
     """
 
     name: str
@@ -82,7 +82,7 @@ def write_part(folder: Path, name: str, content: bytes, rows: int) -> PartFile:
 
 
 def check_part(folder: Path, part: PartFile) -> None:
-    """Raise DataDiffers if the file on disk is not what was written."""
+    """Raise DataDiffers if the file on disk differs from the part that was written."""
     found, size = file_md5(folder / part.name)
     if size != part.size_bytes or found != part.md5:
         raise DataDiffers(
@@ -104,7 +104,7 @@ def file_md5(path: Path) -> tuple[str, int]:
 
 
 def read_items(path: Path) -> Iterator[Item]:
-    """Yield the items of a part in DynamoDB JSON, plain or compressed."""
+    """Yield the items of a part file, which is DynamoDB JSON, compressed or not."""
     with open_decompressed(path.open("rb"), by_extension(path.suffix)) as stream:
         try:
             yield from dynamodb_json.read_items(stream)

@@ -9,8 +9,8 @@
 can be read, in DynamoDB JSON or Ion. Every data file is checked against its MD5 before it is read,
 and its items are counted against the manifest.
 
-An incremental export has changes, not items. A change becomes its new image, or the key of a
-deleted item, with two more attributes: ``_operation`` (put or delete) and ``_written_at``
+An incremental export has changes, not items. A change becomes an item: its new image or, after a
+deletion, its key. Two more attributes are added: ``_operation`` (put or delete) and ``_written_at``
 (microseconds since 1970).
 """
 
@@ -163,7 +163,7 @@ class _Bucket:
         self._url, self._keys = url, keys
 
     def opened(self, name: str) -> BinaryIO:
-        """Return a temporary copy: it is read twice, to check it and to use it."""
+        """Return a temporary copy, because the object is read twice: to check it and to use it."""
         file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
         with s3_errors(self._url + name):
             shutil.copyfileobj(s3_body(self._url + name), file, 1 << 20)
@@ -189,7 +189,7 @@ def _check_manifest(name: str, content: bytes, checksum: str) -> None:
 
 
 def _place(path: str) -> _Folder | _Bucket:
-    """Return the place of an export: the path itself, or the only export below it."""
+    """Return the path of an export: ``path`` itself, or the only export below it."""
     if path.startswith("s3://"):
         bucket, _ = s3_place(path)
         keys = [f"s3://{bucket}/{each['Key']}" for each in s3_keys(path)]

@@ -29,10 +29,10 @@ def table_export(
     consistent: bool = False,
     clock: Clock | None = None,
 ) -> ExportJob:
-    """Return the export of a table through a parallel Scan.
+    """Return a job that exports a table through a parallel Scan.
 
-    ``rate`` is in read capacity units a second. A target with an entity exports only its items; one
-    with a design writes a folder for each entity.
+    ``rate`` is in read capacity units a second. If the target names an entity, only items of that
+    entity are exported. If it has a design, each entity gets a folder.
     """
     clock, chance = clock or SystemClock(), random.Random()  # noqa: S311 - for jitter
     description = described(target, clock, chance)
@@ -61,14 +61,17 @@ def table_export(
 def snapshot_export(
     path: str, out: str, options: ExportOptions | None = None, *, clock: Clock | None = None
 ) -> ExportJob:
-    """Return the conversion of an export to S3 that AWS made, full or incremental."""
+    """Return a job that converts an export that AWS wrote to S3, full or incremental."""
     snapshot = Snapshot(path)
     job = {"snapshot": path, "export": snapshot.summary.get("exportArn"), "items": snapshot.items}
     return ExportJob(snapshot, out, job, options, expected=snapshot.items, clock=clock)
 
 
 def _filters(target: BulkTarget) -> dict[str, Any]:
-    """Return the filter for one entity. The Scan reads as much, but sends less."""
+    """Return the Scan's filter for one entity.
+
+    The Scan reads as much as without a filter, but sends less.
+    """
     entity = target.entity
     if entity is None or entity.plan.discriminator is None:
         return {}

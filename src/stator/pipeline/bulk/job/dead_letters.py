@@ -1,11 +1,10 @@
-"""Dead letters: the rows that did not get into the table, one JSON object to a line.
+"""Dead letters: the rows that could not be written, one JSON object per line.
 
     {"source": "orders.csv", "row": 17, "content": {...}, "reason": "total: 'x' is not a number"}
 
 The letters of a block are written when every block before it is done, so the file's length always
-agrees with the journal's position. A resumed job cuts the file to the length in the journal first;
-each letter therefore stands in it once. Stator never reads the lines back, so they carry no
-version.
+agrees with the journal's position. A resumed job first cuts the file to the length in the journal,
+so the file has each letter once. Stator never reads the lines back, so they carry no version.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from stator.pipeline.bulk.job.pending_rows import DeadLetter
 class DeadLetterFile:
     """The file of dead letters of one job.
 
-    ``path`` None discards the letters.
+    If ``path`` is None, the letters are discarded.
     """
 
     def __init__(self, path: Path | None, keep_bytes: int = 0) -> None:
@@ -72,7 +71,7 @@ class DeadLetterFile:
             raise unwritable(self.path, error) from None
 
     def close(self) -> None:
-        """Write everything out and close the file, which is closed even if that fails."""
+        """Flush and close the file. It is closed even if flushing fails."""
         file, self._file = self._file, None
         if file is not None:
             with self._writing(), file:

@@ -12,9 +12,9 @@ errors):
     AccountLimit...
 
 Throttlings that come together count once; otherwise a burst of them would stop everything. The rate
-never exceeds a limit that the caller set. Units are taken from a bucket by estimate before a
-request is sent, and corrected by what DynamoDB says it consumed. The bucket may be overdrawn; the
-next caller then waits until it is filled again.
+never exceeds a limit that the caller set. Before a request is sent, its estimated units are taken
+from a token bucket. The reply says how many units were consumed, and the bucket is corrected. The
+bucket may be overdrawn; the next caller then waits until it has filled again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ThrottleScope = Literal["key range", "table", "account"]
 
 
 def throttled_scope(error: ServiceError) -> ThrottleScope:
-    """Return whose limit was reached, as far as the reply says."""
+    """Return whose limit was reached, as far as the reply tells."""
     reasons = " ".join(
         str(each.get("reason", "")) for each in getattr(error, "throttling_reasons", ())
     )
@@ -55,7 +55,7 @@ def throttled_scope(error: ServiceError) -> ThrottleScope:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Units a second allowed and measured, and throttlings so far: for progress displays."""
+    """Allowed and measured units a second, and throttlings so far, for progress displays."""
 
     allowed: float
     measured: float
@@ -85,7 +85,7 @@ class Governor:
         return Pace(self._allowed, self._measured, self._throttled)
 
     def acquire(self, units: float) -> None:
-        """Return once ``units`` may be spent."""
+        """Wait until ``units`` may be spent."""
         with self._lock:
             self._fill()
             self._tokens -= units
@@ -94,7 +94,7 @@ class Governor:
             self._clock.sleep(wait)
 
     def consumed(self, estimated: float, actual: float) -> None:
-        """Correct an estimate by the units that a request consumed."""
+        """Replace the estimate of a request by the units that it consumed."""
         with self._lock:
             self._tokens -= actual - estimated
             self._step_units += actual

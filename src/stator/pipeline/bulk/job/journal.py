@@ -1,13 +1,14 @@
 """The journal of a job: a small file that says how far the job has got, so that it can resume.
 
-The journal is replaced as a whole: written beside its place, then renamed. A reader sees the old
-one or the new one and never half of either. It opens with what the job is: its inputs with their
-fingerprints, where they go, and every option that decides what is written. A resumed job must be
-the same; anything else is refused with what differs.
+The journal is replaced as a whole: written under a temporary name, then renamed. A reader sees the
+old journal or the new one, never half of either. It opens with a description of the job: its inputs
+with their fingerprints, its target, and every option that decides what is written. A resumed job
+must have the same description; otherwise it is refused, and the error names the difference.
 
 Everything before the journal's position is done. Everything after it may have been done, and is
 done again: a put of the same item changes nothing. The counts and the length of the dead-letter
-file are those at the position, so every row is counted, and buried, once.
+file are the values at that position. Every row is therefore counted once, and every failed row
+becomes one dead letter.
 
 The layout has a version, ``stator_journal``. A journal without one is version 1. A journal with a
 higher version than this code knows is refused: a newer Stator wrote it and must finish it.
@@ -31,7 +32,8 @@ _OTHER = "name the journal's path with --journal"
 class JournalState:
     """How far a job has got.
 
-    ``place`` belongs to the kind of job. ``dead_bytes`` is how much of the dead-letter file counts.
+    ``place`` has a form that depends on the kind of job. ``dead_bytes`` is the length of the valid
+    part of the dead-letter file.
     """
 
     place: dict[str, Any] = field(default_factory=dict)
@@ -42,7 +44,7 @@ class JournalState:
 class Journal:
     """The journal of one job.
 
-    ``path`` None stands for a journal that is not written.
+    If ``path`` is None, nothing is written.
     """
 
     def __init__(self, path: Path | None, job: dict[str, Any]) -> None:
@@ -50,7 +52,7 @@ class Journal:
         self.job = json.loads(json.dumps(job))
 
     def begin(self, *, resume: bool, restart: bool) -> JournalState | None:
-        """Return the state to resume from; None for a start from the beginning."""
+        """Return the state to resume from, or None to start from the beginning."""
         if self.path is None:
             return None
         earlier = self._read()
@@ -123,7 +125,7 @@ def _short(value: Any) -> str:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it exists whole or not at all, whatever happens."""
+    """Write a file so that it exists whole or not at all, even after a crash."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with beside.open("wb") as file:

@@ -1,9 +1,9 @@
-"""Rows on their way into a table, the blocks they came in, and what became of them.
+"""Rows on their way into a table, the blocks they came in, and their outcomes.
 
 A reader hands out rows in blocks of a few thousand, in the order of the input. The rows of a block
-are written in any order. A row is done when it is written, buried as a dead letter, or replaced by
-a later row with the same key; a block is done when all its rows are. The ``Watermark`` is the
-position up to which every block is done, and the only one that a journal may record: a resumed job
+are written in any order. A row is done when it is written, stored as a dead letter, or replaced by
+a later row with the same key. A block is done when all its rows are. The ``Watermark`` is the
+position up to which every block is done. A journal may record no other position: a resumed job
 repeats at most the rows that were in memory, and repeating a put changes nothing.
 """
 
@@ -31,7 +31,7 @@ class RowPosition:
 
 @dataclass(slots=True)
 class RowCounts:
-    """What became of the rows so far."""
+    """The outcomes of the rows so far."""
 
     read: int = 0
     written: int = 0
@@ -65,9 +65,10 @@ class DeadLetter:
 
 @dataclass(slots=True)
 class Block:
-    """Consecutive rows of one lane, an input or a segment of a scan.
+    """Consecutive rows of one lane; a lane is an input or a segment of a Scan.
 
-    ``end`` is the position after them, ``left`` how many rows are not done yet.
+    ``end`` is the position after the last row; ``left`` is the number of rows that are not done
+    yet.
     """
 
     source: str
@@ -81,10 +82,10 @@ class Block:
 
 
 class PendingRow:
-    """One item to put. ``item`` is its JSON, ``row`` its place in its block.
+    """One item to put. ``item`` is its JSON; ``row`` is its place in its block.
 
-    ``key`` compares as the table's key does. There is one object for every row, so it is small and
-    cheap to create.
+    Two rows have equal ``key`` values exactly if the table's keys are equal. There is one object
+    for every row, so it is small and cheap to create.
     """
 
     __slots__ = ("at", "block", "item", "key", "row")
@@ -111,7 +112,7 @@ class PendingRow:
 
 
 class PendingEntity(PendingRow):
-    """A row that the data layer writes on its own: with unique fields, versions or large values."""
+    """A row that the data layer must write: one with unique fields, versions or large values."""
 
     __slots__ = ("entity",)
 
@@ -178,7 +179,7 @@ class Watermark:
             self._advance(block.lane)
 
     def snapshot(self, length: Callable[[], int]) -> tuple[dict[int, Any], RowCounts, int]:
-        """Return positions and counts, and ``length()`` at the same moment."""
+        """Return positions and counts, and the value of ``length()`` at the same moment."""
         with self._lock:
             return dict(self.positions), replace(self.counts), length()
 

@@ -3,13 +3,13 @@
 Input is often sorted by key. Sorted writes go to one partition after the other, and a partition
 takes at most 1,000 units a second while the others are idle. Writers therefore take rows at random
 from a window of some thousands, which spreads them over as many partitions as the window holds. One
-row in five is the oldest instead: left to chance alone, some rows would stay very long, and the
-journal, which records how far *every* row is done, would fall that far behind.
+row in five is the oldest instead. Otherwise chance would leave some rows waiting very long, and the
+journal, which records how far *every* row is done, would fall behind.
 
-Rows with one key must not overtake each other, because the last one is the one that stays. A row
-that arrives while another with its key waits in the window takes its place; while another is in
-flight, it waits. With a condition the first row may be the one that stays, so none is replaced:
-they go one after the other.
+Rows with the same key must not overtake each other, because the last row must remain in the table.
+If a row with the same key waits in the window, a new row replaces it. If a row with the same key is
+in flight, the new row waits. With a condition the first row may be the one that remains. Rows with
+the same key are then written one after the other, and none is replaced.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Window:
         self._work = threading.Condition(lock)
 
     def add(self, entries: list[PendingRow]) -> list[PendingRow]:
-        """Take rows in once there is room. Return those that were replaced and need no write."""
+        """Add rows once there is room. Return the rows that were replaced and need no write."""
         replaced: list[PendingRow] = []
         size = sum([len(entry.item) for entry in entries])
         with self._room:
@@ -100,7 +100,7 @@ class Window:
         self._held_bytes -= len(entry.item)
 
     def complete(self) -> None:
-        """Note that no more rows are to come."""
+        """Note that no more rows will come."""
         with self._work:
             self._is_complete = True
             self._work.notify_all()
@@ -113,7 +113,7 @@ class Window:
             self._room.notify_all()
 
     def take(self, count: int = BATCH_WRITE_ITEMS) -> list[PendingRow]:
-        """Return random rows with different keys; an empty list once all rows are done."""
+        """Return random rows with different keys, or an empty list once all rows are done."""
         with self._work:
             while not self._stopped:
                 if self._ready and self._is_mixed():
@@ -130,7 +130,7 @@ class Window:
         return self._is_complete or self._held_rows >= self._rows * _LEAST_SHARE or self._is_full()
 
     def _is_full(self) -> bool:
-        """Tell whether the bytes are the limit: then the window must not wait for more rows."""
+        """Whether the limit on bytes is nearly reached: the window must not wait for more rows."""
         return self._held_bytes >= self._bytes * _LEAST_SHARE
 
     def _taken(self, count: int) -> list[PendingRow]:
@@ -180,7 +180,7 @@ class Window:
                 self._work.notify_all()
 
     def give_back(self, entries: list[PendingRow]) -> None:
-        """Return rows that were not written, to be retried among others."""
+        """Put back rows that were not written, to be retried among others."""
         with self._work:
             for entry in entries:
                 self._in_flight.discard(entry.key)

@@ -2,8 +2,8 @@
 
 Readers and writers are threads. The caller's thread waits for them, reports progress, and writes
 the journal every second. An error in any of them, too many dead letters, or Ctrl-C in the caller
-ends the job: requests in flight are drained, none is started, the journal is written, and the error
-is raised.
+ends the job: no request is started, requests in flight are drained, the journal is written, and the
+error is raised.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class WriteSettings:
 
 
 class WriteJob:
-    """``place_of`` turns the positions of all lanes into the journal's form.
+    """Runs one job. ``place_of`` turns the positions of all lanes into the journal's ``place``.
 
     ``passed`` is called with every finished block.
     """
@@ -178,11 +178,11 @@ class WriteJob:
 
 
 def _request_rows(rate: float | None) -> int:
-    """Return how many rows a request holds: few at a low rate, so that no wait is long."""
+    """Return how many rows a request holds: few at a low rate, so that waits are short."""
     return BATCH_WRITE_ITEMS if rate is None else max(1, min(BATCH_WRITE_ITEMS, int(rate)))
 
 
 def key_of(item: Item, names: tuple[str, ...]) -> Any:
-    """Return an item's key in the form that pending rows have."""
+    """Return an item's key in the form of ``PendingRow.key``."""
     found = tuple(comparable(item[name]) for name in names)
     return found[0] if len(found) == 1 else found

@@ -2,13 +2,14 @@
 
 A BatchWriteItem request holds up to 25 rows. Rows that DynamoDB leaves unprocessed or throttles go
 back into the window, where they mix with others and are retried; the writer backs off first. If
-DynamoDB rejects a request, it is halved until the row at fault stands alone, which becomes a dead
-letter. An error that would hit every row (no such table, no permission) ends the job. So does a
-service that has not taken a single row for minutes. The journal then says how far the job got.
+DynamoDB rejects a request, the request is halved until the row at fault stands alone. That row
+becomes a dead letter. An error that would hit every row (no such table, no permission) ends the
+job. So does a service that has not accepted a single row for minutes. The journal then says how far
+the job got.
 
-With a condition each row is a PutItem of its own, because BatchWriteItem takes no conditions. A row
-whose condition fails has not failed if the stored item equals the row: the row was written before a
-crash, or its reply was lost.
+With a condition each row is a PutItem of its own, because BatchWriteItem takes no conditions. If
+the condition fails but the stored item equals the row, the row counts as written: it was written
+before a crash, or its reply was lost.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ _FATAL = (
 
 
 class EntityWriter(Protocol):
-    """Writes entities that need the data layer's guards."""
+    """Writes entities that need the data layer: guards, versions or large values."""
 
     def put(self, entity: Any) -> Any: ...
 
@@ -138,7 +139,7 @@ class Writers:
     # -- one request
 
     def _sent(self, entries: list[PendingRow]) -> list[PendingRow]:
-        """Send rows, and return those to retry."""
+        """Send rows. Return the rows to retry."""
         units = sum(entry.units for entry in entries)
         self._governor.acquire(units)
         try:
@@ -247,7 +248,7 @@ class Writers:
 
 
 def _reason(error: StatorError) -> str:
-    """Name an error as DynamoDB does, the same on the engine and over the wire."""
+    """Return an error's name and message, the same for the engine and over HTTP."""
     name = error.code if isinstance(error, ServiceError) else type(error).__name__
     return f"{name}: {error.message}"
 
@@ -258,7 +259,7 @@ def _consumed(reply: dict[str, Any], estimated: float) -> float:
 
 
 def is_same(stored: Item, put: Item) -> bool:
-    """Tell whether two items are equal: numbers in any spelling, sets in any order."""
+    """Whether two items are equal, with numbers in any spelling and sets in any order."""
     for item in (stored, put):
         normalise_item(item)
     return stored == put

@@ -2,6 +2,6 @@
 
 ``inputs`` finds the files, ``readers`` reads them in blocks of rows, and the encoders turn rows
 into items: ``columns`` and ``lines`` by the table's keys, ``entity_rows`` and ``entity_columns`` by
-a design. ``load`` joins them into a job, ``estimate`` only counts what the job would write. Writing
-itself is in ``bulk.job``; the file formats are in ``stator.formats``.
+a design. ``load`` joins them into a job; ``estimate`` only counts what the job would write. The
+writers are in ``bulk.job``; the file formats are in ``stator.formats``.
 """

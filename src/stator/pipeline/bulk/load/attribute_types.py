@@ -1,8 +1,9 @@
-"""The type of each attribute without a design: from the table's keys, the caller, or the input.
+"""Attribute types of a load without a design: from the table's keys, the caller, or the input.
 
-The table's keys always win. CSV has only text, so the first block decides: a column is a number if
-every value is one and none would change as one (``007`` stays text), a boolean if every value is
-true or false, text otherwise. Parquet and Arrow have types. JSON is typed value by value.
+The table's keys always win. CSV has only text, so the values of the first block decide. A column is
+a number if every value is a number whose text would not change (``007`` stays text). It is a
+boolean if every value is true or false, and text otherwise. Parquet and Arrow have types of their
+own. JSON is typed value by value.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ _WORDS = frozenset({"true", "false", "True", "False", "TRUE", "FALSE"})
 
 @dataclass(frozen=True, slots=True)
 class AttributeType:
-    """An attribute that a column becomes.
+    """The name and type of the attribute that a column becomes.
 
-    ``why`` is where the type comes from: key, given, column or inferred.
+    ``why`` says where the type comes from: key, given, column or inferred.
     """
 
     source: str
@@ -35,14 +36,14 @@ class AttributeType:
 
 @dataclass(frozen=True, slots=True)
 class TableKey:
-    """The names of a table's key, and the types of its key attributes and those of indexes."""
+    """The names of a table's key attributes; ``kinds`` also has the key attributes of indexes."""
 
     names: tuple[str, ...]
     kinds: Mapping[str, str]
 
 
 def table_key(description: Mapping[str, Any]) -> TableKey:
-    """Return the key from a description of DescribeTable."""
+    """Return the key from the reply of DescribeTable."""
     kinds = {
         each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]
     }
@@ -51,7 +52,7 @@ def table_key(description: Mapping[str, Any]) -> TableKey:
 
 
 def parse_map(options: Sequence[str]) -> dict[str, str]:
-    """Parse ``source=target``, which renames, and ``source=``, which drops."""
+    """Parse ``source=target``, which renames a field, and ``source=``, which drops it."""
     found = {}
     for each in options:
         source, separator, target = each.partition("=")
@@ -88,7 +89,10 @@ def parse_types(options: Sequence[str]) -> dict[str, str]:
 def column_types(
     rows: RawRows, key: TableKey, renamed: Mapping[str, str], chosen: Mapping[str, str]
 ) -> tuple[AttributeType, ...]:
-    """Return the attributes that columns become. Raise if a key attribute is not among them."""
+    """Return the attributes that columns become.
+
+    Raises ConfigurationError if a key attribute is not among them.
+    """
     found = []
     for at, source in enumerate(rows.names):
         target = renamed.get(source, source)
@@ -143,9 +147,9 @@ def _inferred(values: Sequence[str]) -> str:
 
 
 def _survives_as_number(number: str) -> bool:
-    """Tell whether text survives as a number.
+    """Whether a number made from this text has the same text again.
 
-    A leading zero or plus sign, or more than 38 digits, mark a code rather than a quantity.
+    Text with a leading zero, a plus sign or more than 38 digits is a code rather than a quantity.
     """
     digits = number.lstrip("-")
     leads = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()

@@ -1,7 +1,8 @@
-"""Columns as items, a column at a time.
+"""Encodes columns as items, one column at a time.
 
-Python code per value is what costs time. A column therefore becomes JSON by calls of C functions
-(``map(orjson.dumps, column)``), and a row is one ``%`` of a template with the names and types:
+Python code that runs for each value is slow. C functions therefore turn a whole column into JSON
+(``map(orjson.dumps, column)``), and each row is formatted by one ``%`` with a template of the names
+and types:
 
     '{"pk":{"S":%b},"total":{"N":"%b"}%b}' % (dumps(pk), dumps(total), ',"note":{"S":"..."}' or '')
 
@@ -36,7 +37,8 @@ dumps = orjson.dumps
 class Column:
     """A column that is loaded.
 
-    ``kind`` is the type of its attribute (None: by each value), ``source_kind`` that of the file.
+    ``kind`` is the type of its attribute; None means that each value decides. ``source_kind`` is
+    its type in the file.
     """
 
     at: int
@@ -87,7 +89,7 @@ class ColumnEncoder:
         return [template % parts for parts in zip(*filled, *optional)]
 
     def _keys(self, rows: RawRows) -> Any:
-        """Return the comparable key of each row. Raise RowRefused if one is missing."""
+        """Return the comparable key of each row. Raises RowRefused if a key is missing."""
         found = []
         for column in self._key_columns:
             values = rows.column(column.at)
@@ -137,7 +139,7 @@ def _comparable_keys(column: Column, values: list[Any]) -> list[Any]:
 
 
 def shown(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row that JSON can hold, for a dead letter."""
+    """Return the row in a form that JSON can hold, for a dead letter."""
     return {name: _shown(value) for name, value in row.items()}
 
 
@@ -153,7 +155,7 @@ Encode = Callable[[list[Any]], list[bytes]]
 
 
 def _form(column: Column) -> tuple[bytes, Encode]:
-    """Return the JSON around a value, and the function that encodes a column for its hole."""
+    """Return the JSON template of a value, and the function that encodes a column for it."""
     match column.source_kind, column.kind:
         case (("S" | "csv"), "S"):
             return b'{"S":%b}', _dumped
@@ -175,7 +177,7 @@ def _numbers(values: list[Any]) -> list[bytes]:
     kind = type(values[0]) if values else int
     if kind is float:
         if not all(map(isfinite, values)):
-            raise RowRefused("not a number that DynamoDB has")
+            raise RowRefused("DynamoDB cannot store NaN or infinity")
         return list(map(dumps, values))
     if kind is int:
         return [b"%d" % value for value in values]

@@ -1,9 +1,9 @@
-"""Arrow columns as entities, without a Python object for each: for plain entities only.
+"""Encodes Arrow columns as entities, without a Python object for each. For plain entities only.
 
 An entity is plain if its fields are scalars and its keys consist of text and fields. The columns of
 the fields become attributes as the codec writes them, key columns are joined from them, and
-``arrow_items`` builds the items. A block with a value that does not fit goes row by row instead
-(``entity_rows``), which finds the rows at fault. The tests compare both ways.
+``arrow_items`` builds the items. A block with a value that does not fit is encoded row by row
+instead (``entity_rows``), which finds the rows at fault. The tests compare both ways.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _ItemColumn:
 
 
 def fits_columns(of: EntityMap) -> bool:
-    """Tell whether an entity is plain."""
+    """Whether an entity is plain."""
     if of.is_written_alone or of.has_stamps or not hasattr(of.cls, "__dataclass_fields__"):
         return False
     shapes = {name: _scalar(field.shape) for name, field in of.fields.items()}
@@ -63,7 +63,7 @@ def _is_joined(part: Part, shapes: Mapping[str, Any]) -> bool:
 
 
 class EntityColumnEncoder:
-    """Encodes record batches column by column, and row by row where that fails."""
+    """Encodes record batches column by column, or row by row if a value does not fit."""
 
     def __init__(self, of: EntityMap, renamed: Mapping[str, str], now: Callable[[], float]) -> None:
         self._of = of
@@ -117,7 +117,7 @@ class EntityColumnEncoder:
 
 
 def _as_attribute(array: Any, python: Any) -> Any:
-    """Return a field's column in the form of its attribute."""
+    """Return a field's column as the attribute stores it."""
     arrow, compute, types = pyarrow(), pyarrow("pyarrow.compute"), pyarrow("pyarrow.types")
     if types.is_dictionary(array.type):
         array = array.dictionary_decode()
@@ -150,7 +150,7 @@ def _joined(key: PlannedKeyAttribute, columns: Mapping[str, Any]) -> Any:
 
 
 def _key_text(part: Part, array: Any) -> Any:
-    """Return a field's column in the form of a key. Each distinct text is escaped only once."""
+    """Return a field's column as key text. Each distinct text is escaped only once."""
     if part.encoding != "str":
         return array
     distinct = array.dictionary_encode()

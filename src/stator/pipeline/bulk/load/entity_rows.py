@@ -42,9 +42,9 @@ _PREFIX = len(b'{"PutRequest":{"Item":')
 
 
 class EntityEncoder:
-    """Encodes rows of any format as one entity.
+    """Encodes rows, in any input format, as items of one entity type.
 
-    ``now`` returns the time for creation, change and expiry stamps.
+    ``now`` returns the time for creation, update and expiry times.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class EntityEncoder:
 
 
 def _row(rows: RawRows, content: Any) -> dict[str, Any]:
-    """Return the fields of a row that are present."""
+    """Return the fields that are present in a row."""
     if rows.lines is not None:
         row = loads_exact(content)
         if type(row) is not dict:
@@ -147,7 +147,7 @@ def _create(of: EntityMap, values: dict[str, Any]) -> Any:
 
 
 def check_columns(of: EntityMap, names: tuple[str, ...], renamed: Mapping[str, str]) -> None:
-    """Refuse columns that are no fields of the entity, before any row is read."""
+    """Raise ConfigurationError if a column is not a field of the entity, before any row is read."""
     for name in names:
         target = renamed.get(name, name)
         if target and target not in of.fields:
@@ -162,7 +162,7 @@ def check_columns(of: EntityMap, names: tuple[str, ...], renamed: Mapping[str, s
 
 
 def coercion(shape: Shape) -> Coerce:
-    """Return the function that turns a value of a file, or its text, into a field's value."""
+    """Return the function that turns a value from a file, typed or text, into a field's value."""
     match shape:
         case Maybe(inner):
             return coercion(inner)
@@ -227,7 +227,7 @@ def _listed(value: Any) -> Any:
 
 
 def _members(value: Any) -> Any:
-    """Return the members of a set; text holds JSON, or members separated by commas."""
+    """Return the members of a set. Text is a JSON list, or has members separated by commas."""
     if isinstance(value, str) and not value.lstrip().startswith("["):
         return [part.strip() for part in value.split(",")]
     return value if isinstance(value, (set, frozenset)) else _listed(value)

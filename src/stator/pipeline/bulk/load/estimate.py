@@ -25,7 +25,7 @@ _SHOWN_LETTERS = 5
 class LoadEstimate:
     """What a load would write and cost.
 
-    ``write_units`` are for the table alone; indexes add more. ``seconds`` are at ``rate``.
+    ``write_units`` counts the table alone; indexes add more. ``seconds`` is the time at ``rate``.
     """
 
     table: str
@@ -45,7 +45,7 @@ class LoadEstimate:
 
 
 def estimate(plan: LoadPlan, region: str = "us-east-1") -> LoadEstimate:
-    """Read everything and write nothing. Rows that are too large count as failed."""
+    """Read all input and write nothing. Rows that are too large count as failed."""
     failures: list[DeadLetter] = []
     failed = 0
 

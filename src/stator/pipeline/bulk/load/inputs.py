@@ -1,7 +1,8 @@
 """The inputs of a load: files, globs, standard input and S3 objects, compressed or not.
 
-A fingerprint tells whether an input has changed since a journal was begun: size and time of a file,
-size and ETag of an S3 object. Standard input has none, because it can be read only once.
+A fingerprint shows whether an input has changed since the journal was begun. For a file it is the
+size and time, for an S3 object the size and ETag. Standard input has no fingerprint, because it can
+be read only once.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ _BY_EXTENSION = {each: name for name, extensions in _EXTENSIONS.items() for each
 class Input:
     """One file, object or stream.
 
-    ``name`` is its path or URL, ``-`` for stdin. ``format`` is one of FORMATS, or None if unknown.
+    ``name`` is its path or URL, or ``-`` for stdin. ``format`` is one of FORMATS, or None if
+    unknown.
     """
 
     name: str
@@ -47,7 +49,7 @@ class Input:
         return self.open_measured()[0]
 
     def open_measured(self) -> tuple[BinaryIO, Callable[[], float]]:
-        """Open the decompressed content; the function returns the share read so far, 0 to 1."""
+        """Open the decompressed content. The function returns the share read so far, 0 to 1."""
         raw = _opened(self.name)
         size = self.size_bytes or 0
         share = (lambda: raw.tell() / size) if size and self.is_local else (lambda: 0.0)
@@ -63,7 +65,7 @@ class Input:
 
 
 def find_inputs(names: Iterable[str], format_name: str | None = None) -> list[Input]:
-    """Return every input, in order. A pattern that matches nothing raises ConfigurationError."""
+    """Return every input, in order. Raises ConfigurationError if a pattern matches nothing."""
     found: list[Input] = []
     for each in names:
         if each == "-":
@@ -94,7 +96,8 @@ def _files(name: str) -> list[str]:
         if not files:
             raise ConfigurationError(
                 f"the folder {name} has no file to load",
-                hint=f"name the files, or use one of these extensions: {_extensions()}",
+                hint="list the files explicitly, or give them one of these extensions:"
+                f" {_extensions()}",
             )
         return files
     if os.path.exists(name):
@@ -130,7 +133,7 @@ def _format(name: str) -> tuple[str | None, str | None]:
 
 
 def _compression_by_content(path: str) -> str | None:
-    """Find compression that the name does not show."""
+    """Detect a compression that the file's name does not show."""
     with open(path, "rb") as file:
         return by_content(file.read(4))
 
@@ -148,7 +151,7 @@ def _opened(name: str) -> BinaryIO:
 
 
 class _Body(io.RawIOBase):
-    """The body of an S3 reply as a raw stream, which can be buffered."""
+    """The body of an S3 reply as a raw stream, for a BufferedReader."""
 
     def __init__(self, body: Any) -> None:
         self._body = body

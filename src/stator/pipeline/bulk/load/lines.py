@@ -1,7 +1,7 @@
-"""Lines of JSON as items: plain JSON by the types of its values, DynamoDB JSON as it stands.
+"""Encodes lines of JSON as items: plain JSON by the types of its values, DynamoDB JSON as it is.
 
-A line of DynamoDB JSON is an item already, bare or in ``{"Item": ...}`` as in exports to S3. It is
-parsed to find its key, and its own bytes are sent.
+A line of DynamoDB JSON is an item already, either bare or inside ``{"Item": ...}``, as in exports
+to S3. The line is parsed only to find its key; its own bytes are sent.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class DynamoDbLineEncoder(LineEncoder):
         item, is_wrapped = unwrap(row)
         if not all(is_attribute_value(value) for value in item.values()):
             raise RowRefused(
-                'not an item in DynamoDB JSON, as in {"Item": {"pk": {"S": "user-1"}}}'
+                'expected an item in DynamoDB JSON, for example {"Item": {"pk": {"S": "user-1"}}}'
             )
         if self._renamed:
             item = rename(item, self._renamed)
@@ -100,7 +100,7 @@ class DynamoDbLineEncoder(LineEncoder):
 
 
 def rename(row: dict[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:
-    """Return a row with new names; an attribute renamed to nothing is dropped."""
+    """Return a row with renamed attributes. An attribute renamed to nothing is dropped."""
     result = {}
     for name, value in row.items():
         target = renamed.get(name, name)

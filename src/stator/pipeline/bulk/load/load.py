@@ -1,4 +1,4 @@
-"""``load``: files into a table, as a plan that can be inspected first, and its run.
+"""``load``: files into a table. A ``LoadPlan`` can be inspected before it runs.
 
 A reader returns the input block by block (``readers``), an encoder turns blocks into items
 (``columns``, ``lines``, ``entity_rows``, ``entity_columns``), a window shuffles them, and writers
@@ -50,9 +50,9 @@ class LoadOptions:
 
     ``rate`` is in write capacity units a second; without one the load adapts to the table. ``map``
     renames fields (``source=target``) and drops them (``source=``); ``types`` sets the type of an
-    attribute (``total=N``). ``condition`` is an expression for every put, in which ``:name`` is the
-    row's own attribute. ``window_rows`` and ``window_bytes`` bound the rows in memory.
-    ``max_errors`` rows may fail; None: any number.
+    attribute (``total=N``). ``condition`` is an expression for every put, in which ``:name`` stands
+    for the row's value of ``name``. ``window_rows`` and ``window_bytes`` bound the rows in memory.
+    At most ``max_errors`` rows may fail; None allows any number.
     """
 
     format: str | None = None
@@ -82,9 +82,12 @@ class LoadProgress:
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """``written`` counts the rows in the table, and those that a later row with their key replaced.
+    """The result of a load.
 
-    ``already_there`` is the part of them whose item was stored before.
+    ``written`` counts the rows that are in the table or were replaced by a later row with the same
+    key.
+
+    ``already_there`` counts those rows among them whose item was stored before.
     """
 
     table: str
@@ -116,7 +119,7 @@ def load(
 ) -> LoadReport:
     """Put every row of the files into a table.
 
-    ``BulkTarget.open`` names the table, by itself or by a design and an entity.
+    ``BulkTarget.open`` selects the table, by its name or by a design and an entity.
     """
     return LoadPlan(files, target, options, clock=clock).run(watch)
 
@@ -124,8 +127,8 @@ def load(
 class LoadPlan:
     """A load that is ready to start.
 
-    ``types`` are the attribute types of the first input; empty for lines, which are typed one by
-    one.
+    ``types`` holds the attribute types of the first input. It is empty for lines of JSON, which are
+    typed one by one.
     """
 
     def __init__(
@@ -166,7 +169,7 @@ class LoadPlan:
     # -- the plan
 
     def _peeked(self, source: Input) -> Iterator[RawRows]:
-        """Return the blocks of the first input, after inspecting the first block."""
+        """Return the blocks of the first input, whose first block has been inspected."""
         blocks = self._read(source, 0)
         head = next(blocks, None)
         if head is None:
@@ -203,7 +206,7 @@ class LoadPlan:
         return ColumnEncoder(columns_of(types, rows), self.key.names)
 
     def _looks_like_items(self, source: Input, rows: RawRows) -> bool:
-        """Tell DynamoDB JSON from plain JSON by the key, which is no map like ``{"S": ...}``."""
+        """Whether the first line is DynamoDB JSON: its attributes are maps like ``{"S": ...}``."""
         if self.options.format is not None or not rows.lines:
             return False
         with suppress(Exception):  # any failure means that the line is no item
@@ -214,7 +217,7 @@ class LoadPlan:
         return False
 
     def entries(self, dead: Dead) -> Iterator[tuple[Block, list[PendingRow], RawRows]]:
-        """Yield everything the load would write, from the beginning: for estimates."""
+        """Yield everything the load would write, from the beginning, for estimates."""
         yield from self.entries_from(RowPosition(), dead, lambda _: None)
 
     def entries_from(
@@ -337,7 +340,11 @@ class _LoadRun:
                 return
 
     def _progress(self) -> LoadProgress:
-        """Return the progress; its share is what was read, times what is done of that."""
+        """Return the progress.
+
+        Its share is the share of the input that was read, times the share of the read rows that are
+        done.
+        """
         job, live = self._job, self._job.watermark.live
         read = min(1.0, (self._source + self._share) / len(self._plan.inputs))
         done = (live.written + live.failed) / live.read if live.read else 0.0

@@ -1,8 +1,9 @@
-"""Readers: an input as blocks of rows, from any row on.
+"""Readers: they return an input as blocks of rows, starting at any row.
 
 CSV, Parquet and Arrow are read as columns, JSON as lines. A block has at most a few thousand rows
 and is dropped once it is written, so memory does not grow with the input. Parquet and Arrow need a
-file that can seek: an input from S3, from a pipe or compressed goes into a temporary file first.
+seekable file. An input that is compressed, or comes from S3 or a pipe, is copied into a temporary
+file first.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _BLOCK_BYTES: Final = 2 << 20
 
 @dataclass(frozen=True, slots=True)
 class UnreadableRow:
-    """A row that could not even be read; ``row`` counts within its block."""
+    """A row that could not be read. ``row`` is its place in its block."""
 
     row: int
     content: Any
@@ -37,9 +38,9 @@ class UnreadableRow:
 class RawRows:
     """Consecutive rows of an input from ``first_row`` on, as columns of equal length or as lines.
 
-    ``count`` is how many rows of the input the block covers. ``rows`` holds the place of each row
-    within the block if some are blank or unreadable. Columns of a ``batch`` stay Arrow's until they
-    are asked for.
+    ``count`` is the number of input rows that the block covers. ``rows`` holds the place of each
+    row within the block if some are blank or unreadable. The columns of a ``batch`` stay in Arrow's
+    form until they are used.
     """
 
     first_row: int
@@ -78,14 +79,14 @@ class RawRows:
 
     @property
     def to_account(self) -> int:
-        """How many rows must end as an item or as a dead letter."""
+        """The number of rows that must become an item or a dead letter."""
         return len(self.places) + len(self.unreadable)
 
 
 def read(source: Input, start_row: int = 0, delimiter: str | None = None) -> Iterator[RawRows]:
     """Yield the blocks of an input.
 
-    An input that cannot be read to its end raises BulkError: rows after the damage are unknown.
+    Raises BulkError if the input cannot be read to its end: rows after the damage are unknown.
     """
     row = start_row
     try:

@@ -1,7 +1,9 @@
-"""A condition for every row, in DynamoDB's language; ``:name`` is the row's own attribute.
+"""A condition for every row, in DynamoDB's expression language.
 
-    attribute_not_exists(pk)                                     only new items
-    attribute_not_exists(pk) OR updated_at < :updated_at         only items newer than the stored
+``:name`` stands for the row's value of ``name``:
+
+    attribute_not_exists(pk)                                 only new items
+    attribute_not_exists(pk) OR updated_at < :updated_at     also rows newer than the stored item
 
 ``#name`` stands for the attribute's name itself, for names that are reserved words.
 """
@@ -30,7 +32,7 @@ class RowCondition:
             raise ConfigurationError(
                 f"the condition {text!r} cannot be parsed: {error.message}",
                 hint="write it as attribute_not_exists(pk), or as updated_at < :updated_at, where"
-                " :updated_at is the row's own attribute",
+                " :updated_at stands for the row's value of updated_at",
             ) from None
         found = sorted(set(_PLACEHOLDER.findall(text)))
         self._names = {each: each[1:] for each in found if each[0] == "#"}
