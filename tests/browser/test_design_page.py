@@ -65,7 +65,7 @@ class TestPage:
         self, seen: dict[str, Any], name: str, width: int
     ) -> None:
         page, document = seen[name][str(width)], document_of(DESIGNS[name])
-        assert page["title"] == f"{document.name}: the design"
+        assert page["title"] == f"{document.name}: design"
         assert page["headings"] == ["Access patterns", "Entities", "Tables", "Example items"]
         assert len(page["tables"]) >= 2 + len(document.entities)
         assert all(each["shown"] and each["width"] > 200 for each in page["tables"])

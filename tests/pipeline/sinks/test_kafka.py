@@ -164,7 +164,7 @@ def test_the_sink_waits_while_the_broker_is_down(
         kafka.kill() if how == "killed" else kafka.pause()
         for number in range(ORDERS):
             db.put(Order(order_id=f"o{number}", total=ROUNDS))
-        eventually(lambda: "Kafka did not take" in caplog.text)
+        eventually(lambda: "Kafka did not accept" in caplog.text)
         for number in range(ORDERS):
             db.put(Order(order_id=f"o{number}", total=ROUNDS + 1))
         kafka.start() if how == "killed" else kafka.go_on()

@@ -113,7 +113,11 @@ def test_listing_and_typos(commands: Commands, db: Db, tmp_path: Path) -> None: 
     code, _, err = commands.run("views", "rebuild", APP, "ghost")
     assert code == 1 and "has no view ghost" in err and "isp_hours" in err
     code, _, err = commands.run("views", "rebuild", APP, "isp_hours")
-    assert code == 1 and "no app has kept isp_hours yet" in err and "Traceback" not in err
+    assert (
+        code == 1
+        and "no worker has started the view isp_hours yet" in err
+        and "Traceback" not in err
+    )
     code, _, err = commands.run("work", APP, "--catch-up")
     assert code == 0, err
     code, _, err = commands.run("views", "rebuild", APP, "isp_hours", "--work", "--grace", "0")
