@@ -1,4 +1,4 @@
-"""The composition root: from an address to the transport that serves it.
+"""The composition root: opens the transport that an address stands for.
 
 memory, or none           the embedded engine, in memory
 shop.db, ./data           the embedded engine, in a folder
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class EngineTransport:
-    """The embedded engine, called in process. An ``owned`` engine is closed with the transport."""
+    """The embedded engine, called in-process. An ``owned`` engine is closed with the transport."""
 
     parallel = False
 
@@ -48,7 +48,7 @@ class EngineTransport:
 
 
 class AsyncEngineTransport:
-    """The same for asyncio: the engine answers at once, and only the disk is awaited."""
+    """The embedded engine for asyncio. It answers at once; only the disk is awaited."""
 
     def __init__(self, engine: Engine, *, owned: bool = True, region: str = DEFAULT_REGION) -> None:
         self.engine = engine
@@ -94,7 +94,7 @@ class TransportOptions(TypedDict, total=False):
     """How a connection is opened. The embedded engine takes only ``durability`` and ``region``.
 
     ``durability``: "disk" (fsync before a write is acknowledged) or "process".
-    ``region``: the region; by default the address's, then boto3's.
+    ``region``: the region; by default the one in the address, then boto3's.
     ``profile``: the AWS profile for credentials; by default boto3's credential chain.
     ``access_key_id``, ``secret_access_key``, ``session_token``: credentials given directly.
     ``connect_timeout_seconds``, ``read_timeout_seconds``: timeouts of one attempt.
@@ -121,7 +121,7 @@ class TransportOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A parsed address. ``where`` is a folder, a URL or a region, depending on ``kind``."""
+    """A parsed address. Depending on ``kind``, ``where`` is a folder, a URL or a region."""
 
     kind: Literal["memory", "folder", "http", "aws", "engine"]
     where: str = ""
@@ -144,7 +144,7 @@ class Address:
         if scheme == "file":
             return cls("folder", rest)
         raise ConfigurationError(
-            f"{text!r} is not an address",
+            f"{text!r} is not a supported address",
             hint="use memory, a folder, http://host:port, https://... or aws://region",
         )
 

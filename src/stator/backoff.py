@@ -1,16 +1,16 @@
-"""Back-off: how long to wait before trying again. Pure arithmetic, plus a counter for one caller.
+"""Back-off: how long to wait before a retry. Pure arithmetic, plus a counter for one caller.
 
-The wait doubles with each attempt up to a cap, and part of it is random, so that callers that
-failed together do not come back together. AWS compares the kinds of jitter in "Exponential Backoff
-And Jitter", https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/; *full
-jitter* (anything between nothing and the ceiling) is the default here.
+The wait doubles with each attempt up to a cap. Part of it is random, so that callers that failed
+together do not retry together. AWS compares the kinds of jitter in "Exponential Backoff And
+Jitter", https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/; *full jitter* (a
+random wait between zero and the ceiling) is the default here.
 
     Backoff(0.05, 1.0)              full jitter:  0..50 ms, 0..100 ms, ... 0..1 s
     Backoff(1.0, 300.0, jitter=0.5) equal jitter: half the ceiling is certain, half random
     Backoff(0.02, 1.0, jitter=0.0)  none:         20 ms, 40 ms, ... 1 s, for polling
 
-Who waits, and what for, is the caller's business: ``client.retry`` decides about single requests,
-``coordination.retry`` about work that is repeated until it is done.
+Whether to retry is decided elsewhere: in ``client.retry`` for single requests, in
+``coordination.retry`` for work that is repeated until it succeeds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _SHORTEST_SECONDS = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """``jitter`` is the random share of a wait, 0 to 1; ``floor_seconds`` is added to it."""
+    """The rule for waits. ``jitter`` is the random share of a wait, 0 to 1.
+
+    ``floor_seconds`` is added to every wait.
+    """
 
     base_seconds: float = 0.025
     cap_seconds: float = 2.0
@@ -35,20 +38,20 @@ class Backoff:
     floor_seconds: float = 0.0
 
     def ceiling(self, attempt: int) -> float:
-        """The longest wait after ``attempt`` earlier failures, without the floor."""
+        """Return the longest wait after ``attempt`` earlier failures, without the floor."""
         return min(self.cap_seconds, self.base_seconds * 2.0 ** min(attempt, _LAST_DOUBLING))
 
     def delay(self, attempt: int, chance: float) -> float:
-        """The wait in seconds; ``chance`` is a random number between 0 and 1."""
+        """Return the wait in seconds. ``chance`` is a random number between 0 and 1."""
         share = 1.0 - self.jitter + self.jitter * chance
         return self.floor_seconds + self.ceiling(attempt) * share
 
 
 class BackoffTimer:
-    """The waits of one caller: counts its attempts, and ends them at a deadline.
+    """The waits of one caller. Counts its attempts and ends them at a deadline.
 
-    ``wait_seconds`` is the time the caller has in all, from now; without it there is no deadline.
-    The last wait is cut short at the deadline, so that the caller tries once more right then.
+    ``wait_seconds`` is the total time from now; without it there is no deadline. The last wait is
+    cut short at the deadline, so that the caller makes its last attempt exactly then.
     """
 
     __slots__ = ("_backoff", "_clock", "_deadline", "_random", "attempt")
@@ -72,7 +75,7 @@ class BackoffTimer:
         return self._deadline is not None and self._clock.now() >= self._deadline
 
     def next_delay(self) -> float:
-        """The next wait in seconds; it counts as one more attempt."""
+        """Return the next wait in seconds, and count one more attempt."""
         delay = self._backoff.delay(self.attempt, self._random.random())
         self.attempt += 1
         if self._deadline is None:
@@ -80,5 +83,5 @@ class BackoffTimer:
         return min(delay, max(self._deadline - self._clock.now(), _SHORTEST_SECONDS))
 
     def reset(self) -> None:
-        """Start over: something succeeded."""
+        """Start over with the shortest wait, because an attempt succeeded."""
         self.attempt = 0

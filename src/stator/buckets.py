@@ -1,4 +1,4 @@
-"""S3, or any server with its protocol, as the object store of the engine's exports and imports."""
+"""S3, or a server with the same protocol, as the object store for the engine's exports and imports."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ _ALGORITHMS = {"AES256": "AES256", "KMS": "aws:kms"}
 
 
 class S3Buckets:
-    """``client`` is a botocore or boto3 S3 client; by default one is made for ``endpoint``.
+    """An object store on S3.
 
-    Region and credentials are found as boto3 finds them.
+    ``client`` is a botocore or boto3 S3 client. By default, one is created for ``endpoint``, with
+    the region and credentials that boto3 finds.
     """
 
     def __init__(self, *, endpoint: str | None = None, client: Any = None) -> None:
@@ -70,7 +71,7 @@ class S3Buckets:
 
 
 class _Body(RawIOBase):
-    """The content of an object; a connection that breaks raises ObjectStoreError."""
+    """The content of an object. Raises ObjectStoreError if the connection breaks."""
 
     def __init__(self, body: Any) -> None:
         self._body = body
@@ -95,7 +96,7 @@ def _owned(owner: str | None) -> dict[str, str]:
 
 @contextmanager
 def _as_object_store_errors() -> Iterator[None]:
-    """Turn errors of S3 into the failures that DynamoDB shows for an export or import."""
+    """Turn errors from S3 into the failures that DynamoDB reports for an export or import."""
     from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
     try:

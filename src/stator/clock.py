@@ -1,4 +1,4 @@
-"""Clocks: time as an argument, from the system or from a clock that a test moves."""
+"""Clocks: the system's clock, and a virtual clock that tests move. Time is always an argument."""
 
 from __future__ import annotations
 

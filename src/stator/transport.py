@@ -1,7 +1,7 @@
-"""The transport protocols: DynamoDB's operations by name, with requests in DynamoDB JSON.
+"""The transport protocols: call a DynamoDB operation by its name, with a request in DynamoDB JSON.
 
-The embedded engine and the HTTP client both have this form, so no layer above knows which one it
-calls.
+The embedded engine and the HTTP client both implement them, so no higher layer knows which of the
+two it calls.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, Protocol, TypedDict, Unpack
 class CallOptions(TypedDict, total=False):
     """The options of one call.
 
-    ``idempotent`` (default True): the request may be sent again when the first reply is lost.
+    ``idempotent`` (default True): the request may be sent again if the first reply is lost.
     Otherwise the call raises OutcomeUnknown. ``deadline_seconds``: the time for all attempts
-    together. The embedded engine answers at once, loses no reply, and ignores both.
+    together. The embedded engine answers at once and loses no reply, so it ignores both.
     """
 
     idempotent: bool
@@ -25,13 +25,16 @@ class CallOptions(TypedDict, total=False):
 class Transport(Protocol):
     @property
     def parallel(self) -> bool:
-        """Whether several calls at once, from several threads, are quicker than one by one."""
+        """Whether parallel calls from several threads are faster than one call after another."""
         ...
 
     def call(
         self, operation: str, request: Mapping[str, Any], **options: Unpack[CallOptions]
     ) -> dict[str, Any]:
-        """Return the reply, or raise the error of ``stator.errors`` that it holds."""
+        """Return the reply.
+
+        Raises the error of ``stator.errors`` that an error reply stands for.
+        """
         ...
 
     def close(self) -> None: ...

@@ -139,12 +139,12 @@ class _Target:
         )
         if policy.max_attempts < 1:
             raise ConfigurationError(
-                f"max_attempts={policy.max_attempts} allows no attempt",
-                hint="use 1 for no retries, or more",
+                f"max_attempts={policy.max_attempts} must be at least 1",
+                hint="use 1 to send each request once, without retries",
             )
         names = ("connect_timeout_seconds", "read_timeout_seconds", "max_connections")
         given = {name: options.pop(name) for name in names if name in options}
         for name, value in given.items():
             if value <= 0:
-                raise ConfigurationError(f"{name}={value} is not positive", hint="use more than 0")
+                raise ConfigurationError(f"{name}={value} must be greater than 0")
         return replace(usual, policy=policy, **given)

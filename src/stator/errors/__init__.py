@@ -6,7 +6,7 @@ its attributes hold the facts, and its ``hint`` says what to do next. The module
 hold the classes by subject; import them from ``stator.errors``.
 
     StatorError
-    +-- ServiceError                      an error reply of DynamoDB
+    +-- ServiceError                      an error reply from DynamoDB
     |   +-- ValidationFailed              ValidationException
     |   |   +-- ValueFailed               the same, about an attribute value
     |   |   +-- PathMissing               an update of a nested attribute that the item lacks
@@ -73,7 +73,7 @@ hold the classes by subject; import them from ``stator.errors``.
     +-- RequestRefused                    the data layer found the call wrong and sent nothing
     |   +-- CursorRefused                 the cursor is damaged, or belongs to another query
     |   +-- UpdateRefused                 the update would leave the item's keys wrong
-    |   +-- DestructiveChange             the change of a table would lose data
+        |   +-- DestructiveChange             the change to a table would lose data
     +-- BlobMissing                       an item refers to a blob that the store does not have
     +-- BlobDamaged                       a blob's content does not match its hash
     +-- ItemFormatUnsupported             a newer Stator wrote the items of a pattern or pipeline
@@ -86,13 +86,13 @@ hold the classes by subject; import them from ``stator.errors``.
     |   +-- TookTooLong                   another process took over before the result was stored
     |   +-- TreeCycle                     a node cannot move below itself
     |   +-- TreeTooDeep                   the tree has reached its depth limit
-    +-- StreamError                       a stream worker or its handler cannot go on
+    +-- StreamError                       a stream worker or its handler cannot continue
     |   +-- StreamMissing                 no stream, or one whose view type shows too little
     |   +-- ImageNotShown                 the stream's view type leaves out this item image
     |   +-- NotAnEntity                   the item belongs to no entity of the design
     |   +-- TryLater                      raised by handlers: a dependency is unavailable, retry
-    |   +-- SinkRefused                   a sink's receiver rejects the change, now and later
-    +-- BulkError                         a load, an export or a copy cannot go on
+    |   +-- SinkRefused                   a sink's receiver rejects the change and always will
+    +-- BulkError                         a load, an export or a copy cannot continue
     |   +-- RowRefused                    a row cannot become an item
     |   +-- JournalDiffers                the journal belongs to another job or input
     |   +-- TooManyErrors                 more rows failed than the job allows

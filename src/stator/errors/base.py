@@ -29,7 +29,8 @@ class StatorError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the attributes, without calling ``__init__`` again.
 
-        Subclasses take facts, not a message, so ``args`` would not rebuild them.
+        The ``__init__`` of a subclass takes facts, not a message, so it could not be called with
+        ``args``.
         """
         return _restore, (type(self), self.args, self.__dict__)
 

@@ -8,7 +8,7 @@ from stator.errors.base import StatorError
 
 
 class ConnectionTrouble(StatorError):
-    """The client has no reply, or none that it can trust.
+    """The client got no reply, or none that it can trust.
 
     ``retryable``: another attempt may succeed. ``sent``: the request may have reached the service,
     so the service may have carried it out.

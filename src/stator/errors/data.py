@@ -6,7 +6,7 @@ from stator.errors.base import StatorError
 
 
 class RequestRefused(StatorError):
-    """The data layer found the call to be wrong and sent nothing."""
+    """The data layer found that the call is wrong and sent nothing."""
 
 
 class CursorRefused(RequestRefused):
@@ -16,7 +16,10 @@ class CursorRefused(RequestRefused):
 
 
 class UpdateRefused(RequestRefused):
-    """The update would leave the item's keys wrong. ``missing`` names the fields it also needs."""
+    """The update would leave the item's keys wrong.
+
+    ``missing`` names the fields it must also set.
+    """
 
     def __init__(
         self, message: str, *, missing: tuple[str, ...] = (), hint: str | None = None
@@ -26,7 +29,7 @@ class UpdateRefused(RequestRefused):
 
 
 class DestructiveChange(RequestRefused):
-    """A change of a table would lose data. ``changes`` describes each loss in words."""
+    """A change to a table would lose data. ``changes`` describes each loss in words."""
 
     def __init__(
         self, message: str, *, changes: tuple[str, ...] = (), hint: str | None = None
@@ -74,7 +77,10 @@ class PatternError(StatorError):
 
 
 class LockBusy(PatternError):
-    """Another owner holds the lock. ``until`` is when its lease ends, unless it is renewed."""
+    """Another owner holds the lock.
+
+    ``until`` is the end of its lease, unless the owner renews it.
+    """
 
     def __init__(self, name: str, owner: str, until: float) -> None:
         super().__init__(
@@ -91,7 +97,7 @@ class LeaseLost(PatternError):
 
 
 class AlreadyRunning(PatternError):
-    """Another process is running the same request. ``until`` is when it may be taken over."""
+    """Another process is running the same request. After ``until``, it can be taken over."""
 
     def __init__(self, key: str, until: float) -> None:
         super().__init__(
@@ -103,7 +109,7 @@ class AlreadyRunning(PatternError):
 
 
 class PayloadDiffers(PatternError):
-    """An idempotency key was used before, with another payload."""
+    """An idempotency key was used before with another payload."""
 
     def __init__(self, key: str) -> None:
         super().__init__(
@@ -118,7 +124,7 @@ class Unstorable(PatternError):
 
 
 class TookTooLong(PatternError):
-    """The work outlived its lease: another process took over before the result was stored."""
+    """The work outlived its lease, and another process took over before the result was stored."""
 
 
 class TreeCycle(PatternError):
@@ -134,7 +140,7 @@ class TreeCycle(PatternError):
 
 
 class TreeTooDeep(PatternError):
-    """The tree has reached its depth limit: a move writes every ancestor in one transaction."""
+    """The tree has reached its depth limit. A move writes all ancestors in one transaction."""
 
     def __init__(self, levels: int) -> None:
         super().__init__(

@@ -33,8 +33,8 @@ class ItemMismatch(DesignError):
 class DesignFileWrong(DesignError):
     """The Python file of a design does not run, or defines no design.
 
-    ``path`` and ``line`` say where, ``excerpt`` is the source of that line, and ``problem`` is the
-    message without the three.
+    ``path`` and ``line`` say where. ``excerpt`` is the source of that line, and ``problem`` is the
+    message without these three.
     """
 
     def __init__(
@@ -51,8 +51,8 @@ class DesignFileWrong(DesignError):
 class PatternRefused(DesignError):
     """No key can serve an access pattern as it is declared.
 
-    ``pattern`` is its name. ``dollars`` is the monthly price of the change that ``hint`` proposes,
-    or None where it has no price.
+    ``pattern`` is the name of the pattern. ``dollars`` is the monthly price of the change that
+    ``hint`` proposes, or None if it has no price.
     """
 
     def __init__(

@@ -6,7 +6,7 @@ from stator.errors.base import StatorError
 
 
 class StreamError(StatorError):
-    """A stream worker or its handler cannot go on."""
+    """A stream worker or its handler cannot continue."""
 
 
 class StreamMissing(StreamError):
@@ -29,18 +29,22 @@ class NotAnEntity(StreamError):
 
 
 class TryLater(StreamError):
-    """Raised by a handler whose dependency is unavailable, though the change itself is sound.
+    """Raised by a handler when something it depends on is unavailable and the change itself is
+    fine.
 
-    The worker retries the change for as long as it takes and never parks it.
+    The worker retries the change until it succeeds and never parks it.
     """
 
 
 class SinkRefused(StreamError):
-    """A sink's receiver rejects the change now and would later: it is too large, or malformed."""
+    """The sink's receiver rejects the change and always will.
+
+    For example, the change is too large or malformed.
+    """
 
 
 class BulkError(StatorError):
-    """A load, an export or a copy cannot go on."""
+    """A load, an export or a copy cannot continue."""
 
 
 class RowRefused(BulkError):
@@ -48,7 +52,7 @@ class RowRefused(BulkError):
 
 
 class JournalDiffers(BulkError):
-    """The journal belongs to another job, or its input has changed; ``what`` says how."""
+    """The journal belongs to another job, or its input has changed. ``what`` says which."""
 
     def __init__(self, path: str, what: str, *, hint: str) -> None:
         super().__init__(f"the journal {path} belongs to another job: {what}", hint=hint)
@@ -57,7 +61,7 @@ class JournalDiffers(BulkError):
 
 
 class TooManyErrors(BulkError):
-    """More rows failed than the job allows; all of them are in the dead letters."""
+    """More rows failed than the job allows. All failed rows are in the dead letters."""
 
     hint = "fix the rows in the dead letters and run the job again, or allow more errors"
 
@@ -70,7 +74,7 @@ class TooManyErrors(BulkError):
 
 
 class DataDiffers(BulkError):
-    """A count or a checksum is wrong: the message says what was expected and what was found."""
+    """A count or a checksum is wrong. The message holds the expected and the actual value."""
 
 
 class DataDamaged(StatorError):

@@ -1,7 +1,7 @@
 """DynamoDB's own errors, converted to and from the JSON of its replies.
 
-Messages and codes here are AWS's own texts. A class without a ``code`` of its own is a more
-specific reading of its parent, which the wire does not tell apart.
+Messages and codes here are AWS's own texts. A class without its own ``code`` is a special case of
+its parent: both have the same code on the wire.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ CORAL_VALIDATE = "com.amazon.coral.validate"
 
 
 class ServiceError(StatorError):
-    """An error reply of DynamoDB."""
+    """An error reply from DynamoDB."""
 
     code: ClassVar[str] = "InternalServerError"
     status: ClassVar[int] = 400
@@ -33,7 +33,7 @@ class ServiceError(StatorError):
         super().__init__(self.default_message if message is None else message, hint=hint)
 
     def facts(self) -> dict[str, Any]:
-        """Return the members of the reply beside its type and message."""
+        """Return the members of the reply other than its type and message."""
         return {}
 
     def wire(self) -> dict[str, Any]:
@@ -50,9 +50,9 @@ class ValidationFailed(ServiceError):
 
 
 class ValueFailed(ValidationFailed):
-    """A bad attribute value, which AWS words in two ways.
+    """A bad attribute value. AWS has two texts for it.
 
-    During 2026 PutItem, UpdateItem, DeleteItem, GetItem, BatchGetItem and Query moved to a new
+    During 2026, PutItem, UpdateItem, DeleteItem, GetItem, BatchGetItem and Query changed to a new
     text. The other operations still answer with ``older``.
     """
 
@@ -62,9 +62,9 @@ class ValueFailed(ValidationFailed):
 
 
 class PathMissing(ValidationFailed):
-    """An update refers to an attribute inside the item that the stored item does not have.
+    """An update refers to a nested attribute that the stored item does not have.
 
-    ``paths`` are the paths of the update that need a stored attribute; at least one is missing.
+    ``paths`` are the paths of the update that must exist in the stored item; at least one does not.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class ConditionFailed(ServiceError):
 
 
 class ItemExists(ConditionFailed):
-    """An item with this key already exists; ``entity`` is the stored one."""
+    """An item with this key already exists. ``entity`` is the stored item."""
 
 
 class ItemNotFound(ConditionFailed):
@@ -152,7 +152,7 @@ class ItemNotFound(ConditionFailed):
 class VersionConflict(ConditionFailed):
     """Another writer changed the item first.
 
-    ``entity`` is the stored item; ``expected`` is the version that the write meant to replace.
+    ``entity`` is the stored item; ``expected`` is the version that the write was to replace.
     """
 
     hint = "read the item again, repeat the change, and write the result"
@@ -174,7 +174,7 @@ class UniqueTaken(ConditionFailed):
 
 
 class TransactionCanceled(ServiceError):
-    """A transaction was cancelled; ``reasons`` has one entry per action, in request order."""
+    """A transaction was cancelled. ``reasons`` has one entry per action, in request order."""
 
     code = "TransactionCanceledException"
     message_member = "Message"
@@ -197,7 +197,8 @@ class TransactionCanceled(ServiceError):
 class TransactionFailed(TransactionCanceled):
     """A transaction of the data layer was cancelled.
 
-    ``failures`` lists the statements that caused it: position, description and error of each.
+    ``failures`` lists the statements that caused this, each with its position, description and
+    error.
     """
 
     def __init__(
@@ -396,7 +397,7 @@ BY_CODE: dict[str, type[ServiceError]] = {
 
 
 def from_wire(status: int, body: dict[str, Any]) -> ServiceError:
-    """Rebuild the error of a reply. An unknown type keeps its code in the message."""
+    """Rebuild the error from a reply. If its type is unknown, the message keeps the code."""
     code = str(body.get("__type", "")).rpartition("#")[2]
     message = body.get("message") or body.get("Message")
     cls = BY_CODE.get(code)

@@ -10,7 +10,7 @@ class StorageError(StatorError):
 
 
 class StorageLocked(StorageError):
-    """Another process has the folder open. ``holder`` describes it, where it is known."""
+    """Another process has the folder open. ``holder`` describes that process, if it is known."""
 
     def __init__(self, path: str, holder: str | None) -> None:
         super().__init__(
@@ -36,9 +36,9 @@ class StorageFormatUnsupported(StorageError):
 
 
 class StorageFailed(StorageError):
-    """RocksDB or the operating system refused to read or write a file of the folder.
+    """RocksDB or the operating system could not read or write a file of the folder.
 
-    ``path`` is the data folder and ``detail`` the refusal, in the words of RocksDB or the system.
+    ``path`` is the data folder. ``detail`` is the error text of RocksDB or the operating system.
     """
 
     problem = "the data folder {path} cannot be used"

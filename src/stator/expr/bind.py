@@ -1,7 +1,7 @@
-"""Binding: a request's names and values put into a parsed tree, with the checks that need them.
+"""Binding: puts a request's names and values into a parsed tree and runs the checks that need them.
 
-AWS checks left to right, condition by condition: undefined names and values, operand counts,
-distinct operands, operand types.
+AWS checks from left to right. For each condition it checks, in this order: undefined names and
+values, operand counts, distinct operands, operand types.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def bind_condition(
 
 
 def check_condition(condition: Condition) -> None:
-    """Check a condition that already holds its names and values, as PartiQL's do."""
+    """Check a condition whose names and values are already in place, as in a PartiQL condition."""
     _Checker({}, {}).condition(condition)
 
 
@@ -258,7 +258,7 @@ class _Binder:
 
 
 class _Checker(_Binder):
-    """Checks a bound tree: every name stands for itself, even one that starts with ``#``."""
+    """Checks a bound tree. Its names are literal, even a name that starts with ``#``."""
 
     def path(self, path: Path) -> Path:
         return path

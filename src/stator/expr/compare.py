@@ -1,4 +1,4 @@
-"""Comparison of two attribute values. They are normalised, so equality is Python's own."""
+"""Compares two attribute values. Both are normalised, so Python's ``==`` decides equality."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ def sort_value(value: Value) -> Any:
 
 
 def compare(operator: str, left: Value | None, right: Value | None) -> bool:
-    """Compare two values. A missing value, or one of another type, is unequal and has no order."""
+    """Compare two values.
+
+    A missing value or a value of another type is unequal and has no order.
+    """
     if operator == "=":
         return left is not None and left == right
     if operator == "<>":
@@ -54,7 +57,7 @@ def begins_with(value: Value | None, prefix: Value | None) -> bool:
 
 
 def contains(value: Value | None, part: Value | None) -> bool:
-    """Whether a string or binary has a substring, a set a member, or a list an element."""
+    """Whether a string or binary contains a substring, a set a member, or a list an element."""
     if value is None or part is None:
         return False
     [(kind, content)] = value.items()

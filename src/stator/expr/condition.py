@@ -1,4 +1,4 @@
-"""Evaluation of bound conditions on an item."""
+"""Evaluates bound conditions on an item."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from stator.model.values import Item, Value, content_of, kind_of
 
 
 def evaluate(node: Condition, item: Item) -> bool:
-    """Whether the condition holds. A missing item is evaluated as the empty item."""
+    """Whether the condition holds. A missing item is treated as an item without attributes."""
     kind = type(node)
     if kind is Compare:
         left, right = _value(node.left, item), _value(node.right, item)  # type: ignore[union-attr]
@@ -77,10 +77,10 @@ def _value(operand: Operand, item: Item) -> Value | None:
 
 
 def size_of(value: Value) -> int | None:
-    """Return ``size(path)`` of a value, or None for the types that have no size.
+    """Return ``size(path)`` of a value, or None if values of its type have no size.
 
-    A string's size is in UTF-16 code units, as captured from AWS: "\u00e9" is 1, a character past
-    U+FFFF is 2.
+    The size of a string is its number of UTF-16 code units, as captured from AWS: "é" counts 1, a
+    character past U+FFFF counts 2.
     """
     [(kind, content)] = value.items()
     if kind in ("N", "BOOL", "NULL"):

@@ -27,14 +27,20 @@ _IN_KEY_CONDITION = "Invalid condition in KeyConditionExpression: "
 
 @dataclass(frozen=True, slots=True)
 class KeyTest:
-    """``operator`` is =, <, <=, >, >=, BETWEEN (two values) or begins_with."""
+    """A test of one key attribute. ``operator`` is =, <, <=, >, >=, BETWEEN or begins_with.
+
+    BETWEEN has two values, the others have one.
+    """
 
     operator: str
     values: tuple[Value, ...]
 
 
 def key_tests(condition: Condition) -> dict[str, KeyTest]:
-    """Return one test per attribute, or raise AWS's error if keys cannot serve it."""
+    """Return one test per attribute.
+
+    Raises AWS's error if the condition cannot be a key condition.
+    """
     tests: dict[str, KeyTest] = {}
     for node in _conjuncts(condition):
         attribute, test = _test(node)

@@ -1,7 +1,7 @@
 """The legacy parameters (Expected, QueryFilter, AttributeUpdates and others) as expression trees.
 
-AWS still accepts them, with rules and messages of their own. They are checked here; after that they
-are trees like any other.
+AWS still accepts these parameters and has separate rules and messages for them. This module checks
+them and builds the same trees that expressions have.
 """
 
 from __future__ import annotations
@@ -189,7 +189,10 @@ def _joined(nodes: list[Condition], operator: str | None) -> Condition | None:
 
 
 def attribute_updates(updates: dict[str, dict[str, Any]]) -> UpdateExpression:
-    """Turn AttributeUpdates into an update. Names are whole: a dot in one is only a dot."""
+    """Turn AttributeUpdates into an update.
+
+    A dot in an attribute name does not start a path here.
+    """
     return UpdateExpression(
         tuple(_update_action(Path((name,)), entry) for name, entry in updates.items())
     )

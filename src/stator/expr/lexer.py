@@ -1,4 +1,4 @@
-"""The lexer: text to tokens, for all four kinds of expression."""
+"""The lexer: splits the text of any of the four kinds of expression into tokens."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Token(NamedTuple):
 
 
 class ExpressionError(ValidationFailed):
-    """An expression is wrong; the caller adds which parameter it belongs to."""
+    """An expression is wrong. The caller adds the name of the parameter that holds it."""
 
 
 def tokenize(text: str) -> list[Token]:
@@ -48,7 +48,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 def syntax_error(text: str, tokens: list[Token], index: int) -> ExpressionError:
-    """Return AWS's error: the offending token, and its neighbours in the text."""
+    """Return AWS's syntax error, which quotes the offending token and the text around it."""
     token = tokens[index]
     first = tokens[max(index - 1, 0)]
     last = token if token.kind == END else tokens[index + 1]

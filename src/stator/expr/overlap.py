@@ -11,8 +11,8 @@ from stator.expr.tree import Path
 def check(paths: Sequence[Path]) -> None:
     """Refuse two paths that overlap or conflict.
 
-    Paths overlap if one equals or contains the other, and conflict if one reads a map and the other
-    a list at the same place.
+    Two paths overlap if one equals or contains the other. They conflict if, at the same place, one
+    expects a map and the other a list.
     """
 
     for index, second in enumerate(paths):

@@ -1,4 +1,5 @@
-"""The parser: tokens to trees, by recursive descent, with an entry point per kind of expression.
+"""The parser: builds trees from tokens by recursive descent; each kind of expression has a
+function.
 
 Grammar of conditions (keywords in any case, function names as written):
 
@@ -13,8 +14,8 @@ AWS reports problems in a fixed order: syntax; redundant parentheses; the leftmo
 misplaced function, reserved word or list index; a repeated section of an update; too many
 operators. All but syntax are collected while parsing and raised at the end.
 
-Groups and calls live on stacks of their own and not on Python's: 4 KB of text can nest two thousand
-of them.
+Nested groups and calls use explicit stacks instead of Python's call stack: 4 KB of text can nest
+two thousand of them.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def parse_projection(text: str) -> Parsed:
 
 @dataclass(slots=True)
 class _Group:
-    """One pair of parentheses, or the top level: terms joined by AND, and groups joined by OR."""
+    """One pair of parentheses, or the top level: terms joined by AND, and AND groups joined by OR."""
 
     opened: int
     negations: int = 0
@@ -233,21 +234,25 @@ class _Parser:
         return And((*conjuncts, condition))
 
     def whole(self, group: _Group, node: Any) -> Any:
-        """Return the condition of a group whose last term is ``node``; it may be a lone operand."""
+        """Return the condition of a group whose last term is ``node``, which may be a single
+        operand.
+        """
         if not (group.negations or group.conjuncts or group.disjuncts):
             return node
         condition = self.conjunction(group, node)
         return Or((*group.disjuncts, condition)) if group.disjuncts else condition
 
     def close(self, opened: int) -> None:
-        """Close a parenthesis; ``((a))`` is redundant, ``((a) AND (b))`` is not."""
+        """Close a parenthesis. ``((a))`` is redundant and refused; ``((a) AND (b))`` is allowed."""
         if self.closed == (opened + 1, self.index - 1):
             self.redundant = True
         self.closed = (opened, self.index)
         self.expect(")")
 
     def test(self, left: Any) -> Any:
-        """Parse what follows an operand and makes it a condition, if anything does."""
+        """Parse the comparator, BETWEEN or IN that turns an operand into a condition, if one
+        follows.
+        """
         token = self.token
         if token.kind == "symbol" and token.text in COMPARATORS:
             self.operators += 1

@@ -31,7 +31,7 @@ def _child(value: Value, part: PathPart) -> Value | None:
 
 
 def assign(item: Item, path: Path, value: Value) -> None:
-    """Put a value at a path. Its parent must exist; past the end of a list it is appended."""
+    """Put a value at a path. The parent must exist. An index past the end of a list appends."""
     container, last = _parent(item, path)
     if isinstance(container, list):
         assert isinstance(last, int)
@@ -44,7 +44,7 @@ def assign(item: Item, path: Path, value: Value) -> None:
 
 
 def remove(item: Item, path: Path) -> None:
-    """Remove the value at a path; a missing value changes nothing."""
+    """Remove the value at a path. If there is none, the item stays unchanged."""
     container, last = _parent(item, path)
     if isinstance(container, dict):
         container.pop(last, None)
@@ -66,7 +66,7 @@ def _parent(item: Item, path: Path) -> tuple[dict[Any, Any] | list[Any], PathPar
 
 
 def project(item: Item, paths: Iterable[Path]) -> Item:
-    """Return a new item with only the given paths; list elements close up in their old order."""
+    """Return a new item with only the given paths. Selected list elements keep their order."""
     wanted: dict[PathPart, Any] = {}
     for path in paths:
         branch = wanted

@@ -1,8 +1,8 @@
 """The syntax tree. Nodes are immutable by convention; a bound tree has no placeholders left in it.
 
-Each node writes its own ``__init__``: mypyc compiles it to a few stores, while the one that a
-dataclass generates stays interpreted, and binding makes several nodes per request. Nodes of the
-same shape inherit it.
+Each node has a hand-written ``__init__``, which mypyc compiles to a few stores. The ``__init__``
+that a dataclass generates would stay interpreted, and binding creates several nodes per request.
+Nodes of the same shape share one by inheritance.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class RemoveAction:
 
 @dataclass(slots=True, init=False, unsafe_hash=True)
 class AddAction(_ValueAction):
-    """``ADD path value``: add to a number, or members to a set."""
+    """``ADD path value``: add a number to a number, or members to a set."""
 
 
 @dataclass(slots=True, init=False, unsafe_hash=True)
@@ -189,7 +189,7 @@ Tree = Union[Condition, UpdateExpression, ProjectionExpression]
 
 
 def paths_in(node: Any) -> list[Path]:
-    """Return every document path of a bound tree, in the order of the text."""
+    """Return every document path in a bound tree, in the order of the text."""
     match node:
         case Path():
             return [node]

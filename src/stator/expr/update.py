@@ -1,8 +1,8 @@
-"""Bound updates applied to an item.
+"""Applies bound updates to an item.
 
-Every right-hand side is computed from the item as it was. Then sets, adds and deletes are made,
-then removals. List elements are removed from the highest index down, and appended in the order of
-their indexes.
+Every right-hand side is computed from the item before the update. SET, ADD and DELETE are applied
+first, REMOVE last. List elements are removed from the highest index down and appended in the order
+of their indexes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ WRONG_TYPE = "An operand in the update expression has an incorrect data type"
 
 
 def apply(update: UpdateExpression, item: Item) -> None:
-    """Change ``item`` in place; nested values are copied first, as other items may share them."""
+    """Change ``item`` in place.
+
+    Nested values are copied first, because other items may share them.
+    """
     sets: list[tuple[Path, Value]] = []
     removals: list[Path] = []
     for action in update.actions:
@@ -98,12 +101,14 @@ def _operand(node: Operand, item: Item) -> Value:
 
 
 def _copied(value: Value) -> Value:
-    """Copy a map or list, which can change inside; scalars and sets are only replaced whole."""
+    """Return a copy of a map or list. Scalars and sets are returned as they are: nothing edits
+    them.
+    """
     return deepcopy(value) if "M" in value or "L" in value else value
 
 
 def _sum(action: AddAction, item: Item) -> Value:
-    """ADD a number to a number, or members to a set; a missing one counts as zero or empty."""
+    """Add a number to a number, or members to a set. A missing attribute counts as 0 or empty."""
     assert isinstance(action.value, Literal)
     added = action.value.value
     present = paths.lookup(item, action.path)
@@ -120,7 +125,9 @@ def _sum(action: AddAction, item: Item) -> Value:
 def _delete_members(
     action: DeleteAction, item: Item, sets: list[tuple[Path, Value]], removals: list[Path]
 ) -> None:
-    """DELETE members from a set of the same type, and the attribute with its last member."""
+    """Delete members from a set of the same type. An attribute that loses its last member is
+    removed.
+    """
     assert isinstance(action.value, Literal)
     present = paths.lookup(item, action.path)
     if present is None:

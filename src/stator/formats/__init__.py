@@ -1,14 +1,14 @@
 """File formats: one reader and one writer for each, with no knowledge of tables.
 
-Here live DynamoDB JSON, Amazon Ion, CSV, Parquet, Arrow, exact JSON, and gzip and zstd compression.
-Every module takes bytes or file objects and returns rows, items or bytes. The engine's exports and
-imports, bulk jobs, sinks and commands all read and write through this package, so a truncated or
-damaged file is found in the same way everywhere.
+The formats are DynamoDB JSON, Amazon Ion, CSV, Parquet, Arrow and exact JSON, with gzip and zstd
+compression. Every module takes bytes or file objects and returns rows, items or bytes. The engine's
+exports and imports, bulk jobs, sinks and commands all read and write through this package, so a
+truncated or damaged file is found in the same way everywhere.
 
-What does not live here: where files come from (buckets are in ``engine.recovery.objects`` and
-``stator.buckets``, bulk's inputs and outputs in ``pipeline.bulk``), and what becomes of a bad row.
-AWS ends an import's object at a line without an item; a bulk load writes a dead letter. Both rules
-stay with their owners.
+Two things live elsewhere. Files are found and opened by ``engine.recovery.objects`` and
+``stator.buckets`` (buckets) and by ``pipeline.bulk`` (bulk inputs and outputs). What happens to a
+bad row is up to the caller: an import stops reading an object at a line without an item, as on AWS;
+a bulk load writes a dead letter.
 
 The modules:
 

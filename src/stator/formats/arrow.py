@@ -17,17 +17,17 @@ Batches = Iterator[tuple[int, int, Any]]
 
 
 def open_parquet(place: str | BinaryIO) -> Any:
-    """Open a ParquetFile. Raise DataDamaged if it is none."""
+    """Open a ParquetFile. Raises DataDamaged if the file is not Parquet or is truncated."""
     arrow, parquet = pyarrow(), pyarrow("pyarrow.parquet")
     try:
         # With pre_buffer Arrow keeps the bytes of every row group until the last one is read.
         return parquet.ParquetFile(place, pre_buffer=False)
     except arrow.ArrowInvalid as error:
-        raise DataDamaged(f"not parquet, or truncated: {error}") from None
+        raise DataDamaged(f"the file is not Parquet, or is truncated: {error}") from None
 
 
 def read_parquet(place: str | BinaryIO, start_row: int, batch_rows: int) -> Batches:
-    """Yield batches from ``start_row`` on; row groups before it are not read."""
+    """Yield batches from ``start_row`` on. Earlier row groups are not read."""
     with open_parquet(place) as file:
         groups, row = list(range(file.num_row_groups)), 0
         while groups and row + file.metadata.row_group(groups[0]).num_rows <= start_row:
@@ -54,7 +54,7 @@ def _open_stream(file: Any) -> Any:
     try:
         return ipc.open_stream(file)
     except arrow.ArrowInvalid as error:
-        raise DataDamaged(f"not arrow, or truncated: {error}") from None
+        raise DataDamaged(f"the file is not Arrow, or is truncated: {error}") from None
 
 
 def _from_row(batches: Any, row: int, start_row: int, batch_rows: int, total: int) -> Batches:
@@ -72,8 +72,8 @@ def _from_row(batches: Any, row: int, start_row: int, batch_rows: int, total: in
 def python_values(column: Any) -> list[Any]:
     """Return a column as a list.
 
-    Floats of 32 bits go by their text, because the 64-bit value has digits that the file does not.
-    Times are cut to microseconds, the finest that Python has.
+    32-bit floats are converted through their text, because their 64-bit value has digits that the
+    file does not have. Times are cut to microseconds, the finest unit of Python's datetime.
     """
     arrow, types = pyarrow(), pyarrow("pyarrow.types")
     kind = column.type
@@ -91,7 +91,7 @@ def python_values(column: Any) -> list[Any]:
 
 
 def attribute_type(arrow_type: Any) -> str:
-    """Return the DynamoDB type of a column: S, N, B or BOOL for simple columns, else ``any``."""
+    """Return the DynamoDB type of a column: S, N, B or BOOL for a simple column, else ``any``."""
     types = pyarrow("pyarrow.types")
     if types.is_dictionary(arrow_type):
         arrow_type = arrow_type.value_type

@@ -1,13 +1,13 @@
 """Record batches as items, without a Python object for each value.
 
-Arrow's own kernels join the JSON element by element, for a whole batch in C++:
+Arrow's kernels build the JSON of a whole batch in C++, piece by piece:
 
     '{"pk":{"S":"' + pk + '"},"total":{"N":"' + total + '"}'
         + (',"note":{"S":"' + note + '"}' or '') + '}'
 
-Text is taken as it stands if no value of the column needs an escape, which one search finds out. A
-column that needs escapes, or whose type is not simple, is written value by value and joins the
-others as finished JSON.
+One search tells whether any value of a text column needs an escape. If none does, the text is
+copied unchanged. A column that needs escapes, or whose type is not simple, is encoded value by
+value and added to the others as finished JSON.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ESCAPED = '["\\\\\\x00-\\x1f]'
 
 
 class ColumnLike(Protocol):
-    """A column by its place in the batch, the attribute it becomes, and that attribute's type."""
+    """A column: its place in the batch, the attribute it becomes, and the type of that attribute."""
 
     @property
     def at(self) -> int: ...
@@ -41,7 +41,7 @@ class ColumnLike(Protocol):
 def arrow_items(batch: Any, columns: tuple[ColumnLike, ...]) -> list[bytes]:
     """Return the items of a batch as JSON, in order.
 
-    Raises if any value does not fit; the caller then goes through the batch row by row.
+    Raises an error if any value does not fit; the caller then processes the batch row by row.
     """
     arrow, compute = pyarrow(), pyarrow("pyarrow.compute")
     required: list[Any] = []

@@ -1,14 +1,14 @@
-"""gzip and zstd: streams decompressed as they are read, and content compressed in one piece.
+"""gzip and zstd: decompresses streams while they are read, and compresses content in one piece.
 
-A compressed file is a sequence of members (gzip) or frames (zstd), and its content is theirs joined
-together: ``cat a.gz b.gz`` is a gzip file. The reader here works through them one at a time and
-knows when the input ends inside one. The libraries' own stream readers do not all know that:
-``zstandard``'s takes the end of the input for the end of the content, and returns half a file as a
-whole one. Reading therefore ends in one of two ways: at the end of a member or frame, or with
-``DataDamaged``.
+A compressed file is a sequence of members (gzip) or frames (zstd), and its content is their
+contents joined together: the output of ``cat a.gz b.gz`` is a gzip file. The reader here
+decompresses one member at a time and notices when the input ends inside a member. Not every library
+does: the stream reader of ``zstandard`` mistakes the end of the input for the end of the content,
+and returns half a file as if it were whole. Reading therefore ends in one of two ways: at the end
+of a member or frame, or with ``DataDamaged``.
 
-Data that follows the last member and is none itself counts as damage, except for zero bytes after
-gzip, which tapes and block devices add and every gzip reader skips.
+Other data after the last member counts as damage, except zero bytes after gzip: tapes and block
+devices add them, and every gzip reader skips them.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _AGAIN = "copy or download the file again; it is not complete"
 
 
 def by_extension(extension: str) -> str | None:
-    """Return the compression that a file name extension stands for, such as ``.gz``."""
+    """Return the compression of a file from its name's extension, such as ``.gz``."""
     return _BY_EXTENSION.get(extension)
 
 
 def by_content(head: bytes) -> str | None:
-    """Return the compression of a file by its first four bytes."""
+    """Detect a file's compression from its first four bytes."""
     if head[:2] == b"\x1f\x8b":
         return "gzip"
     return "zstd" if head[:4] == b"\x28\xb5\x2f\xfd" else None
 
 
 def open_decompressed(file: BinaryIO, compression: str | None) -> BinaryIO:
-    """Return the content of ``file``; without compression that is ``file`` itself.
+    """Return a file object with the decompressed content; ``file`` itself if it is not compressed.
 
     Reads raise ``DataDamaged`` where the compressed data is damaged or ends early. Closing the
     result closes ``file``.
@@ -56,7 +56,7 @@ def open_decompressed(file: BinaryIO, compression: str | None) -> BinaryIO:
 
 
 def compress(content: bytes, compression: str | None) -> bytes:
-    """Compress content. Results can be joined together and are read as one."""
+    """Compress content. Several results joined together can be read as one file."""
     if compression is None:
         return content
     if compression == "gzip":
@@ -67,7 +67,7 @@ def compress(content: bytes, compression: str | None) -> bytes:
 
 
 class _Decompressed(io.RawIOBase):
-    """The content of a compressed file, one member or frame after the other."""
+    """The content of a compressed file, decompressed one member or frame after the other."""
 
     def __init__(self, file: BinaryIO, compression: str) -> None:
         self._file = file
@@ -115,7 +115,7 @@ class _Decompressed(io.RawIOBase):
 
 
 def _decompressor(compression: str) -> tuple[Callable[[], Any], type[Exception]]:
-    """Return what decompresses one member or frame, and the error it raises for damaged data."""
+    """Return a decompressor for one member or frame, and the error it raises for damaged data."""
     if compression == "gzip":
         return lambda: zlib.decompressobj(_GZIP_MEMBER), zlib.error
     zstandard = library("zstandard")

@@ -1,6 +1,6 @@
-"""CSV: rows of text from a byte stream, and rows of text as CSV.
+"""CSV: reads rows of text from a byte stream, and writes rows of text.
 
-The header is a row like any other here; callers interpret it. A byte order mark is dropped, and
+The header is treated as an ordinary row; callers interpret it. A byte order mark is dropped, and
 line ends inside quotes belong to the value.
 """
 
@@ -20,10 +20,10 @@ DAMAGE: Final = (csv.Error, UnicodeDecodeError)
 def read_rows(
     stream: BinaryIO, delimiter: str = ",", *, errors: str = "strict"
 ) -> Iterator[list[str]]:
-    """Return the rows of a CSV file, the header among them.
+    """Return the rows of a CSV file, including the header.
 
-    ``errors`` says what happens to bytes that are not UTF-8, as in ``bytes.decode``. The result is
-    the C reader itself, so that a row costs no Python call.
+    ``errors`` says how to treat bytes that are not UTF-8, with the values that ``bytes.decode``
+    takes. The result is the C reader itself, so that a row costs no Python call.
     """
     # The limit belongs to the process. It is only ever raised, because another thread may read too.
     if csv.field_size_limit() < FIELD_BYTES:

@@ -1,11 +1,11 @@
-"""DynamoDB JSON, one record to a line, as exports and imports have it.
+"""DynamoDB JSON with one record per line, the format of exports and imports.
 
     {"Item":{"PK":{"S":"A"},...}}
     {"Metadata":{"WriteTimestampMicros":{"N":"1680109764000000"}},"Keys":{...},
      "OldImage":{...},"NewImage":{...}}
 
-The second form, on one line, is a change of an incremental export. A new item has no OldImage and a
-deleted one no NewImage.
+The second form, which is one line in the file, is a change in an incremental export. An inserted
+item has no OldImage, a deleted item no NewImage.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def item_line(item: Item) -> bytes:
 
 
 def encoded_item_line(item: bytes) -> bytes:
-    """Return the line of an item that is DynamoDB JSON already."""
+    """Return the line of an item that is already encoded as DynamoDB JSON."""
     return b'{"Item":%b}\n' % item
 
 
@@ -39,7 +39,9 @@ def change_line(keys: Item, images: dict[str, Item], micros: int) -> bytes:
 
 
 def read_records(stream: BinaryIO) -> Iterator[Any]:
-    """Yield the value of every line that is not blank. Raise DataDamaged where one is not JSON."""
+    """Yield the value of every line that is not blank. Raises DataDamaged at a line that is not
+    JSON.
+    """
     for number, line in enumerate(stream, 1):
         if number == 1:
             line = line.removeprefix(BYTE_ORDER_MARK)
@@ -53,7 +55,7 @@ def read_records(stream: BinaryIO) -> Iterator[Any]:
 
 
 def read_items(stream: BinaryIO) -> Iterator[Item]:
-    """Yield the item of every line. Raise DataDamaged at a line that has none."""
+    """Yield the item of every line. Raises DataDamaged at a line without an item."""
     for record in read_records(stream):
         yield item_of(record)
 
@@ -62,19 +64,21 @@ def item_of(record: Any) -> Item:
     """Return the item in ``{"Item": ...}``."""
     item = record.get("Item") if isinstance(record, dict) else None
     if not isinstance(item, dict):
-        raise DataDamaged('a line has no item, as in {"Item": {"pk": {"S": "user-1"}}}')
+        raise DataDamaged(
+            'a line has no item; it should look like {"Item": {"pk": {"S": "user-1"}}}'
+        )
     return item
 
 
 def is_attribute_value(value: Any) -> bool:
-    """Tell whether a value looks like ``{"S": ...}``; its content is not checked."""
+    """Whether a value looks like ``{"S": ...}``. Its content is not checked."""
     return type(value) is dict and len(value) == 1 and next(iter(value)) in KINDS
 
 
 def unwrap(record: dict[str, Any]) -> tuple[Item, bool]:
-    """Return an item that stands bare or in ``{"Item": ...}``, and whether it was wrapped.
+    """Return an item that is bare or inside ``{"Item": ...}``, and whether it was inside.
 
-    An item may itself have a single attribute named Item.
+    A bare item may have a single attribute named Item.
     """
     inner = record.get("Item")
     if len(record) == 1 and type(inner) is dict and not is_attribute_value(inner):

@@ -1,4 +1,4 @@
-"""JSON read without losing digits: a DynamoDB number has up to 38 of them, a float 17."""
+"""Reads JSON without losing digits: a DynamoDB number has up to 38 of them, a float only 17."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONG = re.compile(rb"[0-9.]{16}")
 
 
 def loads_exact(text: bytes) -> Any:
-    """Parse JSON; numbers with many digits become an exact Decimal or int."""
+    """Parse JSON. Numbers with many digits become an exact Decimal or int."""
     if _LONG.search(text) is None:
         return orjson.loads(text)
     return json.loads(text, parse_float=Decimal)

@@ -1,4 +1,4 @@
-"""Optional libraries behind the formats, and the extra of Stator that installs each."""
+"""Imports optional libraries of the formats; knows which extra of Stator installs each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ _EXTRAS = {
 
 
 def library(module: str) -> Any:
-    """Import an optional library; the error names the extra to install if it is missing."""
+    """Import an optional library. Raises ConfigurationError, naming the extra, if it is not
+    installed.
+    """
     try:
         return importlib.import_module(module)
     except ImportError:

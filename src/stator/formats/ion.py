@@ -1,9 +1,10 @@
 """Amazon Ion, through Amazon's own library: an extra, ``pip install 'stator[ion]'``.
 
-DynamoDB's types and Ion's correspond: S string, N decimal, B blob, BOOL bool, NULL null, L list,
-M struct. A set is a list with the annotation ``$dynamodb_SS``, ``$dynamodb_NS`` or
-``$dynamodb_BS`` ("DynamoDB table export output format" of the Developer Guide). Exports are in
-Ion's text form, one value to a line, each after a version marker; both forms can be read.
+Each DynamoDB type has an Ion type: S string, N decimal, B blob, BOOL bool, NULL null, L list, M
+struct. A set is a list with the annotation ``$dynamodb_SS``, ``$dynamodb_NS`` or ``$dynamodb_BS``
+("DynamoDB table export output format" of the Developer Guide). Exports are written in Ion's text
+form, one value per line, each after a version marker. Both of Ion's forms, text and binary, can be
+read.
 
     $ion_1_0 {Item:{pk:"a",total:12.50,tags:$dynamodb_SS::["x","y"]}}
     $ion_1_0 {Record:{Metadata:{WriteTimestampMicros:1680109764000000.},Keys:{...},NewImage:{...}}}
@@ -27,7 +28,7 @@ _PLAIN_DIGITS = 38
 
 
 class NotAnItem(ValueError):
-    """An Ion value that DynamoDB has no type for."""
+    """An Ion value has a type that DynamoDB does not have."""
 
 
 # -- writing
@@ -53,7 +54,7 @@ def _line(value: dict[str, Any]) -> bytes:
 
 
 def encode_item(item: Item) -> dict[str, Any]:
-    """Return an item as values for Amazon's library."""
+    """Return an item as values that Amazon's library can write."""
     return {name: _encode_value(value) for name, value in item.items()}
 
 
@@ -83,20 +84,20 @@ def _encode_value(value: dict[str, Any]) -> Any:
 
 
 def read_values(stream: BinaryIO) -> Iterator[Any]:
-    """Yield the values of a stream one by one. Raise DataDamaged where it is not Ion."""
+    """Yield the values of a stream one by one. Raises DataDamaged where the stream is not Ion."""
     simpleion = library("amazon.ion.simpleion")
     exceptions = library("amazon.ion.exceptions")
     try:
         yield from simpleion.load(stream, single_value=False, parse_eagerly=False)
     except exceptions.IonException as error:
-        raise DataDamaged(f"not Ion, or damaged: {str(error).strip()}") from error
+        raise DataDamaged(f"the data is not Ion, or is damaged: {str(error).strip()}") from error
 
 
 def read_records(stream: BinaryIO) -> Iterator[dict[str, Any]]:
-    """Yield the records of an export in the form that DynamoDB JSON has: items, or changes."""
+    """Yield the records of an export, items or changes, in the same form as DynamoDB JSON."""
     for value in read_values(stream):
         if not isinstance(value, Mapping):
-            raise DataDamaged(f"an Ion {_type_name(value)} where a record should be")
+            raise DataDamaged(f"found an Ion {_type_name(value)} where a record should be")
         record = value.get("Record", value)
         yield {str(name): _decode_member(str(name), inner) for name, inner in record.items()}
 
@@ -107,11 +108,11 @@ def _decode_member(name: str, value: Any) -> Any:
     try:
         return decode_item(value)
     except NotAnItem as error:
-        raise DataDamaged(f"a record's {name} is no item: {error}") from None
+        raise DataDamaged(f"a record's {name} is not an item: {error}") from None
 
 
 def decode_item(struct: Any) -> Item:
-    """Return the item in a struct. Raise NotAnItem for types that DynamoDB does not have."""
+    """Return the item in a struct. Raises NotAnItem for types that DynamoDB does not have."""
     if not isinstance(struct, Mapping):
         raise NotAnItem("the value of Item is no struct")
     return {str(name): _decode_value(value) for name, value in struct.items()}

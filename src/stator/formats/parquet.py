@@ -1,8 +1,8 @@
-"""Items as Parquet: a column for every attribute, with the narrowest type that keeps every value.
+"""Writes items as Parquet: a column per attribute, in the narrowest type that keeps every value.
 
-A column of numbers is int64 where all are whole and fit, double where that loses nothing, decimal
-where it needs more digits, and text as a last resort. An attribute with values of several types, a
-map or a list is JSON text.
+A column of numbers is int64 if all numbers are integers in its range, double if that loses nothing,
+decimal if more digits are needed, and otherwise text. An attribute whose values have several types,
+or are maps or lists, is JSON text.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def encode_parquet(
 
 
 def arrow_table(items: list[Item], first: tuple[str, ...] = ()) -> Any:
-    """Return a pyarrow table of items: columns named in ``first``, then the others by name."""
+    """Return a pyarrow table of items: the columns in ``first``, then the others sorted by name."""
     arrow = pyarrow()
     names = {name for item in items for name in item}
     ordered = [name for name in first if name in names] + sorted(names - set(first))
@@ -94,8 +94,8 @@ def _number_column(texts: list[str | None], arrow: Any) -> Any:
 def join_parquet(parts: Sequence[Path], joined: Path) -> None:
     """Write the rows of several Parquet files into one.
 
-    A column that is whole in one part and has fractions in another takes the wider type. Raises
-    DataDiffers where two parts have a column of types that no type covers.
+    If a column is integer in one part and has fractions in another, it takes the wider type. Raises
+    DataDiffers if no single type can hold a column's types in two parts.
     """
     arrow, parquet = pyarrow(), pyarrow("pyarrow.parquet")
     schema = _unified(arrow, [parquet.read_schema(part) for part in parts])

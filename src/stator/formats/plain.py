@@ -1,10 +1,10 @@
-"""Attribute values and plain Python values, each as the other.
+"""Converts attribute values to plain Python values and back.
 
 Plain JSON has neither sets nor binary values: sets become lists, binary values base64 text. Numbers
-keep every digit. Maps and lists are JSON text in CSV and Parquet, because the rows of one table
-need not agree on what is in them.
+keep every digit. Maps and lists are JSON text in CSV and Parquet, because their content can differ
+from row to row.
 
-The other direction goes by what a value is, or by the type that its attribute must have.
+A plain value becomes the attribute type that fits it, or the type that its attribute must have.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ _TRUE, _FALSE = frozenset({"true", "1", "yes", "t"}), frozenset({"false", "0", "
 
 
 def plain_item(item: Item) -> dict[str, Any]:
-    """Return an item for ``orjson.dumps``; numbers are fragments of their own digits."""
+    """Return an item for ``orjson.dumps``.
+
+    Numbers are JSON fragments, so they keep their digits.
+    """
     return {name: plain_value(value) for name, value in item.items()}
 
 
@@ -58,7 +61,7 @@ def plain_line(item: Item) -> bytes:
 
 
 def cell_text(value: Value | None) -> str:
-    """Return the text of a CSV cell; a missing attribute is an empty cell."""
+    """Return the text of a CSV cell. A missing attribute is an empty cell."""
     if value is None:
         return ""
     [(kind, content)] = value.items()
@@ -100,7 +103,9 @@ def number_text(value: float | Decimal) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return text for types that DynamoDB lacks; times in ISO 8601, as Stator's fields do."""
+    """Return a value of a type that DynamoDB lacks as text. Times are ISO 8601, as in Stator's
+    fields.
+    """
     if isinstance(value, datetime):
         written = value.isoformat(timespec="microseconds")
         return written.removesuffix("+00:00") + "Z" if written.endswith("+00:00") else written
@@ -195,6 +200,6 @@ ENCODERS: Final[dict[str, Callable[[Any], Value]]] = {
 
 
 def comparable(value: Value) -> Any:
-    """Return a key's value in a form that compares as in DynamoDB: ``1`` equals ``1.0``."""
+    """Return a key's value in a form that compares as DynamoDB does: ``1`` equals ``1.0``."""
     [(kind, content)] = value.items()
     return Decimal(content) if kind == "N" else content

@@ -2,5 +2,5 @@
 model.
 
 Everything here is pure and imports only ``stator.errors``. Expressions over values are in
-``stator.expr``, stored records in ``stator.engine.items``, formats of files in ``stator.formats``.
+``stator.expr``, stored records in ``stator.engine.items``, file formats in ``stator.formats``.
 """

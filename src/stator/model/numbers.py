@@ -1,8 +1,9 @@
 """DynamoDB numbers: exact decimals of up to 38 digits, kept as the string that AWS returns.
 
 A number is normalised once, on arrival: no exponent, no leading or trailing zeros. From then on two
-numbers are equal exactly when their strings are. This module also gives their size in an item,
-their value for arithmetic and comparison, and an encoding whose byte order is numeric order.
+numbers are equal exactly when their strings are equal. This module also computes the size of a
+number in an item, its value for arithmetic and comparison, and an encoding whose byte order is
+numeric order.
 """
 
 from __future__ import annotations
@@ -40,12 +41,18 @@ NOT_A_NUMBER = "The parameter cannot be converted to a numeric value"
 
 
 def normalise(text: str) -> str:
-    """Return AWS's form of a number; raise ValidationFailed if AWS refuses it."""
+    """Return the number in the form AWS returns.
+
+    Raises ValidationFailed if AWS refuses the number.
+    """
     return text if _is_normal(text) else _normalise_slowly(text)
 
 
 def _is_normal(text: str) -> bool:
-    """Whether a quick look shows that the number is normal; False in doubt."""
+    """Whether a quick check shows that the number is normalised already.
+
+    Returns False when unsure.
+    """
     if (
         text.isdecimal()
         and text.isascii()
@@ -63,7 +70,7 @@ _sizes: dict[str, int] = {}
 
 
 def normal_size(text: str) -> int:
-    """Return the size of a normal number (see ``size_bytes``), or 0 if it must be normalised."""
+    """Return the size of a normalised number (see ``size_bytes``), or 0 if it needs normalising."""
     size = _sizes.get(text, 0)
     if size == 0 and _is_normal(text):
         size = size_bytes(text)
@@ -102,7 +109,10 @@ def _normalise_slowly(text: str) -> str:
 
 
 def from_decimal(value: Decimal) -> str:
-    """Return the normalised string of a finite decimal; refuse what DynamoDB cannot store."""
+    """Return the normalised string of a finite decimal.
+
+    Raises the error of a value out of range.
+    """
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     text = "".join(map(str, digits)).lstrip("0")
@@ -155,7 +165,10 @@ def subtract(left: str, right: str) -> str:
 
 
 def _stored(result: Decimal) -> str:
-    """AWS also reports a result of more than 38 digits (1e50 + 1) as an overflow."""
+    """Return a result as DynamoDB stores it.
+
+    AWS reports a result of more than 38 digits (1e50 + 1) as an overflow, too.
+    """
     try:
         return from_decimal(result)
     except ValidationFailed as error:
@@ -167,10 +180,10 @@ def _stored(result: Decimal) -> str:
 def size_bytes(text: str) -> int:
     """Return the bytes that a normalised number takes in an item.
 
-    One byte, plus one per two digits on each side of the point (the integer side's trailing zeros
-    count only before a fraction), plus one for a minus sign. Measured on AWS to the byte by the
-    public conformance suite of paritysuite: 0 -> 1, 100 -> 2, 1010 -> 3, 1.5 -> 3, 0.15 -> 2, -42
-    -> 3.
+    The size is one byte, plus one for every two digits on each side of the point, plus one for a
+    minus sign. Trailing zeros of the integer side count only if a fraction follows. Measured on AWS
+    to the byte by the public conformance suite of paritysuite: 0 -> 1, 100 -> 2, 1010 -> 3, 1.5 ->
+    3, 0.15 -> 2, -42 -> 3.
     """
     if text == "0":
         return 1
@@ -189,10 +202,10 @@ _COMPLEMENT = bytes(255 - byte for byte in range(256))
 def encode_ordered(text: str) -> bytes:
     """Return bytes that sort as the numbers do.
 
-    A sign byte (0x40 negative, 0x80 zero, 0xC0 positive), then for 0.d1d2.. x 10^e two bytes of e +
-    256 and the digits two to a byte. ``12`` is C0 01 02 12. For negatives everything after the sign
-    is complemented and closed with FF, so that a longer mantissa, which is further from zero, sorts
-    first.
+    The first byte is the sign (0x40 negative, 0x80 zero, 0xC0 positive). For a number 0.d1d2.. x
+    10^e, two bytes of e + 256 follow, then the digits, two to a byte. ``12`` is C0 01 02 12. In
+    negative numbers all bytes after the sign are complemented and closed with FF, so that a longer
+    mantissa, which is further from zero, sorts first.
     """
     if text == "0":
         return b"\x80"

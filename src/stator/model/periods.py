@@ -23,12 +23,12 @@ _REST: Final = "0001-01-01T00:00"
 def check_period(period: str, what: str) -> None:
     if period not in PERIODS:
         raise ConfigurationError(
-            f"{what}={period!r} is not a period", hint=f"use one of {', '.join(PERIODS)}"
+            f"{what}={period!r} is not supported", hint=f"use one of {', '.join(PERIODS)}"
         )
 
 
 def check_moment(moment: datetime, what: str) -> None:
-    """Refuse a time without a time zone: it does not name one moment."""
+    """Refuse a time without a time zone, because it can mean several moments."""
     if not isinstance(moment, datetime) or moment.tzinfo is None:
         raise ConfigurationError(
             f"{what} is {moment!r}, not a datetime with a time zone",
@@ -37,7 +37,7 @@ def check_moment(moment: datetime, what: str) -> None:
 
 
 def is_within(shorter: Period, longer: Period) -> bool:
-    """Whether each shorter period lies inside one longer period."""
+    """Whether every ``shorter`` period lies inside a single ``longer`` one."""
     return PERIODS.index(shorter) <= PERIODS.index(longer)
 
 
@@ -58,7 +58,7 @@ def floor(period: Period, moment: datetime) -> datetime:
 
 
 def following(period: Period, start: datetime) -> datetime:
-    """Return the start of the next period; ``start`` is the start of this one."""
+    """Return the start of the next period. ``start`` is the start of the present one."""
     match period:
         case "minute":
             return start + timedelta(minutes=1)
@@ -73,7 +73,7 @@ def following(period: Period, start: datetime) -> datetime:
 
 
 def periods_between(period: Period, start: datetime, end: datetime) -> Iterator[str]:
-    """Iterate over the texts of the periods between ``start`` and ``end`` (exclusive)."""
+    """Yield the texts of the periods from ``start`` up to, but not including, ``end``."""
     at = floor(period, start)
     while at < end:
         yield period_text(period, at)

@@ -12,14 +12,16 @@ _SIZE_UNITS = ("KB", "MB", "GB", "TB")
 
 
 def amount(number: float, *, digits: int = 3) -> str:
-    """A number with ``digits`` significant digits; integers and larger numbers keep every digit."""
+    """Format a number with ``digits`` significant digits. Integers and larger numbers keep all
+    digits.
+    """
     if number == int(number) or number >= 10 ** (digits - 1):
         return f"{number:,.0f}"
     return f"{number:.{digits}g}"
 
 
 def size(size_bytes: float) -> str:
-    """A size in the largest unit it fills, with 1,024 bytes to the KB: ``1.5 KB``, ``400 KB``."""
+    """Format a size in the largest unit it fills, 1,024 bytes to the KB: ``1.5 KB``, ``400 KB``."""
     if size_bytes < 1024:
         return f"{size_bytes:,.0f} bytes"
     value = float(size_bytes)
@@ -32,22 +34,22 @@ def size(size_bytes: float) -> str:
 
 
 def dollars(value: float | Decimal) -> str:
-    """A sum to the cent. Less than half a cent is shown as ``< $0.01``, not as nothing."""
+    """Format a sum to the cent. Less than half a cent is shown as ``< $0.01``, not as zero."""
     return "< $0.01" if 0 < value < 0.005 else f"${value:,.2f}"
 
 
 def about_dollars(value: float | Decimal) -> str:
-    """A sum for an estimate: to the cent below $1,000, to the dollar above."""
+    """Format an estimated sum: to the cent below $1,000, to the dollar above."""
     return dollars(value) if value < 1000 else f"${value:,.0f}"
 
 
 def signed_dollars(value: float | Decimal) -> str:
-    """A difference to the cent: ``+$1.20``, ``-$3.00``."""
+    """Format a difference to the cent: ``+$1.20``, ``-$3.00``."""
     return f"{'+' if value >= 0 else '-'}${abs(value):,.2f}"
 
 
 def duration(seconds: float) -> str:
-    """A duration in its two largest units: ``4.2 s``, ``3 min 12 s``, ``2 h 5 min``."""
+    """Format a duration in its two largest units: ``4.2 s``, ``3 min 12 s``, ``2 h 5 min``."""
     whole = round(seconds)
     if whole < 60:
         return f"{seconds:.1f} s"
@@ -56,7 +58,7 @@ def duration(seconds: float) -> str:
 
 
 def plural(number: int, word: str) -> str:
-    """A count with its noun: ``1 read``, ``3 entities``, ``2 indexes``."""
+    """Format a count with its noun: ``1 read``, ``3 entities``, ``2 indexes``."""
     if number == 1:
         return f"1 {word}"
     if word.endswith("y") and word[-2] not in "aeiou":

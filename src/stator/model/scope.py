@@ -1,4 +1,4 @@
-"""The scope of a request: the account and region whose tables it is about."""
+"""The scope of a request: the account and region that own its tables."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ DEFAULT_REGION = "us-east-1"
 
 
 class Scope(NamedTuple):
-    """An account and a region, as the credential scope of a signed request names them.
+    """An account and a region, as in the credential scope of a signed request.
 
-    A tuple, because every request looks up its tables by scope, and tuples hash and compare in C.
+    It is a tuple because every request looks up its tables by scope, and tuples hash and compare in
+    C.
     """
 
     account: str = DEFAULT_ACCOUNT

@@ -1,9 +1,9 @@
 """Attribute values in DynamoDB JSON: checked, normalised and measured in one pass.
 
-A value is the wire's own ``{"S": "text"}``. ``check_types`` does what AWS's deserialiser does: a
-wrong JSON type is a SerializationException and comes before every other check. ``normalise`` does
-what AWS's validator does. After it, numbers are canonical strings and sets are sorted, so two
-values are equal exactly when Python says so.
+A value has the form it has on the wire: ``{"S": "text"}``. ``check_types`` does what AWS's
+deserialiser does: a wrong JSON type is a SerializationException and comes before every other check.
+``normalise`` does what AWS's validator does. After it, numbers are canonical strings and sets are
+sorted, so two values are equal exactly when Python says so.
 
 These functions run once per attribute of every write: run ``bench/`` before changing their shape.
 """
@@ -170,7 +170,8 @@ def _check_binary(value: Any) -> str:
 def well_typed(values: Any) -> bool:
     """Whether all values of a map have the right types and canonical form.
 
-    The fast path around ``check_types`` for valid requests: no messages, and False in doubt.
+    This is the fast path around ``check_types`` for valid requests. It builds no messages and
+    returns False when unsure.
     """
     return type(values) is dict and _all_well_typed(values.values())
 
@@ -215,7 +216,7 @@ def levels(node: Any) -> int:
 
 
 def normalise(value: Value, depth: int = 1) -> int:
-    """Check a value of the right types, normalise it in place, and return its size in bytes."""
+    """Check a value whose types are right, normalise it in place, and return its size in bytes."""
     if len(value) != 1:
         _refuse_count(value, depth)
     [(kind, content)] = value.items()
@@ -300,7 +301,7 @@ def _duplicates(kind: str, members: list[str]) -> ValueFailed:
 
 
 def _up_to_repeat(kind: str, members: list[str]) -> list[str]:
-    """Order members as AWS prints them: sorted up to the first repeat, then as sent."""
+    """Return members in the order AWS prints them: sorted up to the first repeat, then as sent."""
     for index, member in enumerate(members):
         if member in members[:index]:
             return sort_set(kind, members[:index]) + members[index:]
@@ -362,7 +363,7 @@ def depth_of(value: Value) -> int:
 
 
 def normalise_item(item: Item) -> int:
-    """Normalise every attribute in place and return the item's size: its names and its values."""
+    """Normalise every attribute in place. Return the item's size: its names plus its values."""
     size = 0
     for name, value in item.items():
         size += len(name) if name.isascii() else len(name.encode())

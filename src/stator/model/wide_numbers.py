@@ -1,4 +1,4 @@
-"""Sums with more digits than a DynamoDB Number, stored in pieces: attributes whose sum they are.
+"""Sums with more digits than a DynamoDB Number, stored as several attributes that add up to them.
 
     s:total  1000000000000000000000000000000000000e3     s:total~1  0.5
 
@@ -26,7 +26,7 @@ def is_wide(value: int | Decimal) -> bool:
 
 
 def pieces(value: Decimal) -> list[Decimal]:
-    """Split a value into Numbers whose sum it is; most values are a single piece."""
+    """Split a value into Numbers that add up to it. Most values are a single piece."""
     found: list[Decimal] = []
     rest = EXACT.create_decimal(value)
     while abs(rest) > _LARGEST:
@@ -50,12 +50,12 @@ def wide_attributes(name: str, value: int | Decimal) -> Item:
 
 
 def whole_name(attribute: str) -> str:
-    """Return the name of the number that a piece belongs to."""
+    """Return the name of the sum that a piece belongs to."""
     return attribute.partition(_CUT)[0]
 
 
 def wide_number(item: Item, name: str) -> Decimal:
-    """Return the sum of a number's pieces in an item."""
+    """Return a sum: add up its pieces in an item."""
     total = Decimal(0)
     for attribute, value in item.items():
         if whole_name(attribute) == name and "N" in value:

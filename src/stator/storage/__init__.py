@@ -1,8 +1,8 @@
 """Ordered bytes: where the embedded engine keeps its data.
 
-``protocol`` is the seam, ``memory`` and ``rocks`` (RocksDB, on disk) are its two implementations,
-and ``failures`` translates what RocksDB raises. Nothing here knows DynamoDB: the engine decides
-what keys and values mean (``stator.engine.items``).
+``protocol`` is the interface, ``memory`` and ``rocks`` (RocksDB, on disk) are its two
+implementations, and ``failures`` translates RocksDB's exceptions. Nothing here knows DynamoDB: the
+engine decides what keys and values mean (``stator.engine.items``).
 """
 
 from stator.storage.memory import MemoryStorage

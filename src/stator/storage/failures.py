@@ -1,9 +1,9 @@
-"""From what RocksDB raises to an error that names the reason.
+"""Translates RocksDB's exceptions into errors that name the reason.
 
 rocksdict raises a bare ``Exception`` with RocksDB's status as text, or an ``OSError``. RocksDB ends
 an I/O status with the operating system's own text for the error number (``IOError`` in its
-``env/io_posix.cc``), so those texts tell the reasons apart. "IO error" alone says nothing: it opens
-a full disk, a missing permission and a lock held by another process alike.
+``env/io_posix.cc``), so those texts tell the reasons apart. The prefix "IO error" does not: a full
+disk, a missing permission and a lock held by another process all have it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def is_locked(error: Exception) -> bool:
 
 
 def storage_failure(path: str, error: Exception) -> StorageError:
-    """Return the error of ``stator.errors`` for an exception of rocksdict about folder ``path``."""
+    """Return the error of ``stator.errors`` for an exception that rocksdict raised about ``path``."""
     if isinstance(error, StorageError):
         return error
     detail = str(error)

@@ -1,9 +1,9 @@
-"""The storage protocol: what the engine needs from the place where its bytes live.
+"""The storage protocol: what the engine needs from the store that holds its bytes.
 
-Keys and values are bytes, and keys are ordered bytewise. A write is one atomic set of changes. It
-gets a commit number, and numbers rise by one. A commit can be read at once. It becomes *durable*
-some time later, and only then may the engine acknowledge the write. That gap makes group commit
-possible: many writes share one fsync.
+Keys and values are bytes, and keys are ordered bytewise. A write is one atomic set of changes. Each
+write gets a commit number, one higher than the last. A commit is readable at once. It becomes
+*durable* some time later, and only then may the engine acknowledge the write. This delay allows
+group commit: many writes share one fsync.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
-# A value to store under the key, or None to delete the key. In a dict the last change of a key
+# A value to store under the key, or None to delete the key. In a dict the last change to a key
 # wins.
 Changes = dict[bytes, bytes | None]
 Durable = Callable[[BaseException | None], None]
@@ -32,7 +32,9 @@ class Storage(Protocol):
         ...
 
     def values(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[bytes]:
-        """Iterate over the values of ``scan`` without their keys: the fast way to read a page."""
+        """Iterate over the values of ``scan`` without their keys. This is the fast way to read a
+        page.
+        """
         ...
 
     def write(self, changes: Changes) -> int:
@@ -40,7 +42,7 @@ class Storage(Protocol):
         ...
 
     def delete_range(self, low: bytes, high: bytes) -> int:
-        """Delete low <= key < high as one commit."""
+        """Delete all keys with low <= key < high as one commit."""
         ...
 
     def when_durable(self, commit: int, callback: Durable) -> None:
@@ -48,11 +50,11 @@ class Storage(Protocol):
         ...
 
     def wait_durable(self, commit: int) -> None:
-        """Return once the commit is durable; raise the error that prevents it."""
+        """Return once the commit is durable. Raises the error that prevents it."""
         ...
 
     def checkpoint(self, path: str) -> None:
-        """Copy the whole store, as of now, to a new folder. Writers carry on."""
+        """Copy the whole store, as it is now, to a new folder. Writers are not blocked."""
         ...
 
     def close(self) -> None: ...

@@ -9,20 +9,21 @@ thread runs slow ones, and serves the callers that arrive while an fsync is in f
 What fails, and what is left:
 
 - The process dies (kill -9). The operating system already has the log, so no acknowledged write is
-  lost, and as a rule no other either. RocksDB replays the log on the next open.
-- The machine dies. Every fsynced write is there, and so is every acknowledged one. A torn tail of
-  the log was never acknowledged and is dropped on open.
-- The disk fills up, or the system refuses a file. The write or the fsync raises, nobody who waits
-  is acknowledged, and the store refuses further writes until it is reopened: RocksDB itself stops
-  after a background error.
+lost. Usually the other writes survive, too. RocksDB replays the log on the next open.
+- The machine dies. Every fsynced write survives, and with it every acknowledged one. A torn tail of
+the log was never acknowledged and is dropped on open.
+- The disk fills up, or the system refuses a file. The write or the fsync raises, and no waiting
+write is acknowledged. The store refuses further writes until it is reopened: RocksDB itself stops
+after a background error.
 - A file is damaged in the middle. Checksums fail, and open, get and scan raise StorageCorrupt. A
-  scan never ends early in silence: it asks RocksDB whether it reached its end or an error.
+scan never ends early in silence: at its last entry it asks RocksDB whether there was an error.
 
-``durability="process"`` skips the fsync: acknowledged writes then survive the process, not the
-machine.
+``durability="process"`` skips the fsync: acknowledged writes then survive a crash of the process,
+but not of the machine.
 
-The folder holds RocksDB's files and two of ours. FORMAT is the version of the layout; a folder with
-a newer version is refused before RocksDB touches it. LOCK_HOLDER is the process that has it open.
+The folder holds RocksDB's files and two of ours. FORMAT holds the version of the layout; a folder
+with a newer version is refused before RocksDB touches it. LOCK_HOLDER names the process that has
+the folder open.
 """
 
 from __future__ import annotations
@@ -189,11 +190,11 @@ class RocksStorage:
         return bounds
 
     def _check_end(self, entries: Any) -> None:
-        """Raise if a scan stopped at an error and not at the end of its range.
+        """Raise an error if a scan stopped at an error instead of the end of its range.
 
-        An iterator's key and value are None in both cases. Scans use RocksDB's iterator for this
-        check: rocksdict's own ``items()`` and ``values()`` stop at a damaged block as if it were
-        the end.
+        An iterator's key and value are None in both cases. Scans use RocksDB's iterator so that
+        they can check this: rocksdict's own ``items()`` and ``values()`` stop at a damaged block as
+        if it were the end.
         """
         try:
             entries.status()
@@ -270,7 +271,9 @@ class RocksStorage:
                 self._sync()
 
     def _is_quick(self) -> bool:
-        """Whether the caller runs the fsync: a quick disk takes less than two thread switches."""
+        """Whether the caller itself runs the fsync: on a quick disk it is cheaper than two thread
+        switches.
+        """
         usable = self._failure is None and not self._closed and not self.durable_at_once
         return usable and self._sync_seconds < _QUICK_SECONDS
 
@@ -286,7 +289,7 @@ class RocksStorage:
         self._settle(commit, error)
 
     def _settle(self, commit: int, error: BaseException | None) -> None:
-        """Call back all who wait for ``commit`` or an earlier one; after an error, all."""
+        """Call back everyone who waits for ``commit`` or an earlier one; after an error, everyone."""
         with self._state:
             if error is None:
                 self._durable = max(self._durable, commit)
@@ -300,7 +303,7 @@ class RocksStorage:
             callback(error)
 
     def _failed(self, error: Exception) -> StorageError:
-        """Remember the failure: from now on it refuses every write."""
+        """Remember the failure, so that every later write is refused with it. Return it."""
         self._failure = failure = storage_failure(self._path, error)
         return failure
 
