@@ -1,4 +1,4 @@
-"""S3, or a server with the same protocol, as the object store for the engine's exports and imports."""
+"""S3, or a server with the same protocol, as the object store of exports and imports."""
 
 from __future__ import annotations
 

@@ -94,7 +94,9 @@ class _Pool:
             self._wake_next()
 
     def _enter_loop(self) -> None:
-        """Start afresh in a new event loop: connections belong to the loop that opened them."""
+        """Drop the connections of an earlier event loop: a connection belongs to the loop that
+        opened it.
+        """
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop = loop
@@ -214,7 +216,7 @@ class _Connection(asyncio.Protocol):
         return -1 if opened is None else int(opened.fileno())
 
     async def tunnel(self, message: bytes) -> bytes:
-        """Ask a proxy for a tunnel; return its reply."""
+        """Ask a proxy for a tunnel, and return the proxy's reply."""
         assert self._transport is not None
         self._reply = asyncio.get_running_loop().create_future()
         self._transport.write(message)

@@ -18,7 +18,10 @@ class AsyncCredentials:
         return self._source.fresh()
 
     async def current(self, deadline: float | None = None) -> Credentials:
-        """Return the credentials to sign with; wait only if the present ones are unusable."""
+        """Return the credentials to sign with.
+
+        Waits only if the present credentials are unusable.
+        """
         request = self._current_request()
         if self._interim is not None:
             return self._interim
@@ -39,6 +42,6 @@ class AsyncCredentials:
 
 
 def _seen(request: asyncio.Future[Credentials]) -> None:
-    """Mark the error as seen: if all callers gave up, asyncio would log it as never retrieved."""
+    """Retrieve the error. If all callers gave up, asyncio would otherwise log it as lost."""
     if not request.cancelled():
         request.exception()

@@ -1,4 +1,4 @@
-"""Opening, reusing and timing connections: the rules that both clients share, without their I/O."""
+"""Opening, reusing and timing connections: the rules that both clients share, without the I/O."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _DROP_AFTER_SECONDS = 20.0
 def is_reusable(idle_seconds: float, descriptor: int) -> bool:
     """Whether an idle connection can carry another request.
 
-    An idle connection has nothing to read; if it does, the other side has closed it. A busy event
-    loop may not have noticed yet, so the socket itself is polled.
+    An idle connection has nothing to read; if there is, the other side has closed it. A busy event
+    loop may not have noticed that yet, so the socket itself is polled.
     """
     if idle_seconds < _CHECK_AFTER_SECONDS:
         return True
@@ -65,7 +65,7 @@ def seconds_left(deadline: float | None) -> float | None:
 
 
 def timeout_left(timeout_seconds: float, deadline: float | None) -> float:
-    """Return the timeout of one attempt: the given one, or the time left until the deadline."""
+    """Return the timeout of an attempt: ``timeout_seconds``, or less if the deadline comes first."""
     if deadline is None:
         return timeout_seconds
     left = deadline - time.monotonic()
@@ -75,7 +75,7 @@ def timeout_left(timeout_seconds: float, deadline: float | None) -> float:
 
 
 def not_sent(message: str) -> DeadlineExceeded:
-    """Return the error for a deadline that passed before anything was sent."""
+    """Return the error for a deadline that passed before the request was sent."""
     error = DeadlineExceeded(message)
     error.sent = False
     return error

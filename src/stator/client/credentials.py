@@ -1,11 +1,11 @@
-"""AWS credentials, found and refreshed as boto3 does it, by botocore's own resolver.
+"""AWS credentials, found and refreshed by botocore's own resolver, as in boto3.
 
 The resolver reads the environment, profiles, SSO, web identity, processes, containers and
 instances.
 
-botocore has two windows (RefreshableCredentials). Fifteen minutes before credentials expire a
-refresh is due; from ten minutes before, nothing is signed without one. Between the two, a caller
-that finds a refresh in flight goes on with the present credentials.
+botocore has two time limits (RefreshableCredentials). A refresh is due fifteen minutes before the
+credentials expire. In the last ten minutes, nothing is signed until a refresh has succeeded.
+Between the two limits, a caller that finds a refresh in flight uses the present credentials.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ ANYBODY = Credentials("stator", "stator")
 class Botocore:
     """The credentials that botocore's resolver finds in a session.
 
-    Finding them may use the network or start a process: ``find`` does it at once, otherwise the
-    first ``current`` does.
+    The search may use the network or start a process. With ``find`` it runs at once, otherwise in
+    the first call of ``current``.
     """
 
     def __init__(self, session: Any, *, on_aws: bool) -> None:

@@ -15,7 +15,9 @@ from stator.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """``authorization`` is the Proxy-Authorization header, if the URL names a user."""
+    """A proxy. ``authorization`` is the Proxy-Authorization header, if the proxy's URL names a
+    user.
+    """
 
     host: str
     port: int
@@ -32,7 +34,7 @@ class Endpoint:
 
     @property
     def authority(self) -> str:
-        """The Host header, with the port if it is not the scheme's own."""
+        """The Host header. It includes the port unless that is the scheme's default."""
         shown = f"[{self.host}]" if ":" in self.host else self.host
         return (
             shown if self.port == (443 if self.tls is not None else 80) else f"{shown}:{self.port}"
@@ -40,7 +42,7 @@ class Endpoint:
 
     @property
     def request_path(self) -> str:
-        """The path of the request line. A proxy for plain HTTP needs the whole URL."""
+        """The path in the request line. A proxy for plain HTTP needs the whole URL there."""
         return (
             f"http://{self.authority}{self.path}"
             if self.proxy is not None and self.tls is None
@@ -98,7 +100,10 @@ def _proxy(url: str) -> Proxy:
 
 
 def tls_context(ca_bundle: str | bool) -> ssl.SSLContext:
-    """Trust the certificates of a file, of AWS_CA_BUNDLE, or of the system; False checks none."""
+    """Return a TLS context that trusts the certificates of a file, AWS_CA_BUNDLE or the system.
+
+    ``False`` checks no certificates.
+    """
     if ca_bundle is False:
         context = ssl.create_default_context()
         context.check_hostname = False
@@ -117,11 +122,10 @@ def tls_context(ca_bundle: str | bool) -> ssl.SSLContext:
 
 
 def aws_url(session: Any, region: str, service: str = "dynamodb") -> str:
-    """Return the URL of DynamoDB, or of ``dynamodbstreams``, in a region by botocore's endpoint
-    rules.
+    """Return the URL of DynamoDB or ``dynamodbstreams`` in a region, by botocore's endpoint rules.
 
-    The rules cover partitions, FIPS and dual stack. botocore itself reads AWS_ENDPOINT_URL, its
-    variants for one service, and profiles.
+    The rules cover partitions, FIPS and dual stack. botocore itself reads profiles,
+    AWS_ENDPOINT_URL, and the variants of that variable for one service.
     """
     client = session.create_client(
         service,

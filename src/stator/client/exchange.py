@@ -1,4 +1,4 @@
-"""Requests and replies without I/O: both clients encode, sign, decode and retry through here."""
+"""Requests and replies without I/O. Both clients encode, sign, decode and retry through it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from stator.model.service import target_of
 
 log = logging.getLogger("stator.client")
 
-# What a service answers when our clock is wrong. Its Date header holds the right time.
+# The errors that a service returns when our clock is wrong. The Date header holds the right time.
 _SKEWED = (
     "Signature expired",
     "Signature not yet current",
@@ -84,7 +84,7 @@ class Exchange:
         return head.encode("latin-1") + body
 
     def decode(self, reply: HttpReply) -> dict[str, Any]:
-        """Decode a reply: return its body, or raise the error that it holds."""
+        """Return the body of a reply. Raises the error that an error reply stands for."""
         body = reply.body
         checksum = reply.header(b"x-amz-crc32")
         if checksum is not None and int(checksum) != zlib.crc32(body):
@@ -115,7 +115,7 @@ class Exchange:
         return error
 
     def _corrected(self, reply: HttpReply, error: ServiceError) -> ServiceError:
-        """Adopt the service's time, once, so that the request can be retried."""
+        """Adopt the service's time and return an error to retry; ``error`` if the time was right."""
         date = reply.header(b"date")
         if date is None:
             return error
@@ -131,7 +131,7 @@ class Exchange:
     def before_retry(
         self, operation: str, attempts: Attempts, error: ServiceError | ConnectionTrouble
     ) -> float:
-        """Return the seconds to wait, or raise if there is no further attempt."""
+        """Return the seconds to wait before the next attempt. Raises the error if there is none."""
         delay = attempts.after(error, self.clock.now())
         log.debug(
             "%s failed (%s: %s); attempt %d in %.3f s",

@@ -1,6 +1,6 @@
-"""Clients from an address and options.
+"""Opens clients from an address and options.
 
-botocore supplies credentials, profiles, regions and endpoint URLs; everything else is ours.
+botocore supplies credentials, profiles, regions and endpoint URLs; the rest is Stator's own code.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class _Target:
         return Botocore(session, on_aws=kind == "aws")
 
     def streams_endpoint(self) -> Endpoint:
-        """Return the endpoint of DynamoDB Streams, AWS's second service, with the same settings."""
+        """Return the endpoint of DynamoDB Streams, a second AWS service, with the same settings."""
         return self._endpoint(aws_url(self._open_session, self.region, "dynamodbstreams"))
 
     def exchange(self, endpoint: Endpoint, clock: Clock | None) -> Exchange:

@@ -1,4 +1,4 @@
-"""HTTP/1.1 replies, parsed as they arrive: a status, a few headers, a body of any framing."""
+"""Parses HTTP/1.1 replies as they arrive: a status, a few headers, and a body in any framing."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ReplyParser:
         return self._reply(self._data[: self._end])
 
     def closed(self) -> HttpReply | None:
-        """The connection has ended, and so has a body without a stated length."""
+        """Handle the end of the connection, which also ends a body without a stated length."""
         return (
             self._reply(self._data, keeps_alive=False)
             if self._head is not None and self.until_closed

@@ -1,10 +1,10 @@
 """Retries as AWS advises them.
 
-Only errors that may pass by themselves are retried: throttling, faults of the service, broken
-connections. The wait is random between zero and an amount that doubles with each attempt (full
-jitter), so clients that failed together do not come back together. A quota shared by all calls of a
-client is drawn on by retries and refilled by successes: when a service is down, a client soon stops
-making it worse. https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html has the
+Only errors that may go away by themselves are retried: throttling, faults of the service, broken
+connections. The wait is random, between zero and a limit that doubles with each attempt (full
+jitter), so clients that failed together do not retry together. All calls of a client share a retry
+quota: retries use it up, and successes refill it. So a client soon stops adding load to a service
+that is down. https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html has the
 quota's numbers.
 """
 
@@ -30,7 +30,10 @@ class RetryPolicy:
     max_backoff_seconds: float = 20.0
 
     def delay(self, attempt: int, chance: float) -> float:
-        """Return the wait before a retry, counted from 1; ``chance`` is between 0 and 1."""
+        """Return the wait before retry number ``attempt`` (from 1).
+
+        ``chance`` is between 0 and 1.
+        """
         return Backoff(self.base_seconds, self.max_backoff_seconds).delay(attempt - 1, chance)
 
 
@@ -88,7 +91,10 @@ class Attempts:
         self._quota.refill(self._drawn or _REFILL)
 
     def after(self, error: ServiceError | ConnectionTrouble, now: float) -> float:
-        """Return the wait before the next attempt, or raise the error if there is none."""
+        """Return the wait before the next attempt.
+
+        Raises the error if there is no further attempt.
+        """
         may_have_happened = _may_have_happened(error)
         if may_have_happened and not self._idempotent:
             raise OutcomeUnknown(
@@ -115,7 +121,7 @@ class Attempts:
 
 
 def _may_have_happened(error: ServiceError | ConnectionTrouble) -> bool:
-    """A lost reply proves nothing, and neither does a fault inside the service."""
+    """Whether the write may have happened: after a lost reply or a fault inside the service."""
     if isinstance(error, ConnectionTrouble):
         return error.sent
     return error.status >= 500

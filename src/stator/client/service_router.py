@@ -1,4 +1,4 @@
-"""One transport for AWS's two services: DynamoDB and DynamoDB Streams, which have an endpoint each.
+"""One transport for two AWS services, DynamoDB and DynamoDB Streams, each with its own endpoint.
 
 The Streams client is opened at its first call: most programs never read a stream.
 """

@@ -1,8 +1,8 @@
 """AWS Signature Version 4 for one kind of request: POST of a JSON body to one host.
 
 The signing key depends only on the secret, the day, the region and the service, so it is computed
-once a day. The constant parts of the canonical request are joined once. Two hashes and one HMAC
-remain per request.
+once a day. The constant parts of the canonical request are also joined only once. Each request then
+costs two hashes and one HMAC.
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 """
 
@@ -22,8 +22,8 @@ _TYPE: Final = "application/x-amz-json-1.0"
 class Signer:
     """Signs requests.
 
-    ``offset_seconds`` is how far the server's clock is ahead of ours, once that is known. Threads
-    share a signer: cached values are replaced as a whole, never changed.
+    ``offset_seconds`` is how far the server's clock is ahead of ours; it is 0 until a reply shows
+    otherwise. Threads share a signer: cached values are replaced as a whole, never modified.
     """
 
     def __init__(self, host: str, path: str, region: str) -> None:
@@ -35,7 +35,7 @@ class Signer:
         self._key = (("", ""), b"")
 
     def head(self, target: str, body: bytes, credentials: Credentials, now: float) -> str:
-        """Return the request line and headers, ready to send; the body follows."""
+        """Return the request line and headers, ready to send before the body."""
         moment, scope = self._time(int(now + self.offset_seconds))
         token = credentials.token
         tokened = f"x-amz-security-token:{token}\n" if token else ""
@@ -57,7 +57,7 @@ class Signer:
         )
 
     def _time(self, second: int) -> tuple[str, str]:
-        """Return the second as AWS writes it, and the scope of its day."""
+        """Return the current second in AWS's notation, and the credential scope of its day."""
         known, moment, scope = self._times
         if known != second:
             moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(second))

@@ -63,7 +63,7 @@ class Client:
 
 
 class _Pool:
-    """A stack of idle connections. At most ``max_connections`` are in use; later callers wait."""
+    """A stack of idle connections. At most ``max_connections`` are in use; further callers wait."""
 
     def __init__(self, endpoint: Endpoint, limits: Limits) -> None:
         self._endpoint = endpoint

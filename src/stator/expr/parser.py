@@ -94,7 +94,7 @@ def parse_projection(text: str) -> Parsed:
 
 @dataclass(slots=True)
 class _Group:
-    """One pair of parentheses, or the top level: terms joined by AND, and AND groups joined by OR."""
+    """A pair of parentheses or the top level: terms joined by AND, AND groups joined by OR."""
 
     opened: int
     negations: int = 0

@@ -28,7 +28,7 @@ _ESCAPED = '["\\\\\\x00-\\x1f]'
 
 
 class ColumnLike(Protocol):
-    """A column: its place in the batch, the attribute it becomes, and the type of that attribute."""
+    """A column: its place in the batch, and the name and type of the attribute it becomes."""
 
     @property
     def at(self) -> int: ...

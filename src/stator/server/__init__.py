@@ -10,9 +10,9 @@ A request passes through these modules::
     http.settlement      holds a reply until its write is durable
     http.reply           the bytes of the reply
 
-``http.http_server`` owns the listening socket and the sweep over slow clients; ``run`` gives it an
-event loop. The server knows neither tables nor items: the body of a request reaches the engine
-unread.
+``http.http_server`` owns the listening socket and the sweep over slow clients; ``run`` runs it on
+an event loop. The server knows neither tables nor items: it passes the body of a request to the
+engine unread.
 """
 
 from stator.server.auth.credentials import Credential, read_credentials

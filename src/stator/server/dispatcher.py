@@ -1,8 +1,8 @@
-"""From a request to its outcome: AWS's wire-level rules, in AWS's order, around the engine.
+"""Answers a request: applies AWS's wire-level rules, in AWS's order, and calls the engine.
 
-Method and content type come first (health check, CORS, 404). Then the body must be JSON, then the
-target must be known, then the caller. The engine does the rest. Only the engine parses the JSON:
-the dispatcher keeps the order by looking at the body once a later check has failed.
+Method and content type are checked first (health check, CORS, 404), then that the body is JSON,
+then the target, then the caller. The engine does the rest. Only the engine parses the JSON of a
+valid request. To keep AWS's order, the dispatcher checks the body after a later check has failed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Dispatcher:
             return self._refusal(request, InternalServerError())
 
     def failure(self, request_outcome: Outcome, reason: BaseException) -> Outcome:
-        """Return the outcome that replaces a reply whose commit could not be made durable."""
+        """Return the outcome to send instead of a reply whose commit could not be made durable."""
         if str(reason) != self._last_failure:  # a full disk fails every write: log it once
             self._last_failure = str(reason)
             log.error("a write could not be made durable: %s", reason, exc_info=reason)
@@ -108,7 +108,7 @@ def _reply_type(request: HttpRequest) -> bytes:
     """Return the content type of the reply.
 
     It is the request's own if that is one of the two JSON types, plain JSON for a request without a
-    body, and none otherwise.
+    body, and otherwise none.
     """
     plain = request.headers.get(b"content-type", b"").partition(b";")[0].strip()
     return _REPLY_TYPES.get(plain, NO_TYPE if request.body else PLAIN_JSON)
@@ -123,7 +123,9 @@ def _not_found(request: HttpRequest) -> Outcome:
 
 
 def _preflight(request: HttpRequest) -> Outcome:
-    """Allow what the browser asks for: signatures protect the data, not origins."""
+    """Answer a CORS preflight and allow all that it asks for: signatures protect the data, not
+    origins.
+    """
     lines = [_ALLOW_ORIGIN]
     for asked, allowed in (
         (b"access-control-request-headers", b"Access-Control-Allow-Headers"),

@@ -16,7 +16,10 @@ from stator.server.http.limits import ServerLimits
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """``port`` 0 takes a free port. Without ``credentials``, signatures are not verified."""
+    """The settings of a server.
+
+    ``port`` 0 picks a free port. Without ``credentials``, signatures are not verified.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8000
@@ -29,7 +32,7 @@ class ServerOptions:
 
 
 def server_context(certificate: str | Path, key: str | Path | None = None) -> ssl.SSLContext:
-    """Return a TLS context. ``key`` may be left out if the certificate's file holds it, too."""
+    """Return a TLS context. ``key`` may be omitted if the certificate's file also holds the key."""
     for path in (certificate, key):
         if path is not None and not Path(path).is_file():
             raise ConfigurationError(

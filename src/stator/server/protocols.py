@@ -1,8 +1,8 @@
-"""The server's seams: the engine behind it, and the connections that its sweep looks after.
+"""The server's interfaces: the engine behind it, and the connections that its sweep checks.
 
-The server knows connections, headers and signatures, but no tables. Any object with ``submit`` can
-stand behind it; the tests drive it with a fake. The protocols live in a module of their own because
-it is never compiled: a compiled Protocol would accept only its declared subclasses.
+The server knows connections, headers and signatures, but no tables. It can run in front of any
+object with these methods; the tests use a fake. The protocols have their own module because it must
+not be compiled: a compiled Protocol would accept only its declared subclasses.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Backend(Protocol):
         ...
 
     def when_durable(self, commit: int, callback: DurableCallback) -> None:
-        """Call back once ``commit`` is durable, from any thread, perhaps before this returns.
+        """Call back once ``commit`` is durable, from any thread, perhaps before this method
+        returns.
 
         The callback receives None, or the error that prevents durability.
         """

@@ -1,4 +1,4 @@
-"""Run a server: in this thread until a signal arrives, or in a background thread."""
+"""Runs a server: in this thread until a signal arrives, or in a background thread."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 def run_until_signal(
     backend: Backend, options: ServerOptions, on_ready: Callable[[HttpServer], None]
 ) -> None:
-    """Serve until SIGINT or SIGTERM. A second signal cuts off clients that still wait."""
+    """Serve until SIGINT or SIGTERM. A second signal disconnects clients that still wait."""
 
     async def serve() -> None:
         server = HttpServer(backend, options)
@@ -45,7 +45,7 @@ def _stop_on_signals(loop: asyncio.AbstractEventLoop) -> asyncio.Event:
 
 
 def _run(main: Coroutine[Any, Any, None]) -> None:
-    """Run on uvloop, which is twice as fast, or on asyncio's loop where there is none (Windows)."""
+    """Run on uvloop, which is twice as fast, or on asyncio's loop where uvloop is missing."""
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(main)
 

@@ -42,7 +42,7 @@ def is_locked(error: Exception) -> bool:
 
 
 def storage_failure(path: str, error: Exception) -> StorageError:
-    """Return the error of ``stator.errors`` for an exception that rocksdict raised about ``path``."""
+    """Return the error of ``stator.errors`` for rocksdict's exception about the folder ``path``."""
     if isinstance(error, StorageError):
         return error
     detail = str(error)

@@ -289,7 +289,7 @@ class RocksStorage:
         self._settle(commit, error)
 
     def _settle(self, commit: int, error: BaseException | None) -> None:
-        """Call back everyone who waits for ``commit`` or an earlier one; after an error, everyone."""
+        """Call back the waiters for ``commit`` and earlier commits; after an error, all waiters."""
         with self._state:
             if error is None:
                 self._durable = max(self._durable, commit)

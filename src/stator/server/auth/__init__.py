@@ -1,5 +1,5 @@
-"""Who calls the server: SigV4 authorization, credentials files and signature checks.
+"""Identifies the callers of the server: SigV4 authorization, credentials files, signature checks.
 
-``authenticator`` is the entry point: from a request to the caller's account and region. Signing
-requests is the client's part (``stator.client.signer``); permissions are not checked here.
+``authenticator`` is the entry point: it finds the caller's account and region from a request.
+Requests are signed in ``stator.client.signer``. Permissions are not checked.
 """

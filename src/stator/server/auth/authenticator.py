@@ -1,10 +1,10 @@
-"""Who is calling, and therefore whose tables a request is about.
+"""Identifies the caller of a request, and so the owner of the tables it uses.
 
-The *form* of the authorization is always checked, so a client with a header that AWS would reject
-fails here too. Date, scope and signature are checked only if the server has credentials. Without
-them any key works, as a local server should.
+The *form* of the authorization is always checked, so a header that AWS would reject fails here,
+too. Date, scope and signature are checked only if the server has credentials. Without credentials,
+the server accepts any key, as a local server should.
 
-For a whole day an SDK repeats the same header apart from the signature at its end. Without
+For a whole day an SDK sends the same header, except for the signature at its end. Without
 credentials, the scope is therefore cached by the part before the signature, and the usual request
 costs one dictionary lookup.
 """
@@ -31,7 +31,7 @@ class Authenticator:
         self._scopes: dict[bytes, Scope] = {}
 
     def scope_of(self, request: HttpRequest) -> Scope:
-        """Return the caller's account and region, or raise the error that AWS answers with."""
+        """Return the caller's account and region. Raises the error that AWS would return."""
         if self._verifier is not None:
             return self._verifier.verify(request, read_authorization(request))
         headers = request.headers

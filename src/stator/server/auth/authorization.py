@@ -1,7 +1,7 @@
 """The authorization of a signed request, parsed from its header or its presigned query string.
 
-Both forms hold the same five parts. AWS names every missing part in one message, in a fixed order;
-the texts here are AWS's own.
+Both forms hold the same five parts. One AWS message lists every missing part, in a fixed order. The
+texts here are AWS's own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _SEPARATORS = re.compile(r"[, ]+")
 
 @dataclass(frozen=True, slots=True)
 class Authorization:
-    """``elements`` of the credential: key id, date, region, service, terminator."""
+    """A parsed authorization.
+
+    ``elements`` are the parts of the credential: key id, date, region, service, terminator.
+    """
 
     algorithm: str
     credential: str
@@ -52,7 +55,7 @@ class Authorization:
 
 
 def read_authorization(request: HttpRequest) -> Authorization:
-    """Parse the authorization of a request, or raise AWS's error for a missing part."""
+    """Return the authorization of a request. Raises AWS's error if a part is missing."""
     header = request.headers.get(b"authorization", b"").decode("latin-1")
     query = dict(query_pairs(request.url)) if b"?" in request.url else {}
     if "X-Amz-Algorithm" in query:

@@ -6,7 +6,7 @@
     aws_session_token = ...          ; optional: every request must then carry it
     account_id = 111122223333        ; optional: the account whose tables alice uses
 
-Clients can read the same file (``AWS_SHARED_CREDENTIALS_FILE``), so a test set-up needs only one.
+Clients can read the same file (``AWS_SHARED_CREDENTIALS_FILE``), so tests need only one file.
 Profiles without keys (roles, SSO) are skipped.
 """
 
@@ -34,7 +34,7 @@ class Credential:
 def account_of_key(access_key_id: str) -> str:
     """Return the account of a key id when there is no credentials file.
 
-    A key id of twelve digits is an account of its own, so tests can use several.
+    A key id of twelve digits is itself an account id, so tests can use several accounts.
     """
     is_account = (
         len(access_key_id) == _ACCOUNT_DIGITS
@@ -45,7 +45,7 @@ def account_of_key(access_key_id: str) -> str:
 
 
 def read_credentials(path: str | Path) -> dict[str, Credential]:
-    """Read a credentials file; return its credentials by access key id."""
+    """Read a credentials file. Return its credentials by access key id."""
     parser = configparser.ConfigParser(interpolation=None, default_section="\0none")
     try:
         parser.read_string(Path(path).read_text(encoding="utf-8"), source=str(path))
@@ -72,7 +72,7 @@ def _by_key_id(path: str | Path, parser: configparser.ConfigParser) -> dict[str,
             raise ConfigurationError(
                 f"{path}: the profiles {found[credential.access_key_id].profile} and {profile} "
                 f"have the same aws_access_key_id",
-                hint="give each profile a key id of its own",
+                hint="use a different key id in each profile",
             )
         found[credential.access_key_id] = credential
     if not found:

@@ -26,7 +26,7 @@ _UNRESERVED = "-_.~"
 
 @lru_cache(maxsize=1024)
 def signing_key(secret: str, date: str, region: str, service: str) -> bytes:
-    """Derive the key of a day, region and service: four HMACs that a day's requests share."""
+    """Return the signing key of a day, region and service: four HMACs, computed once per day."""
     key = ("AWS4" + secret).encode()
     for part in (date, region, service, "aws4_request"):
         key = hmac.digest(key, part.encode(), "sha256")
@@ -34,7 +34,10 @@ def signing_key(secret: str, date: str, region: str, service: str) -> bytes:
 
 
 def query_pairs(url: bytes) -> list[tuple[str, str]]:
-    """Decode the names and values of the query string. AWS keeps a plus sign as it is."""
+    """Return the decoded names and values of the query string.
+
+    A plus sign stays a plus, as on AWS.
+    """
     query = url.partition(b"?")[2].partition(b"#")[0].decode("latin-1")
     pairs = (piece.partition("=") for piece in query.split("&") if piece)
     return [(unquote(name), unquote(value)) for name, _, value in pairs]
@@ -43,7 +46,10 @@ def query_pairs(url: bytes) -> list[tuple[str, str]]:
 def canonical_request(
     request: HttpRequest, signed_headers: Sequence[str], *, leave_out: str = ""
 ) -> str:
-    """``leave_out`` names the query parameter that carries the signature itself, if any."""
+    """Return the canonical form of a request.
+
+    ``leave_out`` names the query parameter that carries the signature itself, if any.
+    """
     headers = "".join(f"{name}:{_header_value(request, name)}\n" for name in signed_headers)
     return "\n".join(
         (
@@ -68,7 +74,7 @@ def sign(key: bytes, text: str) -> str:
 
 
 def same_signature(expected: str, given: str) -> bool:
-    """Compare in constant time, so the timing does not reveal how much of a guess is right."""
+    """Compare in constant time, so that timing does not reveal how much of a guess is right."""
     return hmac.compare_digest(expected.encode(), given.encode("latin-1"))
 
 

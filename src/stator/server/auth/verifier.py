@@ -1,6 +1,7 @@
-"""The checks of a signed request: date, scope, key and signature, in AWS's order.
+"""Checks a signed request: date, scope, key and signature, in AWS's order.
 
-Only a server with credentials verifies. The clock is an argument, so tests can be late.
+Only a server with credentials runs these checks. The clock is an argument, so that tests can send
+requests too late.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _TOLERANCE = timedelta(minutes=15)
 _TOLERANCE_TEXT = "15 min."
 _BASIC_FORMAT = "%Y%m%dT%H%M%SZ"
 _BASIC_PATTERN = re.compile(r"\d{8}T\d{6}Z")
-# Every region is served; only a text that cannot name a region is refused.
+# Every region is served; only a text that cannot be a region name is refused.
 _REGION = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
 _MISMATCH = (
     "The request signature we calculated does not match the signature you provided. Check your AWS "
@@ -44,7 +45,7 @@ class Verifier:
         self._clock = clock
 
     def verify(self, request: HttpRequest, authorization: Authorization) -> Scope:
-        """Return the caller's scope, or raise AWS's error; the checks run in AWS's order."""
+        """Return the caller's scope. Raises AWS's error; the checks run in AWS's order."""
         self._check_time(authorization)
         if "host" not in authorization.signed_headers:
             raise InvalidSignature("'Host' must be a 'SignedHeader' in the AWS Authorization.")
@@ -107,7 +108,10 @@ def _expected(request: HttpRequest, authorization: Authorization, credential: Cr
 
 
 def _lifetime(authorization: Authorization) -> timedelta:
-    """A presigned request states its lifetime; a signed header lives for the clock tolerance."""
+    """Return how long a request is valid.
+
+    A presigned request states this; a signed header is valid for the clock tolerance.
+    """
     if authorization.expires_seconds.isdecimal():
         return timedelta(seconds=min(int(authorization.expires_seconds), 604_800))
     return _TOLERANCE
@@ -120,7 +124,7 @@ def _lifetime_text(authorization: Authorization) -> str:
 
 @lru_cache(maxsize=256)
 def _parse(timestamp: str) -> datetime:
-    """Parse a timestamp; cached, as the requests of a second share it and strptime is slow."""
+    """Parse a timestamp. Cached, because requests of one second share it and strptime is slow."""
     try:
         if _BASIC_PATTERN.fullmatch(timestamp):
             return datetime.strptime(timestamp, _BASIC_FORMAT).replace(tzinfo=UTC)

@@ -1,7 +1,8 @@
 """Compression as AWS offers it: gzip in requests, gzip or deflate in replies.
 
 Decompression of requests is bounded, since a kilobyte can expand to a gigabyte. Replies are
-compressed at the fastest level: the server has one thread, and JSON shrinks well even so.
+compressed at the fastest level: the server has one thread, and JSON shrinks well even at that
+level.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _WINDOW_BITS = {b"gzip": _GZIP, b"deflate": zlib.MAX_WBITS}
 def decode_body(body: bytes, encoding: bytes, limit_bytes: int) -> bytes:
     """Undo the Content-Encoding of a body.
 
-    AWS answers an encoding that it cannot undo as a fault of its own: 500.
+    If it cannot be undone, AWS reports a fault of its own: status 500.
     """
     name = encoding.strip().lower()
     if name in (b"", b"identity"):
@@ -33,7 +34,9 @@ def decode_body(body: bytes, encoding: bytes, limit_bytes: int) -> bytes:
 
 
 def _gunzip(body: bytes, limit_bytes: int) -> bytes:
-    """Decompress one gzip stream after another; other bytes after the last are ignored."""
+    """Decompress all gzip streams in the body, one after another. Other bytes after them are
+    ignored.
+    """
     plain = b""
     while not plain or body.startswith(_GZIP_MAGIC):
         decoder = zlib.decompressobj(_GZIP)
@@ -67,10 +70,11 @@ def compress_if_accepted(outcome: Outcome, request: HttpRequest) -> Outcome:
 
 
 def best_encoding(accept_encoding: bytes) -> bytes | None:
-    """Choose gzip, deflate or neither by the header's qualities; of two equals, the first named.
+    """Choose gzip, deflate or neither by the qualities in the header. On a tie the first named
+    wins.
 
-    ``*`` stands for the encodings it does not name. ``_quality`` reads malformed offers as AWS
-    does.
+    ``*`` stands for the encodings that the header does not name. ``_quality`` reads malformed
+    offers as AWS does.
     """
     qualities: dict[bytes, float] = {}
     for offer in accept_encoding.lower().split(b","):
@@ -84,7 +88,9 @@ def best_encoding(accept_encoding: bytes) -> bytes | None:
 
 
 def _quality(parameters: list[bytes]) -> float:
-    """The first ``q`` counts. It is 1 if missing, not a number, or larger than 1."""
+    """Return the first ``q`` of an offer. It counts as 1 if missing, not a number, or larger than
+    1.
+    """
     for parameter in parameters:
         name, _, value = parameter.partition(b"=")
         if name.strip() == b"q":

@@ -1,8 +1,8 @@
 """One client's connection: requests in, replies out, in the same order.
 
-The usual request takes the short way: its bytes arrive whole, ``read_whole`` parses them, the
-dispatcher answers, and the reply is written, all within one call of ``data_received``. Everything
-else stays off that way:
+The usual request takes the fast path: its bytes arrive in one piece, ``read_whole`` parses them,
+the dispatcher answers, and the reply is written, all within one call of ``data_received``. Other
+cases take slower paths:
 
 * Bytes that ``read_whole`` does not accept (parts of a request, chunks, several requests at once,
   bad HTTP) go to the HTTP parser, which calls back. A request that began in the parser ends there.
@@ -40,7 +40,7 @@ _NO_HEADERS: dict[bytes, bytes] = {}
 
 
 class PendingReply:
-    """A place in the queue of replies; ``data`` may be sent once ``ready``."""
+    """A place in the queue of replies. ``data`` may be sent once ``ready`` is true."""
 
     __slots__ = ("data", "last", "linger", "ready")
 
@@ -148,7 +148,7 @@ class Connection(asyncio.Protocol):
             self._encourage(headers[b"expect"])
 
     def _encourage(self, expectation: bytes) -> None:
-        """Ask for the body with 100 Continue, but not ahead of replies that are still due."""
+        """Ask for the body with 100 Continue, but not before replies that are still pending."""
         if expectation.lower() == b"100-continue" and not self._backlog:
             self._send(PendingReply(CONTINUE, ready=True))
 
@@ -269,8 +269,9 @@ class Connection(asyncio.Protocol):
     def _decline_upgrade(self, data: bytes, upgrade: HttpParserUpgrade) -> None:
         """Ignore an Upgrade offer, as HTTP allows.
 
-        The parser has stopped before the body, which it takes for the other protocol. It gets the
-        same request again without the offer. Java's own HTTP client offers HTTP/2 in this way.
+        The parser has stopped before the body, because it takes the body for the other protocol. It
+        is fed the same request again, without the offer. Java's own HTTP client offers HTTP/2 in
+        this way.
         """
         while self._headers is not _NO_HEADERS and not self._deaf:
             data = self._head_without_upgrade() + data[upgrade.args[0] :]
@@ -318,7 +319,7 @@ class Connection(asyncio.Protocol):
         self._transport.close()
 
     def _flush(self) -> None:
-        """Write the replies at the front of the queue that are ready, in one piece."""
+        """Write all replies at the front of the queue that are ready, in one piece."""
         ready: list[bytes] = []
         reply: PendingReply | None = None
         while self._pending and self._pending[0].ready:
@@ -359,7 +360,7 @@ class Connection(asyncio.Protocol):
             self._close()
 
     def _close_unless_read(self, now: float) -> None:
-        """Abort if the client has stopped reading; a slow reader may stay."""
+        """Abort the connection if the client has stopped reading. A slow reader may stay."""
         unsent_bytes = self._transport.get_write_buffer_size()
         if unsent_bytes < self._unsent_bytes:
             self._since = now
@@ -371,7 +372,7 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def finish(self) -> None:
-        """Close for shutdown: now, or after the requests that have begun."""
+        """Close for shutdown: at once, or after the requests that have begun."""
         if self._is_finished():
             self._close()
 

@@ -19,7 +19,7 @@ _OUTBOX_BYTES = 128 * 1024
 
 
 class ServerContext:
-    """``now`` is the loop's time at the last sweep: coarse on purpose, and free to read."""
+    """The shared state. ``now`` is the loop's time at the last sweep: coarse, but free to read."""
 
     def __init__(
         self,
@@ -43,11 +43,12 @@ class ServerContext:
         self._outbox_bytes = 0
 
     def write_later(self, transport: asyncio.Transport, data: bytes) -> None:
-        """Send the reply with the others of this turn of the loop, once all requests are answered.
+        """Send the reply at the end of this turn of the event loop, together with the turn's other
+        replies.
 
-        A reply sent at once wakes the client's processor. In a virtual machine that costs the
-        sender more than the request itself; one wake for all replies of a turn is cheaper. GetItem
-        at 16 connections: 14,000 a second one by one, 23,000 together.
+        A reply that is sent at once wakes the client's processor. In a virtual machine that costs
+        the sender more than the request itself, so one wake for all replies of a turn is cheaper.
+        GetItem at 16 connections: 14,000 a second when sent one by one, 23,000 when sent together.
         """
         self._outbox.append((transport, data))
         self._outbox_bytes += len(data)
@@ -57,7 +58,10 @@ class ServerContext:
             self._call_soon(self.write_now)
 
     def write_now(self) -> None:
-        """Send the waiting replies: at the end of a turn, or before a connection is closed."""
+        """Send the waiting replies.
+
+        Called at the end of a turn and before a connection is closed.
+        """
         outbox, self._outbox = self._outbox, []
         self._outbox_bytes = 0
         for transport, data in outbox:
@@ -72,12 +76,12 @@ class ServerContext:
             self._nobody_left.set()
 
     def sweep(self, now: float) -> None:
-        """Close overdue connections: one pass a second instead of a timer per request."""
+        """Close overdue connections. One pass a second replaces a timer per request."""
         self.now = now
         self._each(lambda connection: connection.close_if_overdue(now))
 
     async def drain(self, timeout_seconds: float) -> None:
-        """Let every connection finish the requests it has begun; abort the rest at the timeout."""
+        """Let every connection finish the requests it has begun. Abort the rest at the timeout."""
         self.stopping = True
         self._each(lambda connection: connection.finish())
         if not self.connections:

@@ -17,7 +17,7 @@ _ACCEPT_QUEUE = 1024
 
 
 class HttpServer:
-    """DynamoDB over HTTP in front of one engine, which it does not close."""
+    """DynamoDB over HTTP in front of one engine. The server does not close the engine."""
 
     def __init__(self, backend: Backend, options: ServerOptions) -> None:
         self._loop = asyncio.get_running_loop()
@@ -34,7 +34,7 @@ class HttpServer:
         )
 
     async def start(self) -> None:
-        """Listen. Raises the system's OSError if the address cannot be bound."""
+        """Start listening. Raises the system's OSError if the address cannot be bound."""
         self._server = await self._loop.create_server(
             lambda: Connection(self.context),
             self._options.host,

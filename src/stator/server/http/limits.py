@@ -1,4 +1,4 @@
-"""How much one client may use: bytes, seconds, and requests ahead of their replies."""
+"""The limits of one client: bytes, seconds, and requests that are ahead of their replies."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""HTTP replies as bytes, with the headers that AWS sends.
+"""Renders HTTP replies as bytes, with the headers that AWS sends.
 
-Every request passes through here. The head is rendered once per second and kind of reply, up to the
-point where replies differ (the Date header changes no faster), and the rest is appended in one
-piece.
+Every reply is rendered here. The part of the head that replies of one kind share is rendered once a
+second, because the Date header changes no faster. The rest is appended in one piece.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 @dataclass(slots=True, init=False)
 class Outcome:
-    """An engine's reply with what HTTP adds. ``extra`` holds complete header lines."""
+    """An engine's reply plus what HTTP adds. ``extra`` holds complete header lines."""
 
     status: int
     body: bytes
@@ -62,7 +61,7 @@ class Outcome:
 
 
 class RequestIds:
-    """Request ids in AWS's form: 52 capital letters and digits.
+    """Generates request ids in AWS's form: 52 capital letters and digits.
 
     An id is a random stem, a counter and an ending. The endings are precomputed and used in turn;
     the counter rises when all have been used.
@@ -85,7 +84,7 @@ class RequestIds:
 
 
 def http_date(epoch_seconds: float) -> bytes:
-    """Format the Date header without strftime's names, which follow the locale."""
+    """Format the Date header. strftime is not used, because its names depend on the locale."""
     moment = gmtime(epoch_seconds)
     day, month = _WEEKDAYS[moment.tm_wday], _MONTHS[moment.tm_mon - 1]
     return strftime(f"{day}, %d {month} %Y %H:%M:%S GMT", moment).encode()
@@ -104,7 +103,7 @@ class ReplyRenderer:
     def render(self, outcome: Outcome, *, keep_alive: bool, without_body: bool = False) -> bytes:
         """Return the reply as bytes.
 
-        The CRC covers the body as sent, compressed or not: AWS does the same, and its SDKs check
+        The CRC covers the body as sent, compressed or not. AWS does the same, and its SDKs check
         it.
         """
         key = (outcome.status, outcome.content_type, keep_alive)
@@ -125,7 +124,7 @@ class ReplyRenderer:
         )
 
     def render_too_large(self) -> bytes:
-        """Return AWS's refusal of a body over the limit: chunked, empty, without a request id."""
+        """Return AWS's reply to a body over the limit: chunked, empty, without a request id."""
         head = self._shared_lines(413, NO_TYPE, False)
         return b"%bTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" % head
 

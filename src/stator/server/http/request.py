@@ -1,10 +1,10 @@
-"""One complete HTTP request, and the fast reader of the usual one.
+"""A complete HTTP request, and the fast reader for the usual kind of request.
 
 The requests of an SDK arrive in one piece and contain nothing special: ``POST /``, a Content-Length
-and no other framing. ``read_whole`` splits the head into lines. Most lines also stood in the
-previous request, so their parsed form is cached. Anything unusual returns None and goes to the HTTP
-parser, which also knows what to refuse: ``read_whole`` accepts less than the parser does, never
-more.
+and no other framing. ``read_whole`` splits the head into lines. Most lines are the same as in the
+previous request, so their parsed form is cached. For anything unusual ``read_whole`` returns None,
+and the HTTP parser takes over, which also refuses bad requests. ``read_whole`` accepts less than
+the parser does, never more.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _LONGEST_NAME_BYTES: Final = 64  # longer names are not
 class HttpRequest:
     """A complete HTTP request.
 
-    ``headers`` has lower-case names. If a name is sent twice, the last value counts for routing and
-    for the signature alike, so no request can be signed as one thing and run as another. The class
-    is not frozen, because a frozen dataclass costs four times as much to build.
+    ``headers`` has lower-case names. If a name is sent twice, the last value counts, both for
+    routing and for the signature. So no request can be signed with one value and run with another.
+    The class is not frozen, because a frozen dataclass costs four times as much to build.
     """
 
     method: bytes
@@ -43,10 +43,10 @@ class HttpRequest:
 
 
 class LowercaseNames(dict[bytes, bytes]):
-    """A cache of the lower-case form of each header name as clients spell it.
+    """A cache of header names in lower case, by the spelling that clients use.
 
-    A lookup is several times cheaper than ``lower()``, and SDKs spell each name one way. The cache
-    is bounded, because anyone can invent header names.
+    A lookup is several times cheaper than ``lower()``, and an SDK always spells a name the same
+    way. The cache is bounded, because anyone can invent header names.
     """
 
     def __missing__(self, name: bytes) -> bytes:

@@ -1,7 +1,7 @@
-"""From the thread that makes writes durable back to the thread that owns the sockets.
+"""Passes durable commits from the storage's thread to the thread that owns the sockets.
 
 The writes of one turn of the event loop wait together for the newest of them. Asking the storage
-for each would wake its thread in the middle of the turn, which would sync one write and then the
+once per write would wake its thread in the middle of the turn: it would sync one write and then the
 rest, while both threads compete for the interpreter lock. A group commit settles many writes at
 once, on the storage's thread. It puts them into a mailbox, and only the first entry in an empty
 mailbox wakes the loop, which then takes all of them.
@@ -22,7 +22,7 @@ Settled = Callable[[BaseException | None], None]
 
 
 class Settlement:
-    """Create it on the event loop's own thread."""
+    """The mailbox of durable commits. Create it on the event loop's own thread."""
 
     def __init__(self, backend: Backend, loop: asyncio.AbstractEventLoop) -> None:
         self._when_durable = backend.when_durable
@@ -34,7 +34,7 @@ class Settlement:
         self._awake = False
 
     def notify(self, commit: int, settled: Settled) -> None:
-        """Call ``settled`` on the loop's thread once ``commit`` is durable, or has failed."""
+        """Call ``settled`` on the loop's thread once ``commit`` is durable or has failed."""
         if not self._turn:
             self._loop.call_soon(self._end_turn)
         self._turn.append(settled)
