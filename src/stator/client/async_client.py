@@ -94,9 +94,7 @@ class _Pool:
             self._wake_next()
 
     def _enter_loop(self) -> None:
-        """Drop the connections of an earlier event loop: a connection belongs to the loop that
-        opened it.
-        """
+        """Drop the connections of an earlier event loop, which cannot be used in this one."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop = loop

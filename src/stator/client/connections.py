@@ -65,7 +65,7 @@ def seconds_left(deadline: float | None) -> float | None:
 
 
 def timeout_left(timeout_seconds: float, deadline: float | None) -> float:
-    """Return the timeout of an attempt: ``timeout_seconds``, or less if the deadline comes first."""
+    """Return the timeout of an attempt, shortened if the deadline comes first."""
     if deadline is None:
         return timeout_seconds
     left = deadline - time.monotonic()

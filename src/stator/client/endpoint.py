@@ -15,8 +15,9 @@ from stator.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A proxy. ``authorization`` is the Proxy-Authorization header, if the proxy's URL names a
-    user.
+    """A proxy.
+
+    ``authorization`` is the Proxy-Authorization header, if the proxy's URL names a user.
     """
 
     host: str

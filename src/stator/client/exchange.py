@@ -115,7 +115,10 @@ class Exchange:
         return error
 
     def _corrected(self, reply: HttpReply, error: ServiceError) -> ServiceError:
-        """Adopt the service's time and return an error to retry; ``error`` if the time was right."""
+        """Adopt the service's time and return an error to retry.
+
+        Returns ``error`` itself if the time was already right.
+        """
         date = reply.header(b"date")
         if date is None:
             return error

@@ -73,7 +73,7 @@ hold the classes by subject; import them from ``stator.errors``.
     +-- RequestRefused                    the data layer found the call wrong and sent nothing
     |   +-- CursorRefused                 the cursor is damaged, or belongs to another query
     |   +-- UpdateRefused                 the update would leave the item's keys wrong
-        |   +-- DestructiveChange             the change to a table would lose data
+    |   +-- DestructiveChange             the change to a table would lose data
     +-- BlobMissing                       an item refers to a blob that the store does not have
     +-- BlobDamaged                       a blob's content does not match its hash
     +-- ItemFormatUnsupported             a newer Stator wrote the items of a pattern or pipeline

@@ -29,8 +29,7 @@ class NotAnEntity(StreamError):
 
 
 class TryLater(StreamError):
-    """Raised by a handler when something it depends on is unavailable and the change itself is
-    fine.
+    """Raised by a handler when a dependency is unavailable. The change itself is fine.
 
     The worker retries the change until it succeeds and never parks it.
     """

@@ -1,5 +1,4 @@
-"""The parser: builds trees from tokens by recursive descent; each kind of expression has a
-function.
+"""The parser: builds a tree from tokens by recursive descent. Each kind of expression has an entry.
 
 Grammar of conditions (keywords in any case, function names as written):
 
@@ -234,8 +233,9 @@ class _Parser:
         return And((*conjuncts, condition))
 
     def whole(self, group: _Group, node: Any) -> Any:
-        """Return the condition of a group whose last term is ``node``, which may be a single
-        operand.
+        """Return the condition of a group.
+
+        ``node`` is its last term and may be a single operand.
         """
         if not (group.negations or group.conjuncts or group.disjuncts):
             return node
@@ -250,9 +250,7 @@ class _Parser:
         self.expect(")")
 
     def test(self, left: Any) -> Any:
-        """Parse the comparator, BETWEEN or IN that turns an operand into a condition, if one
-        follows.
-        """
+        """Parse the comparator, BETWEEN or IN that may follow an operand; return the condition."""
         token = self.token
         if token.kind == "symbol" and token.text in COMPARATORS:
             self.operators += 1

@@ -101,8 +101,9 @@ def _operand(node: Operand, item: Item) -> Value:
 
 
 def _copied(value: Value) -> Value:
-    """Return a copy of a map or list. Scalars and sets are returned as they are: nothing edits
-    them.
+    """Return a copy of a map or list.
+
+    Scalars and sets are returned as they are: nothing edits them.
     """
     return deepcopy(value) if "M" in value or "L" in value else value
 
@@ -125,8 +126,9 @@ def _sum(action: AddAction, item: Item) -> Value:
 def _delete_members(
     action: DeleteAction, item: Item, sets: list[tuple[Path, Value]], removals: list[Path]
 ) -> None:
-    """Delete members from a set of the same type. An attribute that loses its last member is
-    removed.
+    """Delete members from a set of the same type.
+
+    An attribute that loses its last member is removed.
     """
     assert isinstance(action.value, Literal)
     present = paths.lookup(item, action.path)

@@ -39,8 +39,9 @@ def change_line(keys: Item, images: dict[str, Item], micros: int) -> bytes:
 
 
 def read_records(stream: BinaryIO) -> Iterator[Any]:
-    """Yield the value of every line that is not blank. Raises DataDamaged at a line that is not
-    JSON.
+    """Yield the value of every line that is not blank.
+
+    Raises DataDamaged at a line that is not JSON.
     """
     for number, line in enumerate(stream, 1):
         if number == 1:

@@ -15,8 +15,9 @@ _EXTRAS = {
 
 
 def library(module: str) -> Any:
-    """Import an optional library. Raises ConfigurationError, naming the extra, if it is not
-    installed.
+    """Import an optional library.
+
+    Raises ConfigurationError, naming the extra, if it is not installed.
     """
     try:
         return importlib.import_module(module)

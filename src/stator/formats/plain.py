@@ -103,8 +103,9 @@ def number_text(value: float | Decimal) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return a value of a type that DynamoDB lacks as text. Times are ISO 8601, as in Stator's
-    fields.
+    """Return a value of a type that DynamoDB lacks as text.
+
+    Times are ISO 8601, as in Stator's fields.
     """
     if isinstance(value, datetime):
         written = value.isoformat(timespec="microseconds")

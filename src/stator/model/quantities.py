@@ -12,8 +12,9 @@ _SIZE_UNITS = ("KB", "MB", "GB", "TB")
 
 
 def amount(number: float, *, digits: int = 3) -> str:
-    """Format a number with ``digits`` significant digits. Integers and larger numbers keep all
-    digits.
+    """Format a number with ``digits`` significant digits.
+
+    Integers and larger numbers keep all digits.
     """
     if number == int(number) or number >= 10 ** (digits - 1):
         return f"{number:,.0f}"

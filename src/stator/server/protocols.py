@@ -38,10 +38,10 @@ class Backend(Protocol):
         ...
 
     def when_durable(self, commit: int, callback: DurableCallback) -> None:
-        """Call back once ``commit`` is durable, from any thread, perhaps before this method
-        returns.
+        """Call back once ``commit`` is durable.
 
-        The callback receives None, or the error that prevents durability.
+        The callback receives None, or the error that prevents durability. It may run on any thread,
+        and before this method returns.
         """
         ...
 

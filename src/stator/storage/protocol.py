@@ -32,8 +32,9 @@ class Storage(Protocol):
         ...
 
     def values(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[bytes]:
-        """Iterate over the values of ``scan`` without their keys. This is the fast way to read a
-        page.
+        """Iterate over the values of ``scan`` without their keys.
+
+        This is the fast way to read a page.
         """
         ...
 

@@ -9,14 +9,14 @@ thread runs slow ones, and serves the callers that arrive while an fsync is in f
 What fails, and what is left:
 
 - The process dies (kill -9). The operating system already has the log, so no acknowledged write is
-lost. Usually the other writes survive, too. RocksDB replays the log on the next open.
+  lost. Usually the other writes survive, too. RocksDB replays the log on the next open.
 - The machine dies. Every fsynced write survives, and with it every acknowledged one. A torn tail of
-the log was never acknowledged and is dropped on open.
+  the log was never acknowledged and is dropped on open.
 - The disk fills up, or the system refuses a file. The write or the fsync raises, and no waiting
-write is acknowledged. The store refuses further writes until it is reopened: RocksDB itself stops
-after a background error.
+  write is acknowledged. The store refuses further writes until it is reopened: RocksDB itself stops
+  after a background error.
 - A file is damaged in the middle. Checksums fail, and open, get and scan raise StorageCorrupt. A
-scan never ends early in silence: at its last entry it asks RocksDB whether there was an error.
+  scan never ends early in silence: at its last entry it asks RocksDB whether there was an error.
 
 ``durability="process"`` skips the fsync: acknowledged writes then survive a crash of the process,
 but not of the machine.
@@ -271,8 +271,9 @@ class RocksStorage:
                 self._sync()
 
     def _is_quick(self) -> bool:
-        """Whether the caller itself runs the fsync: on a quick disk it is cheaper than two thread
-        switches.
+        """Whether the caller itself runs the fsync.
+
+        On a quick disk an fsync takes less time than two thread switches.
         """
         usable = self._failure is None and not self._closed and not self.durable_at_once
         return usable and self._sync_seconds < _QUICK_SECONDS

@@ -34,8 +34,9 @@ def decode_body(body: bytes, encoding: bytes, limit_bytes: int) -> bytes:
 
 
 def _gunzip(body: bytes, limit_bytes: int) -> bytes:
-    """Decompress all gzip streams in the body, one after another. Other bytes after them are
-    ignored.
+    """Decompress all gzip streams in the body, one after another.
+
+    Other bytes after them are ignored.
     """
     plain = b""
     while not plain or body.startswith(_GZIP_MAGIC):
@@ -70,8 +71,9 @@ def compress_if_accepted(outcome: Outcome, request: HttpRequest) -> Outcome:
 
 
 def best_encoding(accept_encoding: bytes) -> bytes | None:
-    """Choose gzip, deflate or neither by the qualities in the header. On a tie the first named
-    wins.
+    """Choose gzip, deflate or neither by the qualities in the header.
+
+    On a tie the first named wins.
 
     ``*`` stands for the encodings that the header does not name. ``_quality`` reads malformed
     offers as AWS does.
@@ -88,8 +90,9 @@ def best_encoding(accept_encoding: bytes) -> bytes | None:
 
 
 def _quality(parameters: list[bytes]) -> float:
-    """Return the first ``q`` of an offer. It counts as 1 if missing, not a number, or larger than
-    1.
+    """Return the first ``q`` of an offer.
+
+    It counts as 1 if missing, not a number, or larger than 1.
     """
     for parameter in parameters:
         name, _, value = parameter.partition(b"=")

@@ -43,8 +43,7 @@ class ServerContext:
         self._outbox_bytes = 0
 
     def write_later(self, transport: asyncio.Transport, data: bytes) -> None:
-        """Send the reply at the end of this turn of the event loop, together with the turn's other
-        replies.
+        """Send the reply at the end of this turn of the event loop, with the turn's other replies.
 
         A reply that is sent at once wakes the client's processor. In a virtual machine that costs
         the sender more than the request itself, so one wake for all replies of a turn is cheaper.
