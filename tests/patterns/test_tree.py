@@ -474,7 +474,7 @@ def test_what_does_not_make_sense_is_refused() -> None:
     db = connect(shop())
     with pytest.raises(DesignError, match="version"):
         Tree(db, Versioned)
-    with pytest.raises(DesignError, match="siblings differ"):
+    with pytest.raises(DesignError, match="tells siblings apart"):
         Tree(db, Folder, unique_siblings=True)
     with pytest.raises(DesignError, match="not a field"):
         Tree(db, Folder, order="name")

@@ -1,14 +1,15 @@
 """A fenced lease: the right to work on something, for a limited time, kept in an item.
 
 The idea. Several processes want to work on the same thing: a job, a shard of a stream, a parked
-key. They agree through one item. Whoever writes its own name into the item, on condition that
-nobody else's is there, holds the lease. A holder may die without a word, so the lease has an end:
-after that moment anybody may take it. A holder that was only asleep wakes up and still believes in
-its lease, so every lease also has a *fencing token*, and every later write of the holder names it.
-Once another has taken the lease the token differs, and the write is refused.
+key. They agree through one item. The process that writes its own name into the item, on condition
+that no other name is there, holds the lease. A holder may die silently, so the lease has an end:
+after that moment any process may take it. A holder that was only suspended wakes up and still
+believes it holds the lease. So every lease also has a *fencing token*, and every later write of the
+holder names it. Once another process has taken the lease, the token differs, and the write is
+refused.
 
-The item. A lease is a few attributes of an item that may hold anything else. Their names are
-``LeaseAttributes``, because the items that carry leases are older than this module:
+The item. A lease is a few attributes of an item that may hold anything else. ``LeaseAttributes``
+holds their names, which differ because the items that carry leases are older than this module:
 
     PK  LOCK#nightly-report    SK  LEASE       owner  "3f2a..."   fence  17   until  1763251200.25
 
@@ -29,21 +30,22 @@ Invariants.
 - At any moment at most one holder can write: *held* compares owner and fence in the same request
   that writes.
 - A lease is taken only if it is free, if its end plus the drift of the clocks has passed, or if
-  nobody has written it since the taker read it (*as seen*): a holder that renews in time is safe
-  from the first two, and a taker that lost a race learns it from the condition.
-- The fence grows with every new holder. What the lease protects can refuse a lower one.
+  nobody has written it since the taker read it (*as seen*). A holder that renews in time is safe
+  from the first two. A taker that lost a race learns so from the failed condition.
+- The fence grows with every new holder. The resource that the lease protects can refuse a lower
+  fence.
 
-Clocks. Times are the callers' own; no server's clock is asked. A taker adds ``drift_seconds`` to
-the end before it believes that the lease is over. A holder must stop at ``until`` by its own
+Clocks. Times come from the callers' own clocks, not from a server. A taker adds ``drift_seconds``
+to the end before it believes that the lease is over. A holder must stop at ``until`` by its own
 clock, even if no renewal was ever refused.
 
 What fails, and how it recovers.
-- The holder dies: nothing happens until the end of the lease, then another takes it.
+- The holder dies: nothing happens until the end of the lease, then another process takes it.
 - The holder sleeps past the end: its next conditional write is refused, and the lease is lost.
-- The answer to ``take`` is lost, and the retry is refused by our own first write: the refusal shows
-  the item, our name is in it, and so the lease is ours (``Taken.is_mine``).
-- The answer to ``release`` is lost: the retry is refused, which is as good as done.
-- A renewal fails because the network is away: the holder goes on until the end, then stops.
+- The reply to ``take`` is lost, and the retry is refused because of our own first write: the
+  refusal shows the item with our name in it, so the lease is ours (``Taken.is_mine``).
+- The reply to ``release`` is lost: the retry is refused, and the lease is released all the same.
+- A renewal fails because the network is down: the holder continues until the end, then stops.
 """
 
 from __future__ import annotations
@@ -71,7 +73,10 @@ class LeaseHold:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The outcome of a take: ``item`` is what is stored now, and empty if it is not known."""
+    """The outcome of a take.
+
+    ``item`` is the item as stored now; it is empty if that is not known.
+    """
 
     is_mine: bool
     item: Item
@@ -79,7 +84,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class LeaseAttributes:
-    """The names under which an item keeps its lease, and the conditions about it."""
+    """The attributes under which an item keeps its lease, and the conditions on them."""
 
     owner: str = "owner"
     until: str | None = "until"
@@ -93,7 +98,7 @@ class LeaseAttributes:
         )
 
     def free(self, before: float = 0.0) -> Condition:
-        """Nobody holds it, or its end is earlier than ``before``."""
+        """Return the condition that the lease has no holder, or ended before ``before``."""
 
         def write(written: Expressions) -> str:
             if self.until is None:
@@ -105,7 +110,10 @@ class LeaseAttributes:
         return write
 
     def held(self, hold: LeaseHold) -> Condition:
-        """It is still this holder's, or, of a lease that was free, still free."""
+        """Return the condition that ``hold`` is still stored.
+
+        A hold without owner is a free lease.
+        """
 
         def write(written: Expressions) -> str:
             owner = written.name(self.owner)
@@ -121,7 +129,7 @@ class LeaseAttributes:
         return write
 
     def as_seen(self, hold: LeaseHold) -> Condition:
-        """Nobody has taken, renewed or released it since it was read."""
+        """Return the condition that the lease has not changed since it was read."""
 
         def write(written: Expressions) -> str:
             term = self.held(hold)(written)
@@ -134,12 +142,12 @@ class LeaseAttributes:
 
 
 def both(one: Condition, other: Condition) -> Condition:
-    """A condition that holds if two do."""
+    """Return a condition that holds if both given conditions hold."""
     return lambda written: f"{one(written)} AND {other(written)}"
 
 
 class LeaseItem:
-    """One item that carries a lease, and the writes that change hands."""
+    """One item that carries a lease, and the writes that take, renew and release it."""
 
     def __init__(
         self,
@@ -164,14 +172,17 @@ class LeaseItem:
         sets: Mapping[str, Value] | None = None,
         removes: tuple[str, ...] = (),
     ) -> Work[Taken]:
-        """Become the holder if ``condition`` holds: one of ``attributes``, perhaps with more."""
+        """Become the holder if ``condition`` holds.
+
+        It is one of ``attributes``, perhaps with additions.
+        """
         request = self._update(
             condition, {**self._holder(owner, until), **(sets or {})}, removes, counts=True
         )
         return (yield from self._taken(Call("UpdateItem", request, self.label), owner))
 
     def replace(self, item: Item, condition: Condition) -> Work[Taken]:
-        """Become the holder by writing the whole item, which names its owner."""
+        """Become the holder by writing the whole item, which must name its owner."""
         written = Expressions()
         request = {
             "TableName": self.table,
@@ -197,7 +208,7 @@ class LeaseItem:
     def renew(
         self, hold: LeaseHold, until: float, sets: Mapping[str, Value] | None = None
     ) -> Work[Item | None]:
-        """Move the end. The item as it is then, or None if the lease is lost."""
+        """Move the end of the lease. Return the updated item, or None if the lease is lost."""
         assert self.attributes.until is not None
         end = {self.attributes.until: seconds(until)}
         return (yield from self.change(hold, {**end, **(sets or {})}))
@@ -205,13 +216,13 @@ class LeaseItem:
     def change(
         self, hold: LeaseHold, sets: Mapping[str, Value], removes: tuple[str, ...] = ()
     ) -> Work[Item | None]:
-        """Write other attributes of the item under the lease; None if it is lost."""
+        """Write other attributes of the item under the lease. Returns None if the lease is lost."""
         return (yield from self._changed(self._update(self.attributes.held(hold), sets, removes)))
 
     def hand_over(
         self, hold: LeaseHold, to: str, until: float, removes: tuple[str, ...] = ()
     ) -> Work[Item | None]:
-        """Make another the holder, with a fence of its own; None if the lease is lost."""
+        """Make another process the holder, with a new fence. Returns None if the lease is lost."""
         condition = self.attributes.held(hold)
         request = self._update(condition, self._holder(to, until), removes, counts=True)
         return (yield from self._changed(request))
@@ -222,7 +233,10 @@ class LeaseItem:
         sets: Mapping[str, Value] | None = None,
         removes: tuple[str, ...] = (),
     ) -> Work[bool]:
-        """Give the lease up; its fence stays. False if it was another's already."""
+        """Release the lease.
+
+        Its fence stays. Returns False if another process already had the lease.
+        """
         attributes = self.attributes
         names = (attributes.owner, *(() if attributes.until is None else (attributes.until,)))
         request = self._update(attributes.held(hold), sets or {}, (*names, *removes))
@@ -233,7 +247,10 @@ class LeaseItem:
         return True
 
     def delete(self, hold: LeaseHold) -> Work[bool]:
-        """Delete the item with the lease. False if it was another's already."""
+        """Delete the item with the lease.
+
+        Returns False if another process already had the lease.
+        """
         try:
             yield Call("DeleteItem", self._conditional(self.attributes.held(hold)), self.label)
         except ConditionFailed as refused:
@@ -241,7 +258,7 @@ class LeaseItem:
         return True
 
     def check(self, hold: LeaseHold) -> dict[str, Any]:
-        """An action for a transaction that must fail once the lease is lost."""
+        """Return an action for a transaction that must fail once the lease is lost."""
         return {"ConditionCheck": self._conditional(self.attributes.held(hold))}
 
     # -- requests
@@ -268,7 +285,7 @@ class LeaseItem:
         *,
         counts: bool = False,
     ) -> dict[str, Any]:
-        """An UpdateItem; ``counts`` gives the lease its next fence."""
+        """Return an UpdateItem request. If ``counts``, it increments the fence."""
         written = Expressions()
         terms = [f"{written.name(name)} = {written.value(value)}" for name, value in sets.items()]
         if counts and self.attributes.fence is not None:
@@ -298,5 +315,5 @@ class LeaseItem:
 
 
 def seconds(moment: float) -> Value:
-    """A moment as it is stored: repr keeps every digit, so that equal moments compare equal."""
+    """Format a time for storage. ``repr`` keeps every digit, so that equal times compare equal."""
     return {"N": repr(moment)}

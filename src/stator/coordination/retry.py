@@ -1,8 +1,8 @@
 """Work that is repeated until it succeeds: the one retry loop above the client's own.
 
-The client retries a single request a few times (``client.retry``). Whoever holds a lease, or runs a
-job for hours, must outlast longer troubles: throttling of a hot partition, a network that is away,
-a conflict with another transaction. ``retry`` repeats the whole work, which must therefore be safe
+The client retries a single request a few times (``client.retry``). A lease holder, or a job that
+runs for hours, must outlast longer failures: throttling of a hot partition, a network outage, a
+conflict with another transaction. ``retry`` repeats the whole work, which must therefore be safe
 to repeat: a conditional write, a read, or a write of the same item.
 """
 
@@ -30,7 +30,8 @@ _TRANSIENT_REASONS = frozenset(
 def is_transient(error: Trouble) -> bool:
     """Whether the same request may succeed later.
 
-    A cancelled transaction is transient if every reason is: a failed condition is not.
+    A cancelled transaction is transient if each of its reasons is. A failed condition is not
+    transient.
     """
     if isinstance(error, TransactionCanceled):
         codes = {reason.get("Code") for reason in error.reasons} - {"None", None}
@@ -47,10 +48,11 @@ def retry_with(
     max_attempts: int | None = None,
     on_failure: Callable[[Trouble], None] | None = None,
 ) -> Work[T]:
-    """Run ``make()`` again and again until it returns, or fails for a reason that will not pass.
+    """Run ``make()`` repeatedly until it succeeds or fails with an error that is not transient.
 
-    ``check`` runs before every attempt and may raise, such as LeaseLost; ``on_failure`` sees every
-    error that is retried. Without ``max_attempts`` only those two end the loop.
+    ``check`` runs before every attempt and may raise, for example LeaseLost. ``on_failure`` is
+    called with every error that is retried. Without ``max_attempts``, transient errors are retried
+    until one of these two raises.
     """
     attempt = 0
     while True:
@@ -75,11 +77,11 @@ def retry(
 
 
 def retry_call(context: Context, check: Callable[[], Any] | None, call: Call) -> Work[Reply]:
-    """The reply to one request, retried for as long as ``check`` does not raise."""
+    """Return the reply to one request, retried for as long as ``check`` does not raise."""
     return (yield from retry_with(context.random, lambda: answered(call), check=check))
 
 
 def answered(call: Call) -> Work[Reply]:
-    """A single request as work."""
+    """Send a single request as work."""
     reply: Reply = yield call
     return reply

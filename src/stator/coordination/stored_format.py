@@ -1,12 +1,12 @@
 """The version of a stored layout, carried by one item of each family.
 
-A pattern or a pipeline keeps several kinds of items. One of them, the record, lease or head that is
-read before the others, names the version of the whole family in ``_format``:
+A pattern or a pipeline stores several kinds of items. One of them (the record, lease or head that
+is read before the others) names the version of the whole family in ``_format``:
 
     PK  VIEW#isp_hours    SK  HEAD    app  billing   generation  3   _format  1
 
-Items without the attribute were written before there was one and have version 1. A newer version
-than this program knows is refused, because a program that guesses would write over what it does not
+Items without the attribute were written before it existed and have version 1. A version newer than
+this program knows is refused, because a program that guesses would overwrite data that it does not
 understand.
 """
 
@@ -24,23 +24,32 @@ ATTRIBUTE: Final = "_format"
 
 @dataclass(frozen=True, slots=True)
 class StoredFormat:
-    """``family`` says in words what the items are, such as ``lock`` or ``view``."""
+    """The version of a family of items.
+
+    ``family`` names it in words, such as ``lock`` or ``view``.
+    """
 
     family: str
     version: int = 1
 
     def attributes(self) -> Item:
-        """Goes into the item that carries the version."""
+        """Return the attributes for the item that carries the version."""
         return {ATTRIBUTE: {"N": str(self.version)}}
 
     def readable(self, written: Expressions) -> str:
-        """A condition for a write without a read: no newer program has written the item."""
+        """Return the condition that no newer program wrote the item.
+
+        It is for writes without a read.
+        """
         name = written.name(ATTRIBUTE)
         version = written.value({"N": str(self.version)})
         return f"(attribute_not_exists({name}) OR {name} <= {version})"
 
     def check(self, item: Item, name: str) -> None:
-        """Raise if a newer program wrote the item; ``name`` is the lock's, the view's and so on."""
+        """Raise if a newer program wrote the item.
+
+        ``name`` is the name of the lock, view and so on.
+        """
         found = int(item[ATTRIBUTE]["N"]) if ATTRIBUTE in item else 1
         if found > self.version:
             raise ItemFormatUnsupported(f"{self.family} {name}", found, self.version)

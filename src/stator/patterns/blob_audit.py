@@ -31,10 +31,10 @@ class BlobAudit(OnDb[D]):
 
     @operation
     def unnamed(self, *, older_than_seconds: float = 3600.0) -> Work[list[str]]:
-        """Keys of blobs that no item refers to.
+        """Return the keys of blobs that no item refers to.
 
-        A blob is written before its item. Blobs younger than ``older_than_seconds`` are skipped,
-        because their item may still be on its way.
+        A blob is written before its item. Blobs younger than ``older_than_seconds`` are therefore
+        skipped: their item may not have been written yet.
         """
         # The store before the table: the scan then sees every item that refers to a listed blob.
         listed = yield BlockingCall(partial(lambda: list(self._store.keys(blob_prefix(self._of)))))
@@ -54,7 +54,7 @@ class BlobAudit(OnDb[D]):
 
     @operation
     def sweep(self, *, older_than_seconds: float = 3600.0) -> Work[list[str]]:
-        """Delete the blobs that no item refers to; returns their keys."""
+        """Delete the blobs that no item refers to. Return their keys."""
         unnamed = yield from self.unnamed.work(older_than_seconds=older_than_seconds)
         if unnamed:
             yield BlockingCall(partial(self._store.delete, unnamed))

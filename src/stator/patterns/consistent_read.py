@@ -14,7 +14,7 @@ _ATTEMPTS = 12
 def read_snapshot(
     context: Context, keys: list[tuple[str, Item]], label: str
 ) -> Work[list[Item | None]]:
-    """Items by table and key; None for a key without an item."""
+    """Return items by table and key, with None for a key that has no item."""
     gets = [{"Get": {"TableName": table, "Key": key}} for table, key in keys]
     for attempt in range(_ATTEMPTS):
         try:

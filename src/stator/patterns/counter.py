@@ -12,7 +12,8 @@ content of a shard to the total in one transaction, on condition that the shard 
 number of processes may compact at once, and additions continue while they do.
 
 An addition is exact even if its reply is lost: it is sent as a transaction with a token, and
-DynamoDB carries out a token once, however often it is sent. That costs twice the write units.
+DynamoDB executes each token only once, no matter how often it is sent. That costs twice the write
+units.
 ``exact=False`` sends a plain update instead; if its reply is lost, ``add`` raises OutcomeUnknown.
 
 The number of shards can be raised at any time. It can be lowered after a compaction, because the
@@ -62,7 +63,7 @@ class Counter(OnDb[D]):
 
     @operation
     def value(self) -> Work[int]:
-        """The exact value at one moment."""
+        """Return the exact value at one moment."""
         keys = [self._total(), *(self._shard(number) for number in range(self.shards))]
         found = yield from self._read(keys)
         known = max(
@@ -76,9 +77,10 @@ class Counter(OnDb[D]):
 
     @operation
     def compact(self) -> Work[int]:
-        """Move the content of the shards to the total; returns the amount moved.
+        """Move the content of the shards to the total. Return the amount moved.
 
-        A shard that changes in between is skipped, and so is one that another process moves.
+        A shard that changes during the move is skipped, and so is a shard that another process
+        moves.
         """
         moved = 0
         total = (yield from self._read([self._total()])) or [{}]
@@ -101,7 +103,7 @@ class Counter(OnDb[D]):
 
     @operation
     def reset(self) -> Work[None]:
-        """Set the counter to zero. An addition in flight at the same moment may survive."""
+        """Set the counter to zero. An addition in flight at that moment may survive."""
         total = (yield from self._read([self._total()])) or [{}]
         known = max(self.shards, int(total[0].get("shards", {"N": "0"})["N"]))
         for key in (self._total(), *(self._shard(number) for number in range(known))):

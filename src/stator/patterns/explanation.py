@@ -8,14 +8,14 @@ from stator.tables.schema import Place
 
 
 def item_layout(place: Place, partition: str, sort: str, attributes: str = "") -> str:
-    """One line of ``PatternExplanation.layout``: the key of an item, and what it holds."""
+    """Return one line of ``PatternExplanation.layout``: the key of an item, and its content."""
     line = f"{place.partition} {partition}  {place.sort} {sort}"
     return f"{line}  {attributes}" if attributes else line
 
 
 @dataclass(frozen=True, slots=True)
 class OperationCost:
-    """One operation of a pattern: its requests, and the units they consume for small items."""
+    """One operation of a pattern, with its requests and the units they consume for small items."""
 
     operation: str
     requests: str

@@ -10,7 +10,7 @@ from stator.errors import DesignError, RequestRefused
 
 
 class Identities:
-    """The identities of one entity.
+    """Encodes the identities of one entity as key text.
 
     ``text("f1")`` and ``text(Folder(folder_id="f1", ...))`` return the same text.
     """
@@ -39,13 +39,13 @@ class Identities:
         return keys.join(self._encodings, self.values(given))
 
     def value(self, text: str) -> Any:
-        """The value that ``text`` encodes, or a tuple if the identity has several fields."""
+        """Return the value that ``text`` encodes, or a tuple if the identity has several fields."""
         values = keys.split(self._encodings, text)
         return values[0] if len(values) == 1 else values
 
 
 def encoding_name(info: EntityInfo, field: str) -> str:
-    """The name of the encoding of a field in keys."""
+    """Return the name of the encoding that a field has in keys."""
     encoding = keys.encoding_of(info.fields[field].shape)
     if encoding is None:
         raise DesignError(

@@ -16,7 +16,7 @@ T = TypeVar("T")
 def prefix_query(
     place: Place, partition: str, prefix: str, limit: int | None = None
 ) -> dict[str, Any]:
-    """A strongly consistent Query for the items of a partition with a sort key prefix."""
+    """Return a strongly consistent Query for a partition's items with a given sort key prefix."""
     written = Expressions()
     condition = f"{written.name(place.partition)} = {written.value({'S': partition})}"
     if prefix:
@@ -32,7 +32,7 @@ def prefix_query(
 
 
 def range_query(place: Place, partition: str, low: str, high: str) -> dict[str, Any]:
-    """A Query for the items of a partition with a sort key from ``low`` to ``high``, inclusive."""
+    """Return a Query for a partition's items with sort keys from ``low`` to ``high``, inclusive."""
     written = Expressions()
     sort = written.name(place.sort)
     bounds = f"{written.value({'S': low})} AND {written.value({'S': high})}"
@@ -85,7 +85,7 @@ def query_all(request: dict[str, Any], label: str) -> Work[list[Item]]:
 
 
 def query_count(request: dict[str, Any], label: str) -> Work[int]:
-    """The number of items that match a Query; the items themselves are not sent."""
+    """Return the number of items that match a Query. The items themselves are not sent."""
     total: int = 0
     start: Item | None = None
     while True:

@@ -17,10 +17,10 @@ Invariants:
 - ``refresh`` copies the entity as stored. At the end it reads the entity again and starts over if
   it has changed, so that of several concurrent refreshes the last to finish leaves the newest
   copies. If the entity has a ``version()`` or ``updated()`` field, the copy carries it as a stamp,
-  and no process, however long it was suspended, replaces a copy by an older one.
+  and no process replaces a copy by an older one, no matter how long it was suspended.
 
 Failure and recovery: ``refresh`` and ``unlink_all`` go through any number of links and may die on
-the way. A second call does the rest: fresh copies are read and left alone, deleted links are gone.
+the way. A second call does the rest: it skips copies that are fresh and links that are deleted.
 Copies are stale between a change and its refresh. Call ``refresh`` after the change, or let a
 worker call ``settle`` for every change for which ``copies_changed`` returns fields:
 ``app.refresh(links)``.
@@ -62,9 +62,9 @@ _PAIRS = 50  # of two items each: a transaction holds 100
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link as one end sees it.
+    """A link as seen from one end.
 
-    ``copy`` has the copied fields of the other end, ``attributes`` those of the link itself.
+    ``copy`` has the copied fields of the other end; ``attributes`` are the link's own.
     """
 
     left: Any
@@ -109,13 +109,13 @@ class Links(OnDb[D], Generic[D, L, R]):
     def link(self, left: L, right: R, /, **attributes: Any) -> Work[None]:
         """Link two objects, or replace the attributes of their link.
 
-        Raises ItemNotFound if one of them is not stored, and ConditionFailed if a field to be
-        copied differs from the stored one.
+        Raises ItemNotFound if one of the objects is not stored, and ConditionFailed if a field to
+        be copied differs from the stored field.
         """
         for end, given in ((self._left, left), (self._right, right)):
             if not end.identities.owns(given):
                 raise RequestRefused(
-                    f"{given!r} is not a {end.of.name}",
+                    f"{given!r} is not an object of {end.of.name}",
                     hint=f"pass a {end.of.name} object: its fields are copied into the link",
                 )
         given_attributes = encode_plain(attributes)
@@ -154,7 +154,7 @@ class Links(OnDb[D], Generic[D, L, R]):
 
     @operation
     def get(self, left: Any, right: Any) -> Work[Link | None]:
-        """The link between two ends, as seen from the left."""
+        """Return the link between two ends, as seen from the left."""
         text = self._left.text(left)
         key = self._key(self._left, text, self._right.text(right))
         request = {"TableName": self._place.table, "Key": key, "ConsistentRead": True}
@@ -169,7 +169,7 @@ class Links(OnDb[D], Generic[D, L, R]):
 
     @iteration
     def of_left(self, left: Any) -> ItemPages[Link]:
-        """All links of a left end, ordered by the identity of the right end."""
+        """Return all links of a left end, ordered by the identity of the right end."""
         return self._pages(self._left, self._left.text(left))
 
     @iteration
@@ -183,17 +183,19 @@ class Links(OnDb[D], Generic[D, L, R]):
 
     @operation
     def count(self, *, left: Any = None, right: Any = None) -> Work[int]:
-        """The number of links of one end: ``count(left="s1")`` or ``count(right="c1")``."""
+        """Return the number of links of one end: ``count(left="s1")`` or ``count(right="c1")``."""
         [(end, text)] = self._ends_of(None, left, right)
         return (yield from query_count(self._query(end, text), self._label))
 
     # -- all links of one end
 
     def copies_changed(self, old: L | R | None, new: L | R | None) -> tuple[str, ...]:
-        """The copied fields in which two states of an entity differ; if any, call ``refresh``.
+        """Return the copied fields in which two states of an entity differ.
 
-        None stands for an absent item. A new entity has no links to refresh, and for a deleted one
-        ``unlink_all`` is the right call.
+        If there are any, call ``refresh``.
+
+        None stands for an absent item. A new entity has no links to refresh. For a deleted entity,
+        call ``unlink_all``.
         """
         if old is None or new is None:
             return ()
@@ -209,7 +211,7 @@ class Links(OnDb[D], Generic[D, L, R]):
 
     @operation
     def refresh(self, entity: Any = None, *, left: Any = None, right: Any = None) -> Work[int]:
-        """Copy an entity's stored fields to all its links; returns how many copies were stale.
+        """Copy an entity's stored fields to all its links. Return how many copies were stale.
 
         Pass an object, or an identity as ``left=`` or ``right=``. Raises ItemNotFound if the entity
         is not stored.
@@ -269,7 +271,10 @@ class Links(OnDb[D], Generic[D, L, R]):
 
     @operation
     def unlink_all(self, entity: Any = None, *, left: Any = None, right: Any = None) -> Work[int]:
-        """Delete all links of an entity that was deleted before; returns how many."""
+        """Delete all links of an entity that is already deleted.
+
+        Return how many links were deleted.
+        """
         done = 0
         for end, text in self._ends_of(entity, left, right):
             while True:
@@ -286,7 +291,7 @@ class Links(OnDb[D], Generic[D, L, R]):
 
     @operation
     def settle(self, entity: Any) -> Work[int]:
-        """Bring the links of an entity in line with what is stored; returns how many changed.
+        """Bring the links of an entity in line with what is stored. Return how many changed.
 
         If the entity exists, its copies are refreshed. If it does not, its links are deleted.
         """
@@ -300,10 +305,10 @@ class Links(OnDb[D], Generic[D, L, R]):
                 return done  # None: the entity exists again
 
     def _unlink_gone(self, entity: Any) -> Work[int | None]:
-        """Delete the links of a missing entity; None if it exists again.
+        """Delete the links of a missing entity. Returns None if the entity exists again.
 
-        Each transaction checks that the entity is absent, because one that was created again may
-        have new links.
+        Each transaction checks that the entity is absent, because an entity that was created again
+        may have new links.
         """
         done = 0
         for end, text in self._ends_of(entity, None, None):
@@ -375,7 +380,7 @@ class Links(OnDb[D], Generic[D, L, R]):
         return item
 
     def _ends_of(self, entity: Any, left: Any, right: Any) -> list[tuple[_End, str]]:
-        """Which ends the arguments name, each with its identity as key text."""
+        """Return the ends that the arguments name, each with its identity as key text."""
         if sum(given is not None for given in (entity, left, right)) != 1:
             raise RequestRefused(
                 f"links {self.name!r}: exactly one end must be given",
@@ -461,7 +466,7 @@ class _End:
         ):
             raise DesignError(
                 f"{reference!r} is not a field of {self.of.name}",
-                hint=f"pass fields of {self.of.name} by reference, as in {self.of.name}.name",
+                hint=f"pass fields by reference, for example {self.of.name}.name",
             )
         if reference.name in self.of.large:
             raise DesignError(
@@ -490,14 +495,14 @@ class _End:
         return {name: decode[name](found[name]) if name in found else None for name in self.copied}
 
     def stamp(self, item: Item) -> Value | None:
-        """Sortable text of the version or update time, or None if it has no such field."""
+        """Return sortable text of the version or update time, or None without such a field."""
         for name, kind in ((self.of.version, "int"), (self.of.updated, "datetime")):
             if name is not None and name in item:
                 return {"S": keys.encode(kind, self.of.codec.decode_field[name](item[name]))}
         return None
 
     def check(self, entity: Any, copied: Iterable[str]) -> Statement:
-        """Check that the entity is stored with the field values that are about to be copied."""
+        """Return a check that the entity is stored with the values that are about to be copied."""
         shown = self.of.shown_entity(entity)
         terms = Terms(self.of)
         terms.present()

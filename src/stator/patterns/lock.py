@@ -58,7 +58,7 @@ class LockLease:
     clock: Clock = field(default_factory=SystemClock, repr=False, compare=False)
 
     def check(self) -> None:
-        """Raise LeaseLost if a renewal was refused, or if the time is over."""
+        """Raise LeaseLost if a renewal was refused, or if the lease has ended."""
         if self.is_lost or self.clock.now() >= self.until:
             raise LeaseLost(f"the lease on lock {self.name} was lost", hint=_HINT)
 
@@ -68,7 +68,10 @@ class LockLease:
 
 
 class Lock(OnDb[D]):
-    """``with Lock(db, "nightly-report").held() as lease: ...``, or ``async with``."""
+    """A lock that expires.
+
+    Use ``with Lock(db, "nightly-report").held() as lease: ...``, or ``async with``.
+    """
 
     def __init__(
         self,
@@ -90,7 +93,10 @@ class Lock(OnDb[D]):
 
     @operation
     def acquire(self, *, wait_seconds: float = 0.0) -> Work[LockLease]:
-        """Take the lock. LockBusy if another still holds it after ``wait_seconds``."""
+        """Take the lock.
+
+        Raises LockBusy if another process still holds it after ``wait_seconds``.
+        """
         timer = self.context.timer(_BACKOFF, wait_seconds)
         token = self.context.token()
         owner = f"{self.owner} {token}" if self.owner else token
@@ -119,7 +125,10 @@ class Lock(OnDb[D]):
 
     @operation
     def renew(self, lease: LockLease) -> Work[None]:
-        """Extend a lease by ``lease_seconds`` from now. LeaseLost if another has taken it."""
+        """Extend a lease to ``lease_seconds`` from now.
+
+        Raises LeaseLost if another process has taken it.
+        """
         until = self.context.now() + self.lease_seconds
         if (yield from self._item.renew(lease.hold, until)) is None:
             lease.is_lost = True
@@ -128,15 +137,15 @@ class Lock(OnDb[D]):
 
     @operation
     def release(self, lease: LockLease) -> Work[bool]:
-        """Give the lock back. The fence stays, so that it never goes down.
+        """Release the lock. The fence stays stored, so that it never goes down.
 
-        False if another had taken the lock already.
+        Returns False if another process has already taken the lock.
         """
         return (yield from self._item.release(lease.hold))
 
     @operation
     def holder(self) -> Work[LockLease | None]:
-        """The lease that is held now; None if there is none."""
+        """Return the lease that is held now, or None if the lock is free."""
         request = {"TableName": self._place.table, "Key": self._item.key, "ConsistentRead": True}
         item: Item = (yield Call("GetItem", request, self._item.label)).get("Item", {})
         _FORMAT.check(item, self.name)
@@ -146,7 +155,11 @@ class Lock(OnDb[D]):
         return self._lease(item)
 
     def held(self, *, wait_seconds: float = 0.0) -> HeldLock[D]:
-        """For a block: acquire, renew in the background every third of the lease, release."""
+        """Hold the lock for a ``with`` block.
+
+        Acquire it, renew it in the background each third of ``lease_seconds``, and release it at
+        the end.
+        """
         return HeldLock(self, wait_seconds)
 
     def explain(self) -> PatternExplanation:
@@ -165,7 +178,7 @@ class Lock(OnDb[D]):
 
 
 class HeldLock(OnDb[D]):
-    """A context manager that holds a lock for the length of a block."""
+    """A context manager that holds a lock for the duration of a block."""
 
     def __init__(self, lock: Lock[D], wait_seconds: float) -> None:
         super().__init__(lock.db)

@@ -1,21 +1,21 @@
-"""Idempotency: however often a request comes, it runs once and gets the same answer each time.
+"""Idempotency: a repeated request runs only once and gets the same answer each time.
 
     PK  ONCE#payments#7f3c...   SK  RECORD
         state  running | done   owner  5be1...   until  ...   sum  <checksum>   result  <JSON>
         <ttl>  ...   _format  1
 
 The record is a lease (``coordination.lease``) whose owner token is new for every attempt. The first
-attempt writes the record in state *running*, with a time until which it has to finish, and works.
+attempt writes the record in state *running*, with the time by which it must finish, and works.
 When it finishes, it stores the result, and the state becomes *done*: later attempts get the stored
-result. An attempt that comes while another runs gets AlreadyRunning, or waits.
+result. An attempt that starts while another is running waits, or raises AlreadyRunning.
 
 If the work raises, the record is deleted, so that it can be tried again. If the process dies,
 another attempt takes the record over once its time has passed. The late first one can then no
 longer store its result, because the owner has changed.
 
-A request with the same key and another payload is a mistake of the caller and is refused; the
-checksum tells. Records expire: after ``remember_seconds`` (a day) the same key is new again, even
-before DynamoDB has deleted the record.
+A request with the same key and a different payload is a mistake of the caller. The checksum reveals
+it, and the request is refused. Records expire: after ``remember_seconds`` (a day) the same key is
+new again, even before DynamoDB has deleted the record.
 
 ``seen`` is the short form for messages: False the first time within the window, True for
 duplicates.
@@ -60,7 +60,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(slots=True)
 class Attempt:
-    """The right to run the work of a key. If ``is_done``, an earlier one left ``result``."""
+    """The right to run the work of a key.
+
+    If ``is_done``, ``result`` comes from an earlier attempt.
+    """
 
     key: str
     owner: str
@@ -95,8 +98,9 @@ class Once(OnDb[D]):
 
     @operation
     def begin(self, key: str, payload: Any = None) -> Work[Attempt]:
-        """Start an attempt. If an earlier one finished, ``is_done`` and ``result`` are set.
+        """Start an attempt and return it.
 
+        If an earlier attempt finished, the returned one has ``is_done`` and ``result`` set. Raises
         AlreadyRunning if another attempt is still running after ``wait_seconds``.
         """
         timer = self.context.timer(_BACKOFF, self.wait_seconds)
@@ -127,7 +131,7 @@ class Once(OnDb[D]):
         }
 
     def _is_free(self) -> Condition:
-        """There is no record, it has expired, or its attempt is over its time."""
+        """Return the condition that there is no record, or it has expired, or is overdue."""
         now = {"N": f"{self.context.now():.6f}"}
 
         def write(written: Expressions) -> str:
@@ -143,7 +147,10 @@ class Once(OnDb[D]):
 
     @operation
     def finish(self, attempt: Attempt, result: Any = None) -> Work[None]:
-        """Store the result, which must be JSON. TookTooLong if another attempt has taken over."""
+        """Store the result, which must be JSON.
+
+        Raises TookTooLong if another attempt has taken over.
+        """
         try:
             yield from self._finish(attempt, {"result": {"S": _json(result)}})
         except (Unstorable, ValidationFailed) as error:
@@ -169,13 +176,19 @@ class Once(OnDb[D]):
 
     @operation
     def fail(self, attempt: Attempt) -> Work[None]:
-        """Forget an attempt, so that the next one may run. Nothing happens if it was taken over."""
+        """Forget an attempt, so that the next one may run.
+
+        Does nothing if another attempt took over.
+        """
         yield from self._record(attempt.key).delete(LeaseHold(attempt.owner))
 
     # -- in one
 
     def run(self, key: str, work: Callable[[], Any], payload: Any = None) -> Any:
-        """Run ``work``, or return its earlier result. With an AsyncDb both are awaited."""
+        """Run ``work``, or return its earlier result.
+
+        With an AsyncDb, await both this call and ``work``.
+        """
         return (
             self._run_async(key, work, payload)
             if isinstance(self.db, AsyncDb)
@@ -211,15 +224,19 @@ class Once(OnDb[D]):
         return result
 
     def attempt(self, key: str, payload: Any = None) -> AttemptBlock[D]:
-        """For a block: ``with once.attempt(key) as attempt:``, or ``async with``.
+        """Make an attempt for a block: ``with once.attempt(key) as attempt:``, or ``async with``.
 
-        If ``attempt.is_done``, use ``attempt.result``. Otherwise do the work and set it: it is
-        stored when the block ends. If the block raises, the attempt is forgotten.
+        If ``attempt.is_done``, use ``attempt.result``. Otherwise do the work and set
+        ``attempt.result``, which is stored when the block ends. If the block raises, the attempt is
+        forgotten.
         """
         return AttemptBlock(self, key, payload)
 
     def decorate(self, key: Callable[..., str]) -> Callable[[F], F]:
-        """``@once.decorate(key=lambda order: order.order_id)``: runs once for each key."""
+        """Make a function run once per key.
+
+        For example: ``@once.decorate(key=lambda order: order.order_id)``.
+        """
 
         def wrap(function: F) -> F:
             @functools.wraps(function)
@@ -233,7 +250,7 @@ class Once(OnDb[D]):
 
     @operation
     def seen(self, message_id: str) -> Work[bool]:
-        """Whether a message came before within ``remember_seconds``; records that it has now."""
+        """Whether this message was seen within ``remember_seconds``. If not, record it as seen."""
         now = self.context.now()
         record: Item = {
             "state": {"S": "seen"},
@@ -268,7 +285,7 @@ class Once(OnDb[D]):
 
 
 class AttemptBlock(OnDb[D]):
-    """A context manager: one attempt for the length of a block."""
+    """A context manager for one attempt, which lasts as long as the block."""
 
     def __init__(self, once: Once[D], key: str, payload: Any) -> None:
         super().__init__(once.db)
@@ -308,7 +325,7 @@ class AttemptBlock(OnDb[D]):
         return attempt
 
     def _end(self, kind: type[BaseException] | None) -> Work[None] | None:
-        """The write that ends the attempt; None if an earlier attempt had finished."""
+        """Return the write that ends the attempt, or None if an earlier attempt had finished."""
         attempt = self._attempt
         if attempt is None or self._was_done:
             return None
@@ -321,7 +338,7 @@ class AttemptBlock(OnDb[D]):
 
 
 def _finished(key: str, payload: Any, record: Item) -> Attempt | None:
-    """The earlier attempt, if it finished; None while it is running."""
+    """Return the earlier attempt if it finished, or None while it is running."""
     if record.get("sum", {}).get("S") not in (None, _checksum(payload)):
         raise PayloadDiffers(key)
     if record.get("state") != {"S": "done"}:
@@ -351,7 +368,7 @@ def _checksum(payload: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A form that is equal for equal values; the default repr, with its address, is not."""
+    """Return a form that is equal for equal values. The default repr is not: it has an address."""
     if isinstance(value, (set, frozenset)):
         return sorted(map(repr, value))
     if isinstance(value, (bytes, bytearray, Decimal)):

@@ -15,7 +15,7 @@ from stator.model.values import Value
 
 
 def encode_plain(value: Any) -> Value:
-    """Accepts None, bool, int, Decimal, str, bytes, and lists and dictionaries of these."""
+    """Encode None, bool, int, Decimal, str, bytes, and lists and dictionaries of these."""
     match value:
         case None:
             return {"NULL": True}
@@ -39,7 +39,7 @@ def encode_plain(value: Any) -> Value:
 
 
 def decode_plain(value: Value) -> Any:
-    """A whole number is returned as an int, any other as a Decimal."""
+    """Decode a value. A whole number is returned as an int, any other number as a Decimal."""
     [(kind, content)] = value.items()
     match kind:
         case "NULL":

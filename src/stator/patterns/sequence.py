@@ -5,7 +5,7 @@
 Three ways, from the strictest to the fastest:
 
 - ``create(make)`` writes an item together with its number, in one transaction. A number is used if
-  and only if its item is written, so there are no gaps, whichever process dies at whatever moment.
+  and only if its item is written, so there are no gaps, no matter which process dies and when.
   ``make`` receives the number and returns the entity; it may be called more than once.
 - ``next()`` returns the next number and leaves its use to the caller. It is a transaction with a
   token, on condition that the sequence has not moved since it was read; a repeat after a lost reply
@@ -16,7 +16,7 @@ Three ways, from the strictest to the fastest:
 
 One item takes a thousand writes per second, and a transaction counts twice. Numbers without gaps
 therefore reach a few hundred per second at best, and writers that race for them must retry. Blocks
-have no limit that matters.
+have no limit that matters in practice.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Sequence(OnDb[D]):
         super().__init__(db)
         if block is not None and block < 1:
             raise ConfigurationError(
-                f"block={block} is not a positive number",
+                f"block={block} must be greater than 0",
                 hint="use block=100, or leave it out for numbers without gaps",
             )
         self.name = name
@@ -76,7 +76,7 @@ class Sequence(OnDb[D]):
 
     @operation
     def next(self) -> Work[int]:
-        """The next number."""
+        """Return the next number."""
         if self.block is not None:
             return (yield from self._from_block())
         return (yield from self._take(None))
@@ -86,7 +86,8 @@ class Sequence(OnDb[D]):
         """Write the entity that ``make`` returns for the next number, together with the number."""
         if self.block is not None:
             raise RequestRefused(
-                f"sequence {self.name!r} takes numbers in blocks, which leaves gaps",
+                f"create() needs numbers without gaps,"
+                f" but sequence {self.name!r} takes them in blocks",
                 hint="create the Sequence without block= to use create()",
             )
         prepare = WritePlanner(self.context)
@@ -101,7 +102,7 @@ class Sequence(OnDb[D]):
 
     @operation
     def current(self) -> Work[int | None]:
-        """The last number handed out (or the last of a block), or None before the first."""
+        """Return the last number handed out (or the last of a block), or None before the first."""
         return (yield from self._current())
 
     # -- one by one
@@ -165,7 +166,10 @@ class Sequence(OnDb[D]):
                 yield Pause(_WAIT_SECONDS)  # another thread or task is fetching a block
 
     def _refill(self) -> Work[None]:
-        """Fetch a block. Only one caller does so at a time, so numbers are handed out in order."""
+        """Fetch a block.
+
+        Only one caller at a time does so, so that numbers are handed out in order.
+        """
         block: range | None = None
         try:
             block = yield from self._take_block()
@@ -232,7 +236,7 @@ class _Hand:
         self._lock = threading.Lock()
 
     def take(self) -> tuple[int | None, bool]:
-        """A number; if there is none, whether the caller must ``refill``."""
+        """Return a number or None, and whether the caller must ``refill``."""
         with self._lock:
             number = next(self._numbers, None)
             is_ours = number is None and not self._is_refilling
@@ -247,7 +251,10 @@ class _Hand:
 
 
 def _raced(failed: TransactionFailed, last: int | None) -> int | None:
-    """Where the sequence stands after a lost race; raises any other reason for the failure."""
+    """Return the sequence's current number after a lost race.
+
+    Raises the error if there was another reason.
+    """
     at, _, error = failed.failures[0]
     if at == 0 and isinstance(error, ConditionFailed):
         return _n(error.item)

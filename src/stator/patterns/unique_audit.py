@@ -53,12 +53,10 @@ _ATTEMPTS = 10
 
 @dataclass(frozen=True, slots=True)
 class UniqueFinding:
-    """A disagreement between a guard and an item.
+    """A mismatch between a guard and an item.
 
-    ``guard`` and ``owner`` are the keys of a guard and of the item it names.
-
-    ``item`` is the key of the item whose value should be guarded; None if the guard itself is
-    wrong.
+    ``guard`` and ``owner`` are the keys of a guard and of the item it names. ``item`` is the key of
+    the item whose value should be guarded; it is None if the guard itself is wrong.
     """
 
     kind: Kind
@@ -89,7 +87,7 @@ class UniqueAuditReport:
 class UniqueRepairReport:
     """The result of a repair.
 
-    ``left`` has duplicates, and findings that changed faster than they could be judged.
+    ``left`` has the duplicates, and findings that changed faster than they could be judged.
     """
 
     repaired: list[UniqueFinding] = field(default_factory=list)
@@ -98,7 +96,7 @@ class UniqueRepairReport:
 
 @dataclass(slots=True)
 class _Seen:
-    """A guard, the item it names, and the item under examination, all as of one moment."""
+    """A guard, the item it names, and the item under examination, all read at one moment."""
 
     guard: Item | None
     owner: Item | None
@@ -106,7 +104,10 @@ class _Seen:
 
 
 class UniqueAudit(OnDb[D]):
-    """``UniqueAudit(db, User)``: ``audit()`` reports, ``repair()`` reports and repairs."""
+    """Audits an entity's unique fields: ``UniqueAudit(db, User)``.
+
+    ``audit()`` reports findings; ``repair()`` reports and repairs them.
+    """
 
     def __init__(self, db: D, entity: type[Any]) -> None:
         super().__init__(db)
@@ -133,7 +134,10 @@ class UniqueAudit(OnDb[D]):
 
     @operation
     def repair(self) -> Work[UniqueRepairReport]:
-        """Audit, then repair. A finding that has disappeared by then is in neither list."""
+        """Audit, then repair.
+
+        A finding that has disappeared before its repair is in neither list.
+        """
         report = UniqueRepairReport()
         found = (yield from self.audit.work()).findings
         # Items first: a guard that is given to its item is no longer an orphan.
@@ -169,7 +173,10 @@ class UniqueAudit(OnDb[D]):
         return ItemPages(request, self._label, self._own, "Scan")
 
     def _own(self, item: Item) -> Item | None:
-        """None for an item without the entity's identity: guards may be in the same table."""
+        """Return the item, or None if it lacks the entity's identity.
+
+        Guards may be in the same table.
+        """
         return item if all(name in item for name in self._of.identity) else None
 
     def _audit_guards(self, guards: list[Item]) -> Work[list[UniqueFinding]]:
@@ -215,7 +222,10 @@ class UniqueAudit(OnDb[D]):
         return (None if seen.guard is None else self._judge_guard(seen.guard, seen.owner)), seen
 
     def _look_at_item(self, key: Item, name: str) -> Work[tuple[UniqueFinding | None, _Seen]]:
-        """Judge an item from a snapshot: its value names the guard, and the guard its owner."""
+        """Judge an item from a snapshot.
+
+        Its value names the guard, and the guard names its owner.
+        """
         [item] = yield from self._moment([(self._of.table.name, key)])
         for _ in range(_ATTEMPTS):
             value = unique_value(self._of, name, item)
@@ -228,9 +238,10 @@ class UniqueAudit(OnDb[D]):
         return None, _Seen(None, None, item)
 
     def _together(self, guard: Item, item: Item | None) -> Work[_Seen]:
-        """A guard, its owner and an item, read in one transaction.
+        """Read a guard, its owner and an item in one transaction.
 
-        The guard is read before that, because only the guard names its owner.
+        The guard is first read alone to find its owner. If the owner has changed by then, the
+        transaction is repeated.
         """
         [known] = yield from self._moment([(self._place.table, guard)])
         while True:
@@ -318,7 +329,10 @@ class UniqueAudit(OnDb[D]):
     # -- repairing
 
     def _repair(self, finding: UniqueFinding) -> Work[UniqueFinding | None]:
-        """The finding as repaired; ``finding`` itself on failure; None if nothing is wrong now."""
+        """Return the repaired finding.
+
+        Returns ``finding`` itself on failure, and None if nothing is wrong now.
+        """
         for attempt in range(_ATTEMPTS):
             if finding.item is not None:
                 now, seen = yield from self._look_at_item(finding.item, finding.field)
@@ -337,7 +351,7 @@ class UniqueAudit(OnDb[D]):
         return finding
 
     def _statements(self, finding: UniqueFinding, seen: _Seen) -> list[Statement]:
-        """The repair, on condition that guard and items are as they were judged."""
+        """Return the repair, on condition that guard and items are as they were judged."""
         checks = []
         if finding.owner is not None:
             checks.append(self._unchanged(finding.owner, seen.owner))
@@ -383,7 +397,7 @@ class UniqueAudit(OnDb[D]):
         return f"{written.name(OWNER)} = {written.value(guard.get(OWNER, {'NULL': True}))}"
 
     def _unchanged(self, key: Item, item: Item | None) -> Statement:
-        """Check that an item's unique fields and expiry are as they were read."""
+        """Return a check that an item's unique fields and expiry are as they were read."""
         terms = Terms(self._of)
         if item is None:
             terms.equal(self._of.table.partition, None)

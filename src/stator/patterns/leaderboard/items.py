@@ -1,7 +1,6 @@
 """The items of a leaderboard: keys, and the statements that change them.
 
-``leaderboard`` explains the layout. Attribute names begin with ``_``, so that no index of the
-table
+``leaderboard`` explains the layout. Attribute names begin with ``_``, so that no index of the table
 picks them up by accident.
 """
 
@@ -31,10 +30,10 @@ _REMEMBER_SECONDS: Final = 7 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A member's score and place.
+    """A member's score and position.
 
-    ``since`` is when the member reached the score. ``rank`` counts from 1; it is None where the
-    caller did not ask for it.
+    ``since`` is when the member reached the score. ``rank`` counts from 1; it is None if the caller
+    did not request it.
     """
 
     member: str
@@ -45,7 +44,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class BoardEntry:
-    """The content of the member's own item. ``version`` is new with every change."""
+    """The content of the member's own item. Every change sets a new ``version``."""
 
     standing: Standing
     shard: int
@@ -53,11 +52,11 @@ class BoardEntry:
 
 
 def exact_score(value: Score) -> Decimal:
-    """The score as a number that DynamoDB stores without rounding."""
+    """Return the score as a number that DynamoDB stores without rounding."""
     number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     if not number.is_finite() or len(number.normalize(EXACT).as_tuple().digits) > NUMBER_DIGITS:
         raise RequestRefused(
-            f"{value} is not a valid score",
+            f"the score {value} cannot be stored exactly",
             hint=f"use a finite number of at most {NUMBER_DIGITS} digits",
         )
     return number
@@ -96,7 +95,7 @@ class BoardItems:
         return self.place.key(self.entries(entry.shard), self.sort_text(entry.standing))
 
     def bucket(self, score: Decimal) -> int:
-        """The number of the histogram bucket that holds a score."""
+        """Return the number of the histogram bucket that holds a score."""
         assert self.histogram is not None
         found = EXACT.divide_int(score, self.histogram)
         return int(found) - (
@@ -107,7 +106,7 @@ class BoardItems:
         return encode("int", bucket, inverted=True)
 
     def bucket_begin(self, bucket: int) -> str:
-        """A sort key before every entry of a bucket and after all entries of better buckets."""
+        """Return a sort key before all entries of a bucket and after those of better buckets."""
         assert self.histogram is not None
         return (
             encode("decimal", EXACT.multiply(Decimal(bucket + 1), self.histogram), inverted=True)
@@ -136,7 +135,7 @@ class BoardItems:
     # -- changes
 
     def change(self, stored: BoardEntry | None, entry: BoardEntry) -> list[Statement]:
-        """The statements that take a member from one score to another."""
+        """Return the statements that move a member from one score to another."""
         statements = [self._member("Put", entry, stored)]
         if stored is not None and self.entry_key(stored) == self.entry_key(entry):
             return statements
@@ -156,7 +155,10 @@ class BoardItems:
         ]
 
     def record_once(self, once: str, now: float) -> Statement:
-        """Record that an addition was made; fails if it was recorded before."""
+        """Return the statement that records an addition.
+
+        It fails if the addition is already recorded.
+        """
         written = Expressions()
         partition, ttl = written.name(self.place.partition), written.name(self.place.ttl)
         key = self.place.key(SEPARATOR.join((self.head, "ONCE", escape(once))), "ONCE")

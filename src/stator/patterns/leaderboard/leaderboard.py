@@ -11,7 +11,7 @@ The sort key of a member's entry contains its score, inverted, so a query from t
 returns the best first. A hash of the member chooses the shard. Several shards let a board take more
 than the thousand writes per second of one partition; ``top`` queries all shards and merges.
 
-A change of score is one transaction. It deletes the old entry, puts the new one, and updates the
+A score changes in one transaction. It deletes the old entry, puts the new one, and updates the
 member's own item on condition that it still has the version that was read. Therefore each member
 has exactly one entry at any time, and ``add_score`` is exact: a writer that loses a race reads
 again. A lost reply does no harm, because transactions carry a token. ``once`` protects an addition
@@ -86,7 +86,7 @@ class Leaderboard(OnDb[D]):
         width = None if histogram is None else exact_score(histogram)
         if width is not None and width <= 0:
             raise ConfigurationError(
-                f"histogram={histogram} is not a positive width in points",
+                f"histogram={histogram} must be a positive width in points",
                 hint="use about a thousandth of the range of scores",
             )
         self.name = name
@@ -99,15 +99,18 @@ class Leaderboard(OnDb[D]):
 
     @operation
     def set_score(self, member: str, score: Score) -> Work[Standing]:
-        """Set a member's score. An unchanged score keeps its place among equals."""
+        """Set a member's score.
+
+        Setting the same score again keeps the member's place among ties.
+        """
         wanted = exact_score(score)
         return (yield from self._change(member, lambda old: wanted))
 
     @operation
     def add_score(self, member: str, amount: Score, *, once: str | None = None) -> Work[Standing]:
-        """Add to a member's score; a new member starts at 0.
+        """Add to a member's score. A new member starts at 0.
 
-        Of all calls with the same ``once`` within a week, one takes effect.
+        Of all calls with the same ``once`` within a week, only one takes effect.
         """
         added = exact_score(amount)
         return (
@@ -116,7 +119,7 @@ class Leaderboard(OnDb[D]):
 
     @operation
     def remove(self, member: str) -> Work[bool]:
-        """Remove a member; returns whether there was one."""
+        """Remove a member. Return whether the member existed."""
         for attempt in range(_ATTEMPTS):
             stored = yield from self._stored(member)
             if stored is None:
@@ -155,7 +158,10 @@ class Leaderboard(OnDb[D]):
         )
 
     def _send(self, statements: list[Statement], attempt: int) -> Work[set[int] | None]:
-        """None on success; otherwise the statements whose condition failed, after a pause."""
+        """Send the statements. Return None on success.
+
+        If conditions failed, pause, and return the statements whose conditions failed.
+        """
         try:
             yield from send_all(self.context, statements, self._label)
         except TransactionFailed as failed:
@@ -179,13 +185,13 @@ class Leaderboard(OnDb[D]):
 
     @operation
     def get(self, member: str) -> Work[Standing | None]:
-        """The member's score, without a rank."""
+        """Return the member's score, without a rank."""
         stored = yield from self._stored(member)
         return None if stored is None else stored.standing
 
     @operation
     def top(self, n: int = 10, *, consistent: bool = False) -> Work[list[Standing]]:
-        """The ``n`` best members, with their ranks."""
+        """Return the ``n`` best members, with their ranks."""
         check_limit(n)
         reads = yield from self._reads(consistent)
         found = yield from reads.next(None, n)
@@ -195,7 +201,7 @@ class Leaderboard(OnDb[D]):
     def rank(
         self, member: str, *, exact: bool = True, consistent: bool = False
     ) -> Work[int | None]:
-        """The member's rank, counted from 1; None for an unknown member."""
+        """Return the member's rank, counted from 1, or None for an unknown member."""
         if not exact and self.items.histogram is None:
             raise RequestRefused(
                 "rank(exact=False) needs a histogram to estimate from",
@@ -209,7 +215,10 @@ class Leaderboard(OnDb[D]):
 
     @operation
     def around(self, member: str, n: int = 5, *, consistent: bool = False) -> Work[list[Standing]]:
-        """The member with up to ``n`` before and ``n`` after it, ranked; empty if it is unknown."""
+        """Return the member with up to ``n`` neighbours before and ``n`` after, all with ranks.
+
+        The result is empty if the member is unknown.
+        """
         check_limit(n)
         stored = yield from self._stored(member)
         if stored is None:
@@ -227,14 +236,14 @@ class Leaderboard(OnDb[D]):
 
     @operation
     def count(self, *, consistent: bool = False) -> Work[int]:
-        """The number of members."""
+        """Return the number of members."""
         reads = yield from self._reads(consistent)
         if self.items.histogram is None:
             return (yield from reads.count())
         return (yield from reads.histogram())[0]
 
     def _rank(self, reads: BoardReads, standing: Standing, *, exact: bool) -> Work[int]:
-        """Count the entries up to and including the member's own: that number is its rank."""
+        """Return the rank: the number of entries up to and including the member's own."""
         mine = self.items.sort_text(standing)
         if self.items.histogram is None:
             return max(1, (yield from reads.count(None, mine)))
@@ -256,7 +265,7 @@ class Leaderboard(OnDb[D]):
         return self.items.read_member(reply["Item"]) if reply.get("Item") else None
 
     def _open(self) -> Work[None]:
-        """Store the number of shards before the first write, so that readers know them all."""
+        """Store the number of shards before the first write, so that readers know all shards."""
         if self._is_open:
             return
         written = Expressions()
@@ -282,7 +291,10 @@ class Leaderboard(OnDb[D]):
         }
 
     def _checked(self, meta: Item) -> int:
-        """The number of shards according to META, whose histogram must match this object's."""
+        """Return the number of shards stored in META.
+
+        Raises ConfigurationError if the stored histogram width differs from this object's.
+        """
         if meta["_histogram"] != self._width():
             stored_width = meta["_histogram"]["S"] or None
             raise ConfigurationError(

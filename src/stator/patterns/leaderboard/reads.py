@@ -1,4 +1,7 @@
-"""Reads of a leaderboard: the entries around a place, and counts, from all shards in parallel."""
+"""Reads of a leaderboard: entries before or after a position, and counts.
+
+All shards are read in parallel.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ class BoardReads:
         self.consistent = consistent
 
     def next(self, after: str | None, n: int, *, backwards: bool = False) -> Work[list[Standing]]:
-        """The ``n`` entries after a place, or before it, the nearest first."""
+        """Return the ``n`` entries after or before a position, the nearest first."""
         parts = [self._page(shard, after, n, backwards) for shard in range(self.shards)]
         found = [item for part in gathered((yield Gather(parts))) for item in part]
         found.sort(key=lambda item: item[self.items.place.sort]["S"].encode(), reverse=backwards)
@@ -36,7 +39,7 @@ class BoardReads:
         return (yield from self._all(request, n))
 
     def count(self, first: str | None = None, last: str | None = None) -> Work[int]:
-        """The number of entries from one place to another, both included."""
+        """Return the number of entries from one position to another, both included."""
         parts = [self._count(shard, first, last) for shard in range(self.shards)]
         counts: Sequence[int] = gathered((yield Gather(parts)))
         return sum(counts)
@@ -47,7 +50,10 @@ class BoardReads:
         return (yield from query_count(request, self.label))
 
     def histogram(self, bucket: int | None = None) -> Work[tuple[int, int]]:
-        """The scores in better buckets, and those in ``bucket``; without one, all scores and 0."""
+        """Return the number of scores in better buckets, and the number in ``bucket``.
+
+        Without ``bucket``, return the number of all scores, and 0.
+        """
         terms = {} if bucket is None else {"<=": self.items.bucket_text(bucket)}
         parts = [
             self._all(self._query(self.items.counts(shard), terms)) for shard in range(self.shards)
@@ -72,7 +78,7 @@ class BoardReads:
         return found
 
     def _query(self, partition: str, terms: dict[str, str]) -> dict[str, Any]:
-        """``terms`` compare the sort key; two of them are the ends of a range."""
+        """Return a Query of one shard. ``terms`` compare the sort key; two terms bound a range."""
         place = self.items.place
         written = Expressions()
         condition = f"{written.name(place.partition)} = {written.value({'S': partition})}"

@@ -16,10 +16,10 @@ _ERROR_LENGTH = 1000
 
 @dataclass(slots=True)
 class RelayResult:
-    """What one run of a relay did.
+    """The result of one run of a relay.
 
-    ``failed`` messages are retried later. ``busy`` counts shards that another relay held,
-    ``waiting`` shards that were left because ``send`` raised TryLater.
+    ``failed`` messages are retried later. ``busy`` counts shards that another relay held.
+    ``waiting`` counts shards that were left because ``send`` raised TryLater.
     """
 
     sent: int = 0
@@ -34,7 +34,10 @@ class RelayResult:
 
 
 def deliver(send: Send, message: OutboxMessage) -> str | None:
-    """Call ``send``; return its error as text, or None. TryLater passes: that is no attempt."""
+    """Call ``send``.
+
+    Return its error as text, or None. TryLater is passed on: it is not an attempt.
+    """
     try:
         result = send(message)
     except TryLater:

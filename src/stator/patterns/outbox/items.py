@@ -63,7 +63,10 @@ class OutboxHead:
     last: str | None
 
     def next_moment(self, now: float) -> int:
-        """Microseconds since 1970, later than the last message even if our clock is behind."""
+        """Return the microseconds since 1970.
+
+        If our clock is behind, return a time just after the last message.
+        """
         moment = int(now * 1_000_000)
         return moment if self.last is None else max(moment, int(self.last.partition("#")[0]) + 1)
 
@@ -181,7 +184,10 @@ class OutboxItems:
     def put_head(
         self, key: str, was: OutboxHead | None, now_is: OutboxHead, now: float
     ) -> Statement:
-        """Make a message the last of its key; fails if another writer added one since."""
+        """Return the statement that makes a message the last of its key.
+
+        It fails if another writer has added a message since.
+        """
         written = Expressions()
         item: Item = self.head_key(key) | {
             "_last": {"S": now_is.last},
@@ -198,7 +204,10 @@ class OutboxItems:
         return Statement("Put", written.into(request), f"order of {key}", lost_race)
 
     def failed(self, message: OutboxMessage, due: float, error: str) -> dict[str, Any]:
-        """Count a failed attempt; fails if the message is gone or another relay counted it."""
+        """Return the update that counts a failed attempt.
+
+        It fails if the message is gone, or if another relay has counted an attempt.
+        """
         written = Expressions()
         attempts = written.name("_attempts")
         count = written.value({"N": str(message.attempts + 1)})
@@ -213,7 +222,10 @@ class OutboxItems:
         return written.into(request)
 
     def register(self) -> dict[str, Any]:
-        """Record that there are this many shards; fails if there are as many or more."""
+        """Return the update that records the number of shards.
+
+        It fails if the recorded number is already as high or higher.
+        """
         written = Expressions()
         name, value = written.name("_shards"), written.value({"N": str(self.shards)})
         [(attribute, number)] = FORMAT.attributes().items()

@@ -1,8 +1,9 @@
 """The outbox: a message is written in the transaction of its item and delivered afterwards.
 
-A program that writes an item and then sends a message can die in between: the order is stored, and
-nobody hears of it. The other way round, everybody hears of an order that does not exist. So the
-message is written with the item, all or nothing, and a *relay* delivers it at least once, in order:
+A program that writes an item and then sends a message can die in between: the order is stored, but
+no message announces it. If it sends first and dies, the message announces an order that does not
+exist. So the message is written with the item, all or nothing, and a *relay* delivers it at least
+once, in order:
 
     PK  OUTBOX#orders#3         SK  01763251200123456#5be1...  _topic, _body, _key, _due     waiting
     PK  OUTBOX#orders#3#SENT    SK  01763251200123456#5be1...  <ttl>                         sent
@@ -16,15 +17,15 @@ delivered message away, so that the queue stays short.
 
 Order within a key. Messages sort by the microsecond they were written. A message with a key is
 written on condition that the key's ``HEAD`` is still the one that was read, with a later
-microsecond, in the same shard. So their order is the order of the transactions, whatever the
-writers' clocks say. A Query may see a transaction half done. Therefore each message names the one
-``_previous`` to it, and the relay checks with a transactional read that this one is not still
-waiting. A failed message holds back the later ones of its key, and no others.
+microsecond, in the same shard. So their order is the order of the transactions, no matter what the
+writers' clocks say. A Query may see a transaction half done. Therefore each message names its
+predecessor (``_previous``), and the relay checks with a transactional read that the predecessor is
+not still waiting. A failed message holds back the later messages of its key, and no others.
 
 What fails:
 
 - ``send`` raises: the message is retried after a wait that doubles each time, and is *parked* after
-  ``max_attempts``. Then its key goes on.
+  ``max_attempts``. Then the next message of its key is delivered.
 - ``send`` raises TryLater: the message is not at fault. The shard is left for the next relay.
 - The relay dies: its lease ends, and another relay takes the shard. A message that was delivered
   but not yet moved is delivered again. Receivers recognise it by its id:
@@ -32,9 +33,9 @@ What fails:
 - ``send`` takes longer than the lease: another relay may deliver the same message. Set
   ``lease_seconds`` to more than a delivery takes.
 
-In normal operation no two relays deliver the same message, however many there are. The number of
-shards can change: keys in use stay in their shard, and relays read as many shards as there ever
-were.
+In normal operation no two relays deliver the same message, no matter how many relays run. The
+number of shards can change: keys in use stay in their shard, and relays read as many shards as
+there ever were.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ _PAGE = 100
 
 @dataclass(slots=True)
 class _Claim:
-    """A shard this relay holds: what it has read of it, and the keys that have to wait."""
+    """A shard that this relay holds: the messages read so far, and the keys that must wait."""
 
     lock: Lock[Any]
     lease: LockLease
@@ -116,13 +117,13 @@ class Outbox(OnDb[D]):
         super().__init__(db)
         if not 1 <= shards <= 1000:
             raise ConfigurationError(
-                f"shards={shards} is not between 1 and 1,000",
+                f"shards={shards} must be between 1 and 1,000",
                 hint="8 shards take 4,000 messages a second",
             )
         if max_attempts < 1:
             raise ConfigurationError(
-                f"max_attempts={max_attempts} is below 1",
-                hint="a message is delivered at least once: set 1 or more",
+                f"max_attempts={max_attempts} must be 1 or more",
+                hint="set the number of deliveries to try before a message is parked",
             )
         self.name = name
         self.lease_seconds = lease_seconds
@@ -179,7 +180,10 @@ class Outbox(OnDb[D]):
         return None if item is None else OutboxHead(int(item["_shard"]["N"]), item["_last"]["S"])
 
     def _register(self) -> Work[None]:
-        """Once per object: relays that know of fewer shards must learn of ours."""
+        """Record our number of shards, once per object.
+
+        Relays that know of fewer shards learn of ours.
+        """
         if self._is_registered:
             return
         try:
@@ -197,10 +201,12 @@ class Outbox(OnDb[D]):
     def relay(self, send: Send, *, limit: int = 1000) -> Any:
         """Deliver up to ``limit`` messages that are due.
 
-        With an AsyncDb it is awaited, and so is the result of ``send``.
+        With an AsyncDb, await the call; ``send`` may then be async, too.
         """
         if limit < 1:
-            raise RequestRefused(f"limit={limit} delivers nothing", hint="set 1 or more")
+            raise RequestRefused(
+                f"limit={limit} must be 1 or more", hint="leave it out to use the default"
+            )
         return (
             self._relay_async(send, limit)
             if isinstance(self.db, AsyncDb)
@@ -214,7 +220,10 @@ class Outbox(OnDb[D]):
     def relaying(
         self, send: Send, *, shards: Sequence[int] | None = None, limit: int = 1000
     ) -> Work[RelayResult]:
-        """``relay`` as work; ``shards`` limits it to shards that are known to have messages."""
+        """Return ``relay`` as work.
+
+        ``shards`` limits it to shards that are known to have messages.
+        """
         result = RelayResult()
         for shard in (yield from self._order_of_shards.work()) if shards is None else shards:
             claim = yield from self._claim.work(shard)
@@ -264,7 +273,10 @@ class Outbox(OnDb[D]):
 
     @operation
     def _order_of_shards(self) -> Work[list[int]]:
-        """Shards with messages, shuffled, so that relays do not all start with the same one."""
+        """Return the shards with messages, shuffled.
+
+        Otherwise all relays would start with the same shard.
+        """
         known = yield from self._shards()
         order = self.context.random.sample(range(known), known)
         peeks = [Call("Query", self._items.listing(shard, limit=1), self._label) for shard in order]
@@ -298,7 +310,7 @@ class Outbox(OnDb[D]):
 
     @operation
     def _next(self, claim: _Claim) -> Work[OutboxMessage | None]:
-        """The next message to deliver; None at the end, or when the lease is lost."""
+        """Return the next message to deliver, or None at the end or when the lease is lost."""
         while True:
             if not (yield from self._is_held(claim)):
                 return None
@@ -323,7 +335,10 @@ class Outbox(OnDb[D]):
         return not is_early
 
     def _is_waiting(self, message: OutboxMessage, position: str) -> Work[bool]:
-        """Whether an earlier message waits that the Query missed, its transaction half done."""
+        """Whether an earlier message is still waiting.
+
+        The Query may have missed it while its transaction was half done.
+        """
         key = self._items.message_key(replace(message, position=position))
         [found] = yield from read_snapshot(
             self.context, [(self._items.place.table, key)], self._label
@@ -331,7 +346,10 @@ class Outbox(OnDb[D]):
         return found is not None
 
     def _is_held(self, claim: _Claim) -> Work[bool]:
-        """Whether the lease lasts long enough to deliver one more; renews it if not."""
+        """Whether the lease lasts long enough for one more delivery.
+
+        Renews the lease if it does not.
+        """
         if claim.lease.until - self.context.now() > self.lease_seconds / 2:
             return True
         try:
@@ -383,7 +401,7 @@ class Outbox(OnDb[D]):
             _only_gone(failed)  # another relay has delivered or parked it
 
     def shard_of_item(self, keys: Item) -> int | None:
-        """The shard of a waiting message, from its key; None for any other item."""
+        """Return the shard of a waiting message, from its key, or None for any other item."""
         return self._items.shard_of_partition(
             keys.get(self._items.place.partition, {}).get("S", "")
         )
@@ -392,7 +410,7 @@ class Outbox(OnDb[D]):
 
     @operation
     def count(self) -> Work[int]:
-        """The number of waiting messages."""
+        """Return the number of waiting messages."""
         total = 0
         for shard in range((yield from self._shards())):
             total += yield from query_count(self._items.listing(shard), self._label)
@@ -400,12 +418,12 @@ class Outbox(OnDb[D]):
 
     @iteration
     def parked(self) -> _Parked:
-        """The messages that failed ``max_attempts`` times."""
+        """Return the messages that failed ``max_attempts`` times."""
         return _Parked(self._items, self._label, self._shards)
 
     @operation
     def retry(self, message: OutboxMessage) -> Work[bool]:
-        """Put a parked message back into the queue, due at once. False if it is not parked.
+        """Put a parked message back into the queue, due at once. Returns False if it is not parked.
 
         Later messages of its key may have been delivered before it.
         """
@@ -414,7 +432,7 @@ class Outbox(OnDb[D]):
 
     @operation
     def discard(self, message: OutboxMessage) -> Work[bool]:
-        """Delete a parked message. False if it is not parked."""
+        """Delete a parked message. Returns False if it is not parked."""
         return (yield from self._unpark(message, []))
 
     def _unpark(self, message: OutboxMessage, more: list[Statement]) -> Work[bool]:
@@ -466,7 +484,7 @@ class Outbox(OnDb[D]):
 
 
 class _Parked:
-    """Parked messages, shard after shard."""
+    """The pages of parked messages, shard after shard."""
 
     def __init__(self, items: OutboxItems, label: str, shards: Callable[[], Work[int]]) -> None:
         self._items = items

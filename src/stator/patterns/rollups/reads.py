@@ -46,7 +46,7 @@ class RollupReader:
     def range(
         self, rule: RollupRule, by: str, start: datetime, end: datetime
     ) -> Work[list[Summary]]:
-        """The non-empty periods of the range, the earliest first."""
+        """Return the non-empty periods of the range, the earliest first."""
         found = yield from self._stored(rule, by, start, end, consistent=False)
         periods: dict[str, RollupTally] = {}
         for key, item in found.items():
@@ -94,7 +94,7 @@ class RollupReader:
     # -- rebuilds
 
     def rebuild(self, rule: RollupRule, by: str, start: datetime, end: datetime) -> Work[int]:
-        """Rebuild all periods that overlap the range; returns the number of items written."""
+        """Rebuild all periods that overlap the range. Return the number of items written."""
         start = floor(rule.period, start)
         last = floor(rule.period, end)
         end = end if last == end else following(rule.period, last)
@@ -125,7 +125,7 @@ class RollupReader:
         )
 
     def check(self, start: datetime) -> Work[None]:
-        """Refuse to rebuild periods whose readings no longer exist."""
+        """Raise RequestRefused for periods whose readings no longer exist."""
         keep = self.layout.keep
         if keep is not None and (start + keep).timestamp() <= self.context.now():
             raise RequestRefused(
@@ -144,7 +144,7 @@ class RollupReader:
     def counted(
         self, rule: RollupRule, by: str, start: datetime, end: datetime
     ) -> Work[dict[RollupKey, RollupTally]]:
-        """The roll-ups that the stored readings add up to."""
+        """Return the roll-ups computed from the stored readings."""
         tallies: dict[RollupKey, RollupTally] = {}
         largest = 0
         whole = SeriesRange(by, start, end, newest_first=False, consistent=True)
@@ -166,7 +166,7 @@ class RollupReader:
         return tallies
 
     def where(self, item: Item) -> tuple[str, str, int]:
-        """The series key, the bucket and the shard of a stored reading."""
+        """Return the series key, the bucket and the shard of a stored reading."""
         by, bucket, shard = item[self.layout.place.partition]["S"].split("#")[2:]
         return by, bucket, int(shard)
 

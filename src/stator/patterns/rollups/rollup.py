@@ -42,9 +42,9 @@ _DIVISION: Final = Arithmetic(prec=NUMBER_DIGITS)
 
 @dataclass(frozen=True)
 class Rollup:
-    """``Rollup("hour", of=Reading.value)``, one of the ``rollups=`` of a Series.
+    """One of the ``rollups=`` of a Series: ``Rollup("hour", of=Reading.value)``.
 
-    ``keep`` is how long a roll-up lives after its period; without it, forever.
+    ``keep`` is how long a roll-up lives after its period; without it, a roll-up lives forever.
     """
 
     period: Period
@@ -54,7 +54,10 @@ class Rollup:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The readings of one period. ``last`` is the value at ``last_at``, the latest time."""
+    """The summary of one period's readings.
+
+    ``last`` is the value at ``last_at``, the latest time.
+    """
 
     start: datetime
     count: int
@@ -71,7 +74,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class RollupTally:
-    """A summary as it is computed. ``last_key`` is the sort key of the latest reading."""
+    """A summary while it is computed. ``last_key`` is the sort key of the latest reading."""
 
     count: int
     sum: Decimal
@@ -134,7 +137,7 @@ class RollupKey:
 
 
 class RollupRule:
-    """One roll-up of a series: which item a reading counts in, and with what value."""
+    """One roll-up of a series. It says in which item a reading counts, and with what value."""
 
     def __init__(self, layout: SeriesLayout, number: int, given: Rollup) -> None:
         check_period(given.period, "the period of a roll-up")
@@ -159,7 +162,7 @@ class RollupRule:
         return RollupKey(self.number, self.layout.by.of(entity), self.period_of(entity), shard)
 
     def group(self, period: str) -> str:
-        """The part of the partition key that bounds the size of a partition."""
+        """Return the part of the partition key that bounds the size of a partition."""
         longer = _GROUPS[self.period]
         return "ALL" if longer is None else period_text(longer, period_start(period))
 
@@ -194,7 +197,7 @@ def numeric_field(entity: EntityInfo, given: Any) -> str:
         or shape.python not in (int, float, Decimal)
     ):
         raise ConfigurationError(
-            f"{given!r} is not a numeric field of {entity.name}, so it has no roll-up",
+            f"{given!r} cannot be rolled up: it is not a numeric field of {entity.name}",
             hint=f"use a field of {entity.name} with type int, float or Decimal",
         )
     return name

@@ -1,11 +1,11 @@
-"""Roll-ups kept from the stream: each change of a reading is counted once.
+"""Roll-ups kept from the stream: each change to a reading is counted once.
 
     PK  SERIES#readings#s-17#ROLLUP#value#hour#2026-11#2    SK  2026-11-16T10
         _count 12  _sum 250.5  _min 19  _max 22.5  _last 21  _last_key ...  _version 12
         _applied {shardId-0001...: "000...42@1791489600"}  _stale true  _rebuilt 1791489605
 
-A stream may deliver a change again, late, or to two workers at once. The parts of a roll-up differ
-in how they survive that:
+A stream may deliver a change again, late, or to two workers at once. Each part of a roll-up handles
+that in its own way:
 
 *Count and sum.* A change adds the difference between its two images. ``_applied`` has, for each
 shard of the stream, the last sequence number contained in the item (``coordination.position``).
@@ -19,11 +19,11 @@ changes are still to come. It does no harm: the minimum of a set stays the same 
 values is added again. A crash in between leaves ``_stale`` for the worker that receives the changes
 again.
 
-*Rebuilds.* ``rebuild`` counts the readings that exist, and the changes of some of them may still be
-to come. It therefore records a moment, ``_rebuilt``. A change from before that moment may be in the
-count already; it is not added but causes the item to be counted again (``_recount``). In a period
-under constant writes this continues for as long as changes arrive within seconds of a count, so
-rebuild periods that are over.
+*Rebuilds.* ``rebuild`` counts the readings that exist, but the stream may not yet have delivered
+the changes that wrote some of them. It therefore records a moment, ``_rebuilt``. A change from
+before that moment may already be in the count. It is not added but causes the item to be counted
+again (``_recount``). In a period under constant writes, this repeats for as long as changes arrive
+within seconds of a count, so rebuild only periods that are over.
 
 A batch of changes that has a name instead of sequence numbers is applied in one transaction with an
 item of that name.
@@ -61,9 +61,9 @@ _NEVER: Final = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class RollupDifference:
-    """The effect of changes on one roll-up: values gained, values lost.
+    """The effect of changes on one roll-up: the values gained and the values lost.
 
-    ``made`` is the time of the first of the changes.
+    ``made`` is the time of the first change.
     """
 
     gained: RollupTally | None = None
@@ -104,7 +104,10 @@ class NumberedDifference:
 
 @dataclass(frozen=True, slots=True)
 class StoredRollup:
-    """A roll-up item. ``tally`` is None without values, ``version`` is None without an item."""
+    """A roll-up item.
+
+    ``tally`` is None if it has no values; ``version`` is None if there is no item.
+    """
 
     count: int = 0
     sum: Decimal = Decimal(0)
@@ -133,7 +136,7 @@ class StoredRollup:
 
     @property
     def needs_recomputing(self) -> bool:
-        """Whether part of it must be computed again from the readings."""
+        """Whether part of the roll-up must be computed again from the readings."""
         return self.is_stale or self.needs_recount
 
     def plus(self, difference: RollupDifference) -> StoredRollup:
@@ -167,14 +170,14 @@ class StoredRollup:
 
 
 def _may_be_extreme(tally: RollupTally, lost: RollupTally | None) -> bool:
-    """Whether a lost value may be the stored minimum, maximum or last."""
+    """Whether a lost value may be the stored minimum, maximum or last value."""
     if lost is None:
         return False
     return lost.min <= tally.min or lost.max >= tally.max or lost.last_key >= tally.last_key
 
 
 class RollupChanges:
-    """Applies changes of readings to the roll-ups of one series."""
+    """Applies changes to readings to the roll-ups of one series."""
 
     def __init__(self, reader: RollupReader) -> None:
         self._reader = reader
@@ -194,7 +197,10 @@ class RollupChanges:
         return found
 
     def differences(self, images: Images, now: float, made: float) -> RollupUpdates:
-        """The effect of one change; empty if its item is not a reading, expired, or unchanged."""
+        """Return the effect of one change.
+
+        It is empty if the item is not a reading, has expired, or is unchanged.
+        """
         old, new = images
         item = new or old
         if not self.is_reading(item) or (new is None and old and self._layout.is_expired(old, now)):
@@ -217,7 +223,7 @@ class RollupChanges:
         return found
 
     def is_reading(self, item: Item | None) -> bool:
-        """Whether an item is a reading of this series; its table also holds other items."""
+        """Whether an item is a reading of this series. The table also holds other items."""
         if not item or "S" not in item.get(self._layout.place.partition, {}):
             return False
         parts = item[self._layout.place.partition]["S"].split("#")
@@ -358,7 +364,10 @@ class RollupChanges:
         return self._remember(key, StoredRollup.read(reply.get("Item")))
 
     def _write(self, key: RollupKey, stored: StoredRollup, wanted: StoredRollup) -> Work[bool]:
-        """False if another writer was first; the stored item is then known."""
+        """Write the item.
+
+        Returns False if another writer was first; the stored item is then known.
+        """
         wanted = self._next(wanted, stored)
         try:
             yield Call("PutItem", self._request(key, stored, wanted), self._label)
@@ -407,7 +416,10 @@ class RollupChanges:
 
 
 def _parts(updates: RollupUpdates) -> Iterator[list[RollupKey]]:
-    """The keys in parts that fit a transaction; always the same parts for the same updates."""
+    """Split the keys into parts that fit a transaction.
+
+    The same updates always return the same parts.
+    """
     keys = sorted(updates, key=lambda key: (key.rollup, key.by, key.period, key.shard))
     for at in range(0, len(keys), TRANSACTION_ITEMS - 1):
         yield keys[at : at + TRANSACTION_ITEMS - 1]

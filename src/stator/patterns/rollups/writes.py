@@ -1,11 +1,12 @@
 """Roll-ups kept by the writer: one update of each, in the transaction that puts the reading.
 
-Count and sum are added to. DynamoDB has no such operation for minimum, maximum and last, so the
-update states what it expects of each: either that the new value replaces the stored one, and sets
-it, or that it does not, and leaves it. Both are conditions (``_min > :v``, ``_min <= :v``), so the
-stored result is right whoever wrote in between. If an expectation is wrong, the transaction fails
-and returns the stored item, and is sent again with expectations made from that. A writer remembers
-what it last saw: it is wrong at its first write to an item, and when another writer sets a record.
+The update adds to count and sum. DynamoDB has no such operation for minimum, maximum and last, so
+for each of these the writer guesses whether the new value replaces the stored value. The update
+sets the new value or leaves the stored one, on condition that the guess is right (``_min > :v`` or
+``_min <= :v``). The stored result is therefore correct, no matter which writer came in between. If
+a guess is wrong, the transaction fails and returns the stored item, and the writer guesses again
+from that item. A writer remembers the items it last saw. It guesses wrong only at its first write
+to an item, and after another writer has set a new minimum, maximum or last value.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class RollupBook:
         return found
 
     def addition(self, key: RollupKey, added: RollupTally) -> Statement:
-        """The update that counts ``added`` in a roll-up, with the expectations described above."""
+        """Return the update that counts ``added`` in a roll-up if the guesses are right."""
         rule = self.rules[key.rollup]
         stored = self._stored.get(key)
         written = Expressions()
@@ -101,14 +102,14 @@ class RollupBook:
         )
 
     def next_version(self, stored: RollupTally | None) -> dict[str, str]:
-        """The number to add to the version: 1, or a random one for a new item.
+        """Return the number to add to the version: 1, or a random number for a new item.
 
         A key that is deleted and created again therefore never repeats a version.
         """
         return number(1 if stored is not None else self.context.random.getrandbits(48))
 
     def rebuilt_at(self) -> float:
-        """The moment up to which changes of the stream may already be in a count made now.
+        """Return the moment up to which a count made now may already include the stream's changes.
 
         It allows for clocks that differ and for the whole seconds of stream records.
         """
@@ -119,7 +120,7 @@ class RollupBook:
         self._remember(key, added if stored is None else stored + added)
 
     def is_stored(self, key: RollupKey, item: Item | None) -> None:
-        """Remember the stored item after an expectation was wrong."""
+        """Remember the stored item after a guess was wrong."""
         self._remember(key, RollupTally.read(item) if item else None)
 
     def _remember(self, key: RollupKey, tally: RollupTally | None) -> None:
@@ -130,7 +131,7 @@ class RollupBook:
     # -- the number of shards
 
     def open_shards(self, by: str, shards: int) -> Work[None]:
-        """Record that the roll-ups have this many shards. Roll-ups outlive the buckets."""
+        """Record the number of shards of the roll-ups, which outlive the buckets."""
         if self._shards.get(by, 0) >= shards:
             return
         written = Expressions()
@@ -148,7 +149,7 @@ class RollupBook:
         self._shards[by] = shards
 
     def shards(self, by: str) -> Work[int]:
-        """The number of shards that roll-ups of a series key may have."""
+        """Return the number of shards that roll-ups of a series key may have."""
         request = {
             "TableName": self.layout.place.table,
             "Key": self._shards_key(by),
@@ -162,7 +163,7 @@ class RollupBook:
 
 
 def _expected(stored: RollupTally | None, added: RollupTally) -> list[tuple[str, bool, str, str]]:
-    """For each extreme: its attribute, whether ``added`` replaces it, and the two comparisons.
+    """For each extreme, return its attribute, whether ``added`` replaces it, and two comparisons.
 
     The first comparison holds if the stored value stays, the second if it is replaced.
     """

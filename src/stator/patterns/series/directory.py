@@ -21,9 +21,9 @@ Invariants:
 - An entry lives at least as long as the items of its bucket.
 
 Failure and recovery: a process that dies between entry and item leaves the entry of an empty
-bucket, which costs readers one request and nothing else. Tables work the same way: TABLE# is
-written before the table is created and removed after it is deleted, so that no table is ever
-forgotten.
+bucket, which costs readers one request and nothing else. Tables work the same way: the TABLE# entry
+is written before the table is created and removed after the table is deleted, so that no table is
+ever forgotten.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _REMEMBERED: Final = 20_000
 class Bucket:
     """One bucket of a series.
 
-    ``counts`` are the numbers of shards it has had; the last and largest is current.
+    ``counts`` lists the numbers of shards it has had; the last, which is the largest, is current.
     """
 
     by: str
@@ -69,7 +69,7 @@ class BucketDirectory:
     """Creates, grows and lists the buckets of a series.
 
     ``shards`` is the least number of shards of a new bucket. With ``adaptive``, a new bucket starts
-    with as many as the one before it has.
+    with as many shards as the bucket before it.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class BucketDirectory:
     # -- for writers
 
     def open(self, by: str, text: str) -> Work[Bucket]:
-        """The bucket, ready for writes."""
+        """Return the bucket, ready for writes."""
         known = self._open.get((by, text))
         if known is not None and known[1] > self.context.now():
             return known[0]
@@ -103,7 +103,7 @@ class BucketDirectory:
         )
 
     def forget(self, bucket: Bucket) -> None:
-        """Discard what is known of a bucket, so that the next write opens it again."""
+        """Discard the cached entry of a bucket, so that the next write opens the bucket again."""
         self._open.pop((bucket.by, bucket.text), None)
         self._tables.discard(self.layout.table(bucket.text))
 
@@ -176,7 +176,7 @@ class BucketDirectory:
         newest_first: bool,
         limit: int | None = None,
     ) -> BucketListing:
-        """The existing buckets that overlap the time from ``start`` to ``end``.
+        """Return the existing buckets that overlap the time from ``start`` to ``end``.
 
         ``limit`` is the size of the first page; every further page is twice as large.
         """
@@ -206,7 +206,7 @@ class BucketDirectory:
         self._tables.add(place.table)
 
     def table_periods(self) -> Work[list[str]]:
-        """The periods that have tables, the earliest first."""
+        """Return the periods that have tables, the earliest first."""
         request = prefix_query(self.layout.place, self.layout.tables_partition, "TABLE#")
         items = yield from query_all(request, self._label)
         return [self.layout.sort_of(item).removeprefix("TABLE#") for item in items]

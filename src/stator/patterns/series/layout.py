@@ -104,7 +104,7 @@ class SeriesLayout:
             )
         if self.keep is not None and self.keep <= timedelta(0):
             raise ConfigurationError(
-                f"keep={self.keep} is not a positive duration",
+                f"keep={self.keep} must be a positive duration",
                 hint="pass a duration such as keep=timedelta(days=90)",
             )
         if self.table_per is not None:
@@ -134,7 +134,7 @@ class SeriesLayout:
         return SEPARATOR.join((self.at.of(entity), *(field.of(entity) for field in self._rest)))
 
     def shard(self, entity: Any, shards: int) -> int:
-        """The shard of a reading among ``shards``; the same for equal readings."""
+        """Return the shard of a reading among ``shards``. Equal readings have the same shard."""
         if shards == 1:
             return 0
         fields = self._sharded or (self.at, *self._rest)
@@ -142,11 +142,11 @@ class SeriesLayout:
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) % shards
 
     def partition(self, by: str, bucket: str, shard: int) -> str:
-        """``by`` is encoded as ``self.by`` does it."""
+        """Return a partition key. ``by`` is already encoded by ``self.by``."""
         return SEPARATOR.join((self._head, by, bucket, str(shard)))
 
     def directory(self, by: str) -> str:
-        """The partition that lists the buckets of a series."""
+        """Return the partition that lists the buckets of a series."""
         return SEPARATOR.join((self._head, by))
 
     @property
@@ -167,13 +167,13 @@ class SeriesLayout:
     # -- bounds of sort keys
 
     def bounds(self, start: datetime, end: datetime) -> tuple[str, str]:
-        """The lowest and highest sort key at or after ``start`` and before ``end``."""
+        """Return the lowest and highest sort key at or after ``start`` and before ``end``."""
         return self.at.text(start), self.at.text(end - timedelta(microseconds=1)) + AFTER
 
     # -- items
 
     def item(self, entity: Any, bucket: str, shards: int) -> Item:
-        """The item to store in a bucket with this many shards."""
+        """Return the item to store in a bucket with this many shards."""
         item: Item = {
             self._stored_name.get(name, name): value
             for name, value in self.info.codec.encode(entity).items()
@@ -207,7 +207,10 @@ class SeriesLayout:
         return value is not None and "N" in value and float(value["N"]) <= now
 
     def bucket_expiry(self, end: datetime) -> Item:
-        """The time to live of a bucket's entry: no shorter than that of any reading in it."""
+        """Return the expiry of a bucket's entry.
+
+        It is no earlier than the expiry of any reading in the bucket.
+        """
         return {} if self.keep is None else {self.place.ttl: seconds((end + self.keep).timestamp())}
 
 
@@ -216,10 +219,10 @@ def seconds(moment: float) -> dict[str, str]:
 
 
 def key_field(entity: EntityInfo, given: Any, what: str) -> KeyField:
-    """A field given by reference, ``Reading.sensor_id``, or by name."""
+    """Return a field that is given by reference, such as ``Reading.sensor_id``, or by name."""
     if isinstance(given, FieldRef) and len(given.path) > 1:
         raise ConfigurationError(
-            f"{what}={given!r} is part of a field", hint=f"name a whole field of {entity.name}"
+            f"{what}={given!r} is only part of a field", hint=f"name a whole field of {entity.name}"
         )
     name = given.name if isinstance(given, FieldRef) else given
     field = entity.fields.get(name) if isinstance(name, str) else None

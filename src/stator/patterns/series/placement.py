@@ -1,7 +1,7 @@
-"""Where a reading goes: opens its bucket, chooses its shard, and makes room when it is throttled.
+"""The place of a reading: opens its bucket, chooses its shard, and makes room after throttling.
 
 When a shard of an adaptive series is throttled, its bucket gets twice the shards, and the reading
-is written where it then belongs. The client first retries a throttled call by itself; on a Db with
+is written to its new shard. The client first retries a throttled call by itself; on a Db with
 a deadline, ``db.within(0.5)``, growth starts as soon as the deadline has passed.
 """
 
@@ -25,7 +25,7 @@ NO_ROOM: Final = (SlowDown, DeadlineExceeded, ResourceNotFound)
 
 @dataclass(frozen=True, slots=True)
 class PlacedReading:
-    """A reading, its place and its item."""
+    """A reading with its bucket, shard and item."""
 
     entity: Any
     bucket: Bucket
@@ -34,7 +34,7 @@ class PlacedReading:
 
 
 class SeriesPlacement:
-    """Decides where readings of a series go.
+    """Decides where readings of a series are stored.
 
     ``book`` has the roll-ups that are updated with each write, if there are any.
     """
@@ -74,7 +74,7 @@ class SeriesPlacement:
             )
 
     def make_room(self, bucket: Bucket, error: StatorError) -> Work[bool]:
-        """Grow the bucket, or open its table again; returns whether a retry is worthwhile."""
+        """Grow the bucket, or open its table again. Return whether a retry is worthwhile."""
         if isinstance(error, ResourceNotFound):
             self.directory.forget(bucket)  # its table was dropped; the retry creates it again
             return self.layout.table_per is not None
@@ -90,7 +90,7 @@ class SeriesPlacement:
 def is_partition_busy(error: BaseException | None) -> bool:
     """Whether more partitions would help.
 
-    They do not if the table or the account has reached its limit and the service says so. The
+    They do not help if the service says that the table or the account has reached its limit. The
     reasons that concern one partition contain KeyRangeThroughputExceeded:
     https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/throttling-diagnosing.html
     """

@@ -2,13 +2,13 @@
 
 Buckets follow one another, and the shards of a bucket are merged by sort key. One round of requests
 reads all shards of the first bucket and the start of the buckets after it, up to ``PARALLEL``
-requests. A read with a small limit starts with one bucket and doubles the number of buckets at once
-whenever a bucket held too little.
+requests. A read with a small limit starts with one bucket. Whenever the buckets read so far hold
+too few items, it doubles the number of buckets that it reads at once.
 
 The sort key of an item is the same in every shard. The end of a page is therefore one sort key,
-valid however many shards the bucket has by the time of the next page. A reading that was written
-again after its bucket had grown may be in two shards. The merge then sees it twice in a row, and
-keeps the copy that belongs to the larger number of shards.
+valid no matter how many shards the bucket has by the time of the next page. A reading that was
+written again after its bucket had grown may be in two shards. The merge then sees it twice in a
+row, and keeps the copy that belongs to the larger number of shards.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class SeriesRange:
 
 
 class SeriesShard:
-    """One partition, read from one end."""
+    """One partition, read forwards or backwards."""
 
     def __init__(
         self, layout: SeriesLayout, span: SeriesRange, bucket: Bucket, number: int
@@ -68,7 +68,10 @@ class SeriesShard:
 
     @property
     def is_dry(self) -> bool:
-        """Whether it must be read before its next item is known."""
+        """Whether the buffer is empty but the shard may have more items.
+
+        It must then be read again.
+        """
         return self._left and not self._buffer
 
     @property
@@ -132,7 +135,7 @@ class OpenBucket:
         self._keys_only = span.keys_only
 
     def next(self) -> Item | None:
-        """The next item; None at the end, or if a shard must be read first."""
+        """Return the next item, or None at the end or if a shard must be read first."""
         if any(shard.is_dry for shard in self.shards):
             return None
         live = [shard for shard in self.shards if not shard.is_done]
@@ -143,7 +146,7 @@ class OpenBucket:
         return copies[0][1] if len(copies) == 1 else self._latest(copies)
 
     def _latest(self, copies: list[tuple[int, Item]]) -> Item:
-        """Of copies in several shards, the one written when the bucket had the most shards."""
+        """Return the copy that was written when the bucket had the most shards."""
         by_shard = dict(copies)
         if not self._keys_only:
             entity = self._layout.decode(copies[0][1])
@@ -190,7 +193,7 @@ class SeriesPages(Generic[T]):
         return self._left == 0 or (self._listing.is_done and not self._waiting and not self._open)
 
     def page(self) -> Work[list[T]]:
-        """The items of one more round of requests; empty only at the end."""
+        """Return the items of one more round of requests. They are empty only at the end."""
         found: list[T] = []
         while not found and not self.is_done:
             if len(self._waiting) < self._width and not self._listing.is_done:
@@ -233,7 +236,7 @@ class SeriesPages(Generic[T]):
                 raise error
 
     def _want(self, shards: int) -> int | None:
-        """How much to read of each shard: items spread evenly, so its share and a few more."""
+        """Return how many items to read of each shard: an even share, and a few more."""
         if self._left is None:
             return None
         return self._left + 1 if shards == 1 else self._left * 3 // (2 * shards) + 8
@@ -257,7 +260,7 @@ class SeriesPages(Generic[T]):
         return found
 
     def may_have_more(self) -> bool:
-        """False if there is certainly nothing after the items taken."""
+        """Whether there may be items after those already returned. If False, there are none."""
         return (
             not self._listing.is_done
             or bool(self._waiting)
@@ -266,7 +269,7 @@ class SeriesPages(Generic[T]):
 
 
 def _remaining(span: SeriesRange) -> tuple[datetime, datetime]:
-    """The part of the range that earlier pages have not covered."""
+    """Return the part of the range that earlier pages have not covered."""
     if span.after is None:
         return span.start, span.end
     at = datetime.fromisoformat(span.after.partition(SEPARATOR)[0])

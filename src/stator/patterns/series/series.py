@@ -10,24 +10,23 @@ shard of every bucket is one partition:
     PK  SERIES#reading#s-17#2026-11-16#2    SK  2026-11-16T10:05:00.000000Z    the reading
     PK  SERIES#reading#s-17                 SK  BUCKET#2026-11-16              4 shards
 
-The entity need not be in the design. Its items are stored beside the design's own, or in a table
+The entity need not be in the design. Its items are stored in the design's own table, or in a table
 for each day, month or year.
 
 Promises:
 
-- A reading that is added again is stored once, by whichever process and with however many shards:
-  its key follows from its identity.
+- Adding a reading again stores it only once, no matter which process adds it or how many shards
+  there are: its key follows from its identity.
 - The number of shards may grow at any time: by deploying ``shards=8`` in place of 4, or by itself
   when a partition is throttled (``shards="adaptive"``). Older readings stay readable, because
   readers look into as many shards as a bucket ever had. Within a bucket the number never shrinks.
-- Roll-ups kept by the writer are exact, whatever else is written at the same time and whichever
-  replies are lost.
+- Roll-ups kept by the writer are exact, even with concurrent writes and lost replies.
 - Readings older than ``keep`` are hidden at once. DynamoDB deletes them later.
 
-Not promised: a process learns within a minute that a bucket has grown. Suppose that within this
-minute it writes a reading *again, with other values*, after another process has put that reading
-into one of the new shards. Readers then continue to see the other process's values. With roll-ups
-the reading is counted twice; ``rebuild`` corrects that.
+One case is not covered. A process may take up to a minute to learn that a bucket has grown. If,
+within that minute, it writes a reading *again, with different values*, and another process has
+already stored that reading in one of the new shards, readers keep seeing the other process's
+values. With roll-ups the reading is counted twice; ``rebuild`` corrects that.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ END: Final = datetime(9999, 12, 1, tzinfo=UTC)
 class Series(OnDb[D], Generic[D, E]):
     """A series of readings of one entity.
 
-    ``by`` is the field that names the series of a reading, ``at`` the field with its time.
+    ``by`` is the field that names the series of a reading; ``at`` is the field with its time.
     ``shards`` is the least number of shards of a bucket, or "adaptive". A hash of the reading's
     identity, or of the field ``shard_by``, chooses the shard. ``keep`` is how long a reading lives
     after its time. ``table_per`` gives each day, month or year its own table. ``rollups`` are
@@ -92,7 +91,7 @@ class Series(OnDb[D], Generic[D, E]):
         least = _least_shards(shards)
         if rollups_from not in ("write", "stream"):
             raise ConfigurationError(
-                f"rollups_from={rollups_from!r} is not a source of roll-ups",
+                f"rollups_from={rollups_from!r} is not supported",
                 hint='use rollups_from="write" or rollups_from="stream"',
             )
         self.layout = SeriesLayout(
@@ -129,21 +128,24 @@ class Series(OnDb[D], Generic[D, E]):
     def add(self, reading: E) -> Work[None]:
         """Write one reading.
 
-        If it exists with other values, it is replaced. With roll-ups kept by the writer,
+        A reading that exists with different values is replaced. With roll-ups kept by the writer,
         ItemExists is raised instead.
         """
         return (yield from self._writer.add(reading))
 
     @operation
     def add_many(self, readings: Iterable[E]) -> Work[BatchResult]:
-        """Write any number of readings in parallel; the result lists those that failed, and why."""
+        """Write any number of readings in parallel.
+
+        The result lists the failed readings and why they failed.
+        """
         return (yield from self._writer.add_many(readings))
 
     @operation
     def replace(self, reading: E) -> Work[None]:
         """Write a reading whether it exists or not, and rebuild the roll-ups it counts in.
 
-        Roll-ups kept from the stream are not rebuilt. After a crash, call it again.
+        Roll-ups kept from the stream are not rebuilt. After a crash, repeat the call.
         """
         yield from self._check_rebuilding(reading)
         yield from self._writer.put(reading)
@@ -151,7 +153,10 @@ class Series(OnDb[D], Generic[D, E]):
 
     @operation
     def remove(self, reading: E) -> Work[None]:
-        """Delete a reading and rebuild the roll-ups it counted in, unless the stream keeps them."""
+        """Delete a reading and rebuild the roll-ups it counted in.
+
+        Roll-ups kept from the stream are not rebuilt.
+        """
         yield from self._check_rebuilding(reading)
         placed = yield from self._placement.place(reading)
         bucket = placed.bucket
@@ -194,7 +199,7 @@ class Series(OnDb[D], Generic[D, E]):
         consistent: bool = False,
         include_expired: bool = False,
     ) -> Pages[E]:
-        """The readings at or after ``start`` and before ``end``, ordered by time."""
+        """Return the readings at or after ``start`` and before ``end``, ordered by time."""
         return self._pages(
             by,
             start,
@@ -218,7 +223,7 @@ class Series(OnDb[D], Generic[D, E]):
         consistent: bool = False,
         include_expired: bool = False,
     ) -> Work[Page[E]]:
-        """Up to ``limit`` readings of a range, and the cursor of the next page."""
+        """Return up to ``limit`` readings of a range, and the cursor of the next page."""
         arguments = {
             "by": self.layout.by.text(by),
             "start": self.layout.at.text(start),
@@ -248,7 +253,7 @@ class Series(OnDb[D], Generic[D, E]):
 
     @operation
     def latest(self, by: Any, n: int = 1, *, consistent: bool = False) -> Work[list[E]]:
-        """The newest ``n`` readings, however old they are."""
+        """Return the newest ``n`` readings, no matter how old they are."""
         return (
             yield from self._pages(by, BEGINNING, END, limit=n, consistent=consistent).everything()
         )
@@ -257,7 +262,10 @@ class Series(OnDb[D], Generic[D, E]):
     def count(
         self, by: Any, start: datetime = BEGINNING, end: datetime = END, *, consistent: bool = False
     ) -> Work[int]:
-        """The number of readings in a range. Reads them all; ``rollup(...).range`` is cheaper."""
+        """Return the number of readings in a range.
+
+        This reads them all; ``rollup(...).range`` is cheaper.
+        """
         check_range(start, end)
         keys = SeriesRange(
             self.layout.by.text(by), start, end, consistent=consistent, keys_only=True
@@ -279,7 +287,7 @@ class Series(OnDb[D], Generic[D, E]):
     # -- roll-ups
 
     def rollup(self, period: Period, *, of: Any) -> SeriesRollup[D]:
-        """A roll-up that the series declares."""
+        """Return a roll-up that the series declares."""
         rule = next((rule for rule in self._book.rules if rule.is_of(period, of)), None)
         if rule is None:
             raise ConfigurationError(
@@ -289,12 +297,15 @@ class Series(OnDb[D], Generic[D, E]):
         return SeriesRollup(self.db, self.layout, self._rollups, rule)
 
     def fold(self, images: Iterable[tuple[Item | None, Item | None]]) -> RollupUpdates:
-        """The effect of changes, as (old, new) images of a stream, on the roll-ups. Does no I/O."""
+        """Return the effect of changes on the roll-ups, without I/O.
+
+        ``images`` are the old and new images of changes from a stream.
+        """
         return self.changes.fold(images, self.context.now())
 
     @operation
     def apply(self, updates: RollupUpdates, *, batch: str) -> Work[None]:
-        """Apply the result of ``fold``, once for each ``batch``.
+        """Apply the result of ``fold``, only once for each ``batch``.
 
         Name the batch after the stream's shard and sequence numbers.
         """
@@ -310,7 +321,7 @@ class Series(OnDb[D], Generic[D, E]):
 
     @operation
     def tables(self) -> Work[list[str]]:
-        """The names of the existing tables, the earliest first."""
+        """Return the names of the existing tables, the earliest first."""
         periods = (yield from self.directory.table_periods()) if self.layout.table_per else []
         return [self.layout.period_table(period) for period in periods]
 
@@ -365,7 +376,7 @@ class SeriesRollup(OnDb[D]):
 
     @operation
     def range(self, by: Any, start: datetime, end: datetime) -> Work[list[Summary]]:
-        """A Summary of each non-empty period that overlaps the range, the earliest first."""
+        """Return a Summary of each non-empty period that overlaps the range, the earliest first."""
         check_range(start, end)
         return (yield from self._reader.range(self._rule, self._layout.by.text(by), start, end))
 
@@ -384,7 +395,7 @@ def _least_shards(shards: int | Literal["adaptive"]) -> int:
         return 1
     if not isinstance(shards, int) or not 1 <= shards <= MAX_SHARDS:
         raise ConfigurationError(
-            f'shards={shards!r} is not a number from 1 to {MAX_SHARDS} or "adaptive"',
+            f'shards={shards!r} must be a number from 1 to {MAX_SHARDS}, or "adaptive"',
             hint="choose one shard for every 1,000 writes of up to 1 KB per second",
         )
     return shards

@@ -1,14 +1,14 @@
-"""Readings with roll-ups: each is written in one transaction with its effect on them.
+"""Readings with roll-ups: one transaction writes a reading and updates its roll-ups.
 
 The transaction requires that the reading does not exist yet. A reading is therefore counted once,
-even if its reply was lost and the program sends it again an hour later. An identical reading that
-exists is skipped. One that exists with other values is refused (ItemExists), because a sum can be
-corrected but a minimum cannot. In a bucket that has grown, the same transaction also checks the
-shards in which the reading would have been stored earlier.
+even if its reply was lost and the program sends it again an hour later. If an identical reading
+exists, it is skipped. If it exists with different values, it is refused (ItemExists), because a sum
+can be corrected but a minimum cannot. In a bucket that has grown, the same transaction also checks
+the shards in which the reading would have been stored earlier.
 
-Many readings share as few transactions as hold them, with one update for all readings of the same
-roll-up. Transactions of one series key are sent one after another, because they would only
-conflict; others are sent in parallel.
+Many readings are written in as few transactions as possible, with one update for all readings of
+the same roll-up. Transactions of one series key are sent one after another, because they would only
+conflict. Transactions of different series keys are sent in parallel.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ReadingTransactionWriter:
         return result
 
     def _write_chain(self, placed: list[PlacedReading]) -> Work[BatchResult]:
-        """The readings of one series key, one transaction after another."""
+        """Write the readings of one series key, one transaction after another."""
         result = BatchResult()
         for group in self._groups(placed):
             result.add((yield from self.write([each.entity for each in group])))
@@ -96,7 +96,10 @@ class ReadingTransactionWriter:
             yield group
 
     def write(self, entities: list[Any]) -> Work[BatchResult]:
-        """Write readings in one transaction; leaves out those that exist or cannot be written."""
+        """Write readings in one transaction.
+
+        Readings that exist or cannot be written are left out.
+        """
         result = BatchResult()
         left = self._distinct(entities, result)
         for attempt in range(_ATTEMPTS):
@@ -115,7 +118,7 @@ class ReadingTransactionWriter:
         return result
 
     def _distinct(self, entities: list[Any], result: BatchResult) -> list[Any]:
-        """Drop repeated readings; a repeat with other values is a failure."""
+        """Drop repeated readings. A repeat with different values is a failure."""
         found: dict[tuple[str, str], Any] = {}
         for entity in entities:
             first = found.setdefault(
@@ -128,7 +131,7 @@ class ReadingTransactionWriter:
         return list(found.values())
 
     def _attempt(self, entities: list[Any], result: BatchResult, attempt: int) -> Work[list[Any]]:
-        """Send the readings once; returns those to be sent again."""
+        """Send the readings once. Return the readings to be sent again."""
         placed = list(
             gathered((yield Gather([self.placement.place(entity) for entity in entities])))
         )
@@ -173,7 +176,7 @@ class ReadingTransactionWriter:
     def _sort_out(
         self, transaction: ReadingTransaction, failed: TransactionFailed, result: BatchResult
     ) -> Work[list[Any]]:
-        """Learn from a failed transaction; returns the readings to be sent again."""
+        """Learn from a failed transaction. Return the readings to be sent again."""
         yield from self._grow(transaction, failed)
         settled: set[int] = set()
         for at, _, error in failed.failures:
@@ -191,7 +194,7 @@ class ReadingTransactionWriter:
         return [placed.entity for placed in transaction.placed if id(placed) not in settled]
 
     def _grow(self, transaction: ReadingTransaction, failed: TransactionFailed) -> Work[None]:
-        """Grow the throttled buckets; raises an error that no later attempt can cure."""
+        """Grow the throttled buckets. Raises an error that a retry cannot fix."""
         busy: dict[Bucket, ServiceError] = {}
         for at, _, error in failed.failures:
             if isinstance(error, SlowDown):
@@ -207,7 +210,7 @@ class ReadingTransactionWriter:
     def _settle_existing(
         self, entity: Any, item: Item, stored: Item | None, result: BatchResult
     ) -> None:
-        """A reading that exists counts as written if it is identical, and as failed otherwise."""
+        """Count an existing reading as written if it is identical, and as failed otherwise."""
         if stored and items_equal(self._content(stored), self._content(item)):
             result.written += 1
             return
@@ -229,7 +232,7 @@ class ReadingTransactionWriter:
 
 
 class ReadingTransaction:
-    """The statements of one transaction, and the reading or roll-up each is about."""
+    """The statements of one transaction, each with the reading or roll-up that it writes."""
 
     def __init__(self, layout: SeriesLayout, book: RollupBook, placed: list[PlacedReading]) -> None:
         self.layout = layout

@@ -1,9 +1,9 @@
 """Writes of readings: one by one, in batches, or each in a transaction with its roll-ups.
 
-Without roll-ups a reading is one PutItem, and many are BatchWriteItem; whatever a batch leaves
-unwritten for lack of room is retried once its bucket has grown. Writing the same reading twice
-stores it once. With roll-ups a reading is a transaction (``transactions``). ``placement`` decides
-where a reading goes.
+Without roll-ups, one reading is a PutItem, and many are BatchWriteItem requests. Readings that a
+throttled bucket leaves unwritten are retried once the bucket has grown. Writing the same reading
+twice stores it once. With roll-ups, a reading is a transaction (``transactions``). ``placement``
+decides where a reading is stored.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class SeriesWriter:
         return result
 
     def _open_buckets(self, entities: Sequence[Any], result: BatchResult) -> Work[list[Any]]:
-        """Open all buckets in parallel; returns the readings that can be written."""
+        """Open all buckets in parallel. Return the readings that can be written."""
         by_bucket: dict[tuple[str, str], list[Any]] = {}
         for entity in entities:
             try:
@@ -92,7 +92,10 @@ class SeriesWriter:
         return ready
 
     def _checked(self, entity: Any) -> tuple[str, str]:
-        """The series key and bucket of a reading; raises if it cannot be written."""
+        """Return the series key and bucket of a reading.
+
+        Raises an error if it cannot be written.
+        """
         self.placement.check(entity)
         bucket = self.layout.bucket_of(entity)
         try:
@@ -103,7 +106,10 @@ class SeriesWriter:
 
 
 class ReadingBatchWriter:
-    """Writes readings without roll-ups, 25 per BatchWriteItem, and retries what finds no room."""
+    """Writes readings without roll-ups, 25 per BatchWriteItem.
+
+    Retries readings that were throttled.
+    """
 
     def __init__(self, placement: SeriesPlacement) -> None:
         self.placement = placement
@@ -137,7 +143,7 @@ class ReadingBatchWriter:
         return result
 
     def _make_room(self, failures: list[FailedWrite]) -> Work[tuple[list[Any], list[FailedWrite]]]:
-        """The readings whose buckets now have room, and the remaining failures."""
+        """Return the readings whose buckets now have room, and the remaining failures."""
         has_room: dict[tuple[str, str], bool] = {}
         retried, hopeless = [], []
         for failure in failures:

@@ -30,7 +30,7 @@ _CLAIM = LeaseAttributes(owner="_job", until=None, fence=None)
 
 @dataclass(frozen=True, slots=True)
 class StoredNode:
-    """A node item. Identities are key text; ``child`` is the sort key of its child item.
+    """A node item. Identities are key text; ``child`` is the sort key of the node's child item.
 
     ``job`` names the job that is deleting the node, if any.
     """
@@ -45,7 +45,7 @@ class StoredNode:
 
     @property
     def path_below(self) -> tuple[str, ...]:
-        """The ``path`` of its children."""
+        """The ``path`` of the node's children."""
         return (*self.path, self.text)
 
 
@@ -78,7 +78,7 @@ class TreeItems:
         _refuse_markers(self.info)
         if unique_siblings and self.order is None:
             raise DesignError(
-                f"unique_siblings of {self.info.name} needs a field in which siblings differ",
+                f"unique_siblings needs a field of {self.info.name} that tells siblings apart",
                 hint=f"add order={self.info.name}.name, or another of its fields",
             )
 
@@ -97,7 +97,7 @@ class TreeItems:
         return self.partition if text is None else f"{self.partition}#{text}"
 
     def child_text(self, entity: Any, text: str) -> str:
-        """The sort key of a child item, by which siblings are ordered."""
+        """Return the sort key of a child item, by which siblings are ordered."""
         if self.order is None:
             return CHILD + text
         ordered = keys.encode(encoding_name(self.info, self.order), getattr(entity, self.order))
@@ -114,7 +114,7 @@ class TreeItems:
     # -- items
 
     def data(self, entity: Any) -> Value:
-        """The entity in a map of its own, so that no attribute is taken for an index key."""
+        """Return the entity in a map, so that no attribute is mistaken for an index key."""
         return {"M": self.info.codec.encode(entity)}
 
     def entity(self, data: Value) -> Any:
@@ -146,7 +146,10 @@ class TreeItems:
         )
 
     def replace_node(self, node: StoredNode, was: StoredNode) -> Statement:
-        """Replace a node that nobody has changed or begun to delete since it was read."""
+        """Replace a node.
+
+        Fails if the node has changed since it was read, or if a job is deleting it.
+        """
         written = Expressions()
         revision = written.value({"N": str(was.revision)})
         request = {
@@ -183,7 +186,10 @@ class TreeItems:
         return Statement("Delete", request, f"take {node.text} away", lost_race)
 
     def check(self, node: StoredNode, *, path: bool) -> Statement:
-        """The node has the parent that was read, and with ``path`` its path; no job deletes it."""
+        """Check that a node still has the parent that was read, and that no job is deleting it.
+
+        With ``path``, check also that its path is unchanged.
+        """
         written = Expressions()
         terms = [
             f"attribute_exists({written.name(self.place.partition)})",
@@ -239,9 +245,11 @@ class TreeItems:
         )
 
     def mark(self, job: str, text: str, parent: str | None, child: str) -> Statement:
-        """Claim a node for a job that deletes it: nobody else changes it or adds to it after that.
+        """Claim a node for the job that deletes it.
 
-        The claim is a lease without an end: any process may finish the job in its name.
+        After that, nobody else changes it or adds to it.
+
+        The claim is a lease without an end: any process may finish the job on its behalf.
         """
         written = Expressions()
         free = f"({_CLAIM.free()(written)} OR {_CLAIM.held(LeaseHold(job))(written)})"
@@ -256,7 +264,7 @@ class TreeItems:
         return Statement("Update", written.into(request), f"mark {text}", lost_race)
 
     def check_marked(self, job: str, text: str) -> Statement:
-        """The node is still claimed by the job."""
+        """Check that the job still has its claim on the node."""
         written = Expressions()
         request = {
             "TableName": self.place.table,
@@ -266,7 +274,7 @@ class TreeItems:
         return Statement("ConditionCheck", written.into(request), f"check {text}", lost_race)
 
     def delete_node(self, job: str, text: str) -> Statement:
-        """Delete a node that the job has claimed; one that is gone already is as good."""
+        """Delete a node that the job has claimed. Succeeds, too, if the node is already gone."""
         written = Expressions()
         condition = (
             f"attribute_not_exists({written.name(self.place.partition)})"
@@ -358,7 +366,10 @@ def _order_field(entity: EntityInfo, order: Any | None) -> str | None:
 
 
 def _refuse_markers(entity: EntityInfo) -> None:
-    """Nodes are stored by the tree, not by the plan, so markers would have no effect."""
+    """Raise DesignError for markers.
+
+    The tree stores nodes itself, so markers would have no effect.
+    """
     marked = [field.name for field in entity.fields.values() if field.role not in (None, "ident")]
     if marked:
         raise DesignError(

@@ -1,22 +1,22 @@
-"""The rest of a move or deletion: steps that may stop anywhere and be taken again.
+"""Tree jobs: the rest of a move or deletion, in steps that may stop anywhere and be repeated.
 
 A job is an item written in the transaction that starts the move or deletion, and deleted when
-everything is done. Its steps are conditional writes that have no effect the second time, and what
-is left to do is found by reading. Two processes may work on the same job.
+everything is done. Its steps are conditional writes that have no effect the second time. A process
+finds the remaining work by reading. Two processes may work on the same job.
 
 **Deleting** goes from the top down and back up. A node is *marked*: the job claims it (a lease
 without an end, ``coordination.lease``), and from then on nobody adds to it or moves it. Then its
 children are marked, and theirs. A marked node without children is deleted together with its child
-item. Marking requires the mark of the parent, and deleting that of the node, so that a process
-that was asleep cannot touch nodes that were added again with the same identity.
+item. Marking a node requires the mark on its parent, and deleting a node requires its own mark. A
+process that was suspended therefore cannot touch nodes that were added again with the same
+identity.
 
 **Paths** below a moved node are corrected from each node to its children: the ``path`` of the node
 plus the node. After the children are written, the node is read again; if its own path has changed
 by then, through the job of another move, they are written once more. So when no job is left, every
-path is right, in whatever order the jobs ran. The job records how far it has come among the
-children of its node, twenty-five at a time, and after a thousand nodes it leaves the rest to jobs
-of their own. However large the subtree, and however often the process dies, the work comes to an
-end.
+path is right, no matter in which order the jobs ran. The job records its progress after every 25
+children of its node. After a thousand nodes it leaves the rest to new jobs. The work therefore
+finishes, no matter how large the subtree is or how often the process dies.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PAGE = 40  # two statements for each child, in a transaction of at most a hundr
 
 @dataclass(slots=True)
 class _Budget:
-    """How many nodes a job still corrects, and the jobs that were made for the rest."""
+    """How many more nodes a job corrects, and the jobs that were created for the rest."""
 
     left: int
     jobs: list[TreeJob] = field(default_factory=list)
@@ -61,7 +61,10 @@ class TreeJobs:
         return [self.items.job(item) for item in found]
 
     def run(self, job: TreeJob) -> Work[int]:
-        """Run a job to its end; return how many nodes were deleted, or paths corrected."""
+        """Run a job to its end.
+
+        Return how many nodes were deleted, or how many paths were corrected.
+        """
         return (
             (yield from self._delete(job.name, job.node))
             if job.kind == "delete"
@@ -120,17 +123,18 @@ class TreeJobs:
             deleted += yield from self._delete_marked(job, text, marked)
 
     def _first_children(self, text: str, limit: int = _PAGE) -> Work[list[tuple[str, str]]]:
-        """The first children of a node: identity and sort key of the child item."""
+        """Return the first children of a node, as identity and sort key of the child item."""
         reply = yield Call("Query", self.items.children(text, limit), self.label)
         return [(item["_node"]["S"], item[self.items.place.sort]["S"]) for item in reply["Items"]]
 
     def _mark(
         self, job: str, parent: str, children: list[tuple[str, str]]
     ) -> Work[list[tuple[str, str]] | None]:
-        """Mark children and return those that are marked now.
+        """Mark children. Return the children that are marked now.
 
-        A child that was moved away, or marked by another job, is left out. None if the parent is no
-        longer the job's: another process has finished it, and what is there was added since.
+        A child that was moved away, or marked by another job, is left out. Returns None if the
+        parent is no longer claimed by the job: another process has finished the job, and any nodes
+        found there were added since.
         """
         statements = [
             self.items.check_marked(job, parent),
@@ -178,7 +182,7 @@ class TreeJobs:
         """Correct the paths below a node.
 
         ``job`` is the job of this very node. It is None further down, where children beyond the
-        budget become jobs of their own.
+        budget become new jobs.
         """
         node = yield from self.read(text)
         if node is None:
@@ -227,7 +231,7 @@ class TreeJobs:
         budget.jobs.append(job)
 
     def _remember(self, job: TreeJob, position: Item) -> Work[None]:
-        """Record how far the job has come, for whoever resumes it."""
+        """Record how far the job has come, for the process that resumes it."""
         request = self.items.job_progress(job.name, position[self.items.place.sort]["S"])
         with contextlib.suppress(ConditionFailed):  # another process has finished it
             yield Call("UpdateItem", request, self.label)

@@ -14,12 +14,12 @@ children of a node are one Query, and descendants are read level by level, one Q
 of the level above, in parallel. Keys hold no path, and that is the point: the place of a node is
 its parent, recorded in one item, and a subtree of a million nodes moves in one transaction of a
 few items. With paths in the keys, descendants would be one Query per level, but a move would have
-to rewrite every item below, and readers would meet the tree half here, half there.
+to rewrite every item below, and readers would see the tree half moved.
 
 ``_path`` holds the ancestors, so that one BatchGetItem reads them. It is a hint: readers compare it
-with the parents of the nodes that come back, and where it is out of date they ask again from there.
-After a move a *job* corrects it (``jobs``), which ``resume()`` finishes if the process dies. Until
-then reads are right and take one batch more.
+with the parents of the nodes that were read. Where it is out of date, they read on from there.
+After a move a *job* corrects it (``jobs``); ``resume()`` finishes the job if the process dies.
+Until then reads are correct and take one more batch.
 
 Invariants:
 
@@ -70,9 +70,10 @@ _ATTEMPTS = 20
 
 @dataclass(frozen=True, slots=True)
 class Node(Generic[E]):
-    """An entity and its place: ``parent`` is an identity, None for a root.
+    """An entity and its place. ``parent`` is an identity, or None for a root.
 
-    ``level`` is the distance from the node that the call was about: 1 for children, -1 for parents.
+    ``level`` is the distance from the node that was passed to the call: 1 for children, -1 for
+    parents.
     """
 
     entity: E
@@ -81,10 +82,13 @@ class Node(Generic[E]):
 
 
 class Tree(OnDb[D], Generic[D, E]):
-    """``Tree(db, Folder, name="files", order=Folder.name, unique_siblings=True)``.
+    """A tree of entities.
 
-    Children are sorted by ``order``, or by identity. With ``unique_siblings`` no two children of a
-    parent have the same value there. Wherever a node is expected, pass its identity or the entity.
+    ``Tree(db, Folder, name="files", order=Folder.name, unique_siblings=True)``
+
+    Children are sorted by the field ``order``, or by identity. With ``unique_siblings``, no two
+    children of a parent have the same value of that field. Wherever a node is expected, pass its
+    identity or the entity.
     """
 
     def __init__(
@@ -111,8 +115,8 @@ class Tree(OnDb[D], Generic[D, E]):
     def add(self, entity: E, parent: Any = None) -> Work[None]:
         """Add a node under ``parent``, or as a root.
 
-        ItemExists if its identity is in the tree, UniqueTaken if a sibling has its name,
-        ItemNotFound if there is no such parent.
+        Raises ItemExists if its identity is already in the tree, UniqueTaken if a sibling has the
+        same name, and ItemNotFound if the parent does not exist.
         """
         text, shown = self._text(entity), self._shown(entity)
         above = None if parent is None else self._text(parent)
@@ -136,7 +140,10 @@ class Tree(OnDb[D], Generic[D, E]):
 
     @operation
     def update(self, entity: E) -> Work[None]:
-        """Replace the entity of a node. Its parent stays; its order among siblings may change."""
+        """Replace the entity of a node.
+
+        Its parent stays the same; its order among siblings may change.
+        """
         text = self._text(entity)
 
         def prepare() -> Work[list[Statement]]:
@@ -161,7 +168,7 @@ class Tree(OnDb[D], Generic[D, E]):
 
     @iteration
     def children(self, id: Any = None) -> ItemPages[Node[E]]:
-        """The children of a node, in order; without ``id``, the roots."""
+        """Return the children of a node, in order, or the roots if ``id`` is left out."""
         text = None if id is None else self._text(id)
         return ItemPages(
             self._items.children(text), self._label, lambda item: self._child(item, text, 1)
@@ -169,18 +176,24 @@ class Tree(OnDb[D], Generic[D, E]):
 
     @iteration
     def descendants(self, id: Any = None, levels: int | None = None) -> Descent[E]:
-        """Children, then their children and so on, ``levels`` deep; without ``id``, all nodes.
+        """Return the children, then their children and so on, ``levels`` deep.
 
-        They come level by level, each level in the order of its parents.
+        Without ``id``, return all nodes. The nodes come level by level, each level in the order of
+        its parents.
         """
         if levels is not None and levels < 1:
-            raise RequestRefused(f"levels={levels} is below 1", hint="ask for 1 or more")
+            raise RequestRefused(
+                f"levels={levels} must be 1 or more", hint="leave it out to read all levels"
+            )
         text = None if id is None else self._text(id)
         return Descent(self._items, self._label, self._child, text, levels)
 
     @operation
     def count(self, id: Any = None) -> Work[int]:
-        """The number of descendants; without ``id``, of all nodes. Reads every one of them."""
+        """Return the number of descendants, or of all nodes without ``id``.
+
+        This reads every one of them.
+        """
         total = 0
         pages = self.descendants.pages(id)
         while not pages.is_done:
@@ -191,23 +204,27 @@ class Tree(OnDb[D], Generic[D, E]):
 
     @operation
     def path(self, id: Any) -> Work[list[Node[E]]]:
-        """The nodes from the root down to the node itself; empty if there is no such node."""
+        """Return the nodes from the root down to the node itself.
+
+        Empty if the node does not exist.
+        """
         line = yield from self._line(self._text(id))
         return [self._node(each, -level) for level, each in reversed(list(enumerate(line)))]
 
     @operation
     def ancestors(self, id: Any) -> Work[list[Node[E]]]:
-        """The nodes from the root down to the parent, read in one BatchGetItem."""
+        """Return the nodes from the root down to the parent, read in one BatchGetItem."""
         return (yield from self.path.work(id))[:-1]
 
     # -- whole subtrees
 
     @operation
     def move(self, id: Any, parent: Any = None) -> Work[None]:
-        """Move a node, with everything below it, under another; without ``parent`` it becomes a
-        root.
+        """Move a node, with everything below it, under ``parent``.
 
-        TreeCycle if ``parent`` is the node itself or below it.
+        Without ``parent``, it becomes a root.
+
+        Raises TreeCycle if ``parent`` is the node itself or one of its descendants.
         """
         text = self._text(id)
         above = None if parent is None else self._text(parent)
@@ -242,7 +259,7 @@ class Tree(OnDb[D], Generic[D, E]):
 
     @operation
     def delete(self, id: Any) -> Work[int]:
-        """Delete a node and everything below it; return how many nodes that were."""
+        """Delete a node and everything below it. Return the number of deleted nodes."""
         text = self._text(id)
         job = TreeJob(self.context.token(), "delete", text)
         is_there = False
@@ -264,7 +281,7 @@ class Tree(OnDb[D], Generic[D, E]):
 
     @operation
     def resume(self) -> Work[int]:
-        """Finish moves and deletions that a process began and left; return how many."""
+        """Finish moves and deletions that another process left unfinished. Return how many."""
         found = yield from self._jobs.unfinished()
         for job in found:
             yield from self._jobs.run(job)
@@ -292,7 +309,7 @@ class Tree(OnDb[D], Generic[D, E]):
         return found
 
     def _line(self, text: str) -> Work[list[StoredNode]]:
-        """A node, its parent, and so on up to the root; reads again if the tree changes."""
+        """Return a node, its parent, and so on up to the root. Reads again if the tree changes."""
         for attempt in range(_ATTEMPTS):
             found = yield from self._line_once(text)
             if found is not None:
