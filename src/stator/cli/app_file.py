@@ -12,7 +12,10 @@ from stator.pipeline.workers.app import StreamApp
 
 
 def load_app(text: str) -> StreamApp:
-    """The app that ``text`` names. Its design is planned from the lock file beside the file."""
+    """Return the app that ``text`` names.
+
+    Its design is planned from the lock file beside the file.
+    """
     target = parse_target(text, APP_HINT)
     module = run_target(target)
     app = _app_in(module, target)

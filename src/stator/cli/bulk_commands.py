@@ -34,7 +34,9 @@ class DesignEntity:
 
 
 def find_entity(text: str) -> DesignEntity:
-    """The entity of ``design.py:Entity``, ``design.py:design:Entity`` or ``module:Entity``."""
+    """Return the entity of ``design.py:Entity``, ``design.py:design:Entity`` or
+    ``module:Entity``.
+    """
     head, _, name = text.rpartition(":")
     if not head or not name:
         raise ConfigurationError(
@@ -145,6 +147,6 @@ def resumable() -> Iterator[None]:
 
 
 def _resume_command() -> str:
-    """The current command with --resume."""
+    """Return the current command with --resume."""
     words = [word for word in sys.argv[1:] if word not in ("--restart", "--resume")]
     return shlex.join(["stator", *words, "--resume"])

@@ -64,7 +64,7 @@ class DesignFile:
 
 
 def load_design(target: str | None = None) -> Design:
-    """The design that ``target`` names.
+    """Return the design that ``target`` names.
 
     Raises DesignFileWrong for a faulty file, ConfigurationError if there is no such file.
     """
@@ -72,7 +72,7 @@ def load_design(target: str | None = None) -> Design:
 
 
 def load_design_file(text: str | None = None, *, fresh: bool = False) -> DesignFile:
-    """The design that ``text`` names, planned from its lock file unless ``fresh``."""
+    """Return the design that ``text`` names, planned from its lock file unless ``fresh``."""
     target = _find(Path.cwd()) if text is None else parse_target(text)
     module = run_target(target)
     path = target.file or Path(module.__file__ or Path.cwd() / "design.py")
@@ -82,7 +82,7 @@ def load_design_file(text: str | None = None, *, fresh: bool = False) -> DesignF
 
 
 def plan_of(design: Design) -> Plan:
-    """The plan of a design. A refusal names the file and line of the pattern or entity."""
+    """Return the plan of a design. A refusal names the file and line of the pattern or entity."""
     try:
         return design.plan()
     except DesignError as error:
@@ -98,7 +98,7 @@ def choices(target: DesignTarget, names: Iterable[str]) -> str:
 
 
 def parse_target(text: str, hint: str = DESIGN_HINT) -> DesignTarget:
-    """A target as the command line names it. ``hint`` is the next step in an error."""
+    """Return a target as the command line names it. ``hint`` is the next step in an error."""
     if Path(text).is_dir():
         return _find(Path(text))
     head, colon, name = text.rpartition(":")
@@ -126,7 +126,7 @@ def _suggestion(missing: Path, hint: str) -> str:
 
 
 def _find(folder: Path) -> DesignTarget:
-    """The design of a folder."""
+    """Return the design of a folder."""
     settings = folder / "pyproject.toml"
     if settings.is_file():
         setting = _setting(settings)
@@ -188,7 +188,7 @@ def _parse_setting(setting: str, settings: Path) -> DesignTarget:
 
 
 def _design_files(folder: Path) -> list[Path]:
-    """The files in a folder that assign a Design. No file is run for this."""
+    """Return the files in a folder that assign a Design. No file is run for this."""
     return [
         file
         for file in sorted(folder.glob("*.py"))

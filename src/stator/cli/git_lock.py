@@ -10,7 +10,10 @@ from stator.errors import ConfigurationError, DesignError
 
 
 def plan_at(revision: str, path: Path) -> Plan:
-    """The plan in the lock file ``path`` at a revision. Raises ConfigurationError if none is."""
+    """Return the plan in the lock file ``path`` at a revision.
+
+    Raises ConfigurationError if none is.
+    """
     folder, name = path.parent.resolve(), path.name
     if _git(folder, "rev-parse", "--show-toplevel") is None:
         raise ConfigurationError(
@@ -47,7 +50,7 @@ def _parse(text: str, where: str) -> Plan:
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    """The output of a git command, or None if the command fails."""
+    """Return the output of a git command, or None if the command fails."""
     try:
         done = subprocess.run(  # noqa: S603 - no shell, and a revision cannot be an option
             ["git", "-C", str(folder), *arguments],  # noqa: S607 - git is found on PATH

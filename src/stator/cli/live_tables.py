@@ -29,7 +29,7 @@ class LiveTables:
         self._client = _client(address, parts.scheme, parts.netloc, region, profile)
 
     def describe(self, table: str) -> Item | None:
-        """The description of a table, or None if there is no such table."""
+        """Return the description of a table, or None if there is no such table."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:

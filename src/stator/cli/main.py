@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def build_app(arguments: Sequence[str]) -> typer.Typer:
-    """The Typer application, with only the called command imported.
+    """Return the Typer application, with only the called command imported.
 
     Other commands carry just the summary that ``--help`` shows.
     """

@@ -60,7 +60,7 @@ def _section(title: str) -> Text:
 
 
 def _grid(rows: Iterable[tuple[str | Text, ...]], *, indent: int = 2) -> RenderableType:
-    """A borderless table. The last column takes the remaining width and wraps."""
+    """Return a borderless table. The last column takes the remaining width and wraps."""
     table = Table.grid(padding=(0, 2, 0, 0))
     found = list(rows)
     for column in range(max((len(row) for row in found), default=0)):

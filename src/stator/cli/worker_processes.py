@@ -98,7 +98,7 @@ class _Slot:
 
 
 def _single_worker(arguments: Sequence[str]) -> list[str]:
-    """The same arguments without --workers."""
+    """Return the same arguments without --workers."""
     remaining: list[str] = []
     skip_value = False
     for word in arguments:

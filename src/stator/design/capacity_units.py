@@ -30,12 +30,19 @@ _HALVES: Final[dict[Consistency, int]] = {"eventual": 1, "strong": 2, "transacti
 
 
 def _blocks(size_bytes: Number, block_bytes: int) -> int:
-    """Blocks begun, at least one: reading or deleting a missing item is billed, too."""
+    """Return the number of blocks that are at least partly used, and at least one.
+
+    Reading or deleting a missing item is billed as one block.
+    """
     return max(1, math.ceil(size_bytes / block_bytes))
 
 
 def half_read_units(size_bytes: Number, consistency: Consistency = "eventual") -> int:
-    """Half units of one read: an item, or all that a Query or Scan reads before any filter."""
+    """Return the half units of one read.
+
+    ``size_bytes`` is the size of the item or, for a Query or Scan, of everything it reads before
+    any filter.
+    """
     return _blocks(size_bytes, READ_UNIT_BYTES) * _HALVES[consistency]
 
 
@@ -44,7 +51,10 @@ def read_units(size_bytes: float, *, consistent: bool) -> float:
 
 
 def write_units(size_bytes: Number, *, transactional: bool = False) -> int:
-    """Units of one write of the table. An update counts the larger of the old and new size."""
+    """Return the units of one write to the table.
+
+    An update counts the larger of the old and new size.
+    """
     return _blocks(size_bytes, WRITE_UNIT_BYTES) * (2 if transactional else 1)
 
 
@@ -55,11 +65,12 @@ def index_write_units(
     key_changes: bool = False,
     changes: bool = True,
 ) -> int:
-    """Units that one write of the table costs in one index.
+    """Return the units that one write to the table costs in one index.
 
-    Sizes are those of the projected entry; None if there is none. A change of the index's key
-    deletes the old entry and inserts a new one, and both are billed. A write that changes nothing
-    projected costs nothing. Transactions double only the table's own writes, not those of an index.
+    ``before_bytes`` and ``after_bytes`` are the sizes of the projected entry, or None if the index
+    has no entry for the item. A change to the index's key deletes the old entry and inserts a new
+    one, and both are billed. A write that changes nothing projected costs nothing. Transactions
+    double only the table's own writes, not the index's.
     """
     if before_bytes is None:
         return 0 if after_bytes is None else write_units(after_bytes)

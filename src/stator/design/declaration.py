@@ -23,19 +23,24 @@ _DEFAULT_VOLUME = 1_000_000.0
 
 @dataclass(frozen=True, slots=True)
 class Per:
-    """A volume relative to another entity: ``count`` items for each of its items."""
+    """A volume relative to another entity: ``count`` items for each item of that entity."""
 
     entity: type[Entity]
     count: float
 
 
 def per(entity: type[Entity], count: float) -> Per:
-    """A relative volume: ``volumes={Order: per(User, 12)}`` means twelve orders for each user."""
+    """Declare a relative volume.
+
+    ``volumes={Order: per(User, 12)}`` means twelve orders for each user.
+    """
     return Per(entity, count)
 
 
 class Declaration:
-    """The entities, patterns, volumes and rates of one design. It does not change once it is made.
+    """The entities, patterns, volumes and rates of one design.
+
+    It is immutable.
 
     Two declarations are equal only if they are the same object.
     """
@@ -117,7 +122,7 @@ class Declaration:
                 )
 
     def volume(self, entity: type[Entity]) -> float:
-        """The number of items of an entity, with relative volumes multiplied out."""
+        """Return the number of items of an entity. Relative volumes are multiplied out."""
         return self._volume(entity, ())
 
     def _volume(self, entity: type[Entity], above: tuple[type[Entity], ...]) -> float:
@@ -132,18 +137,18 @@ class Declaration:
         return float(declared)
 
     def without(self, pattern: str) -> Self:
-        """A copy without one of the read patterns."""
+        """Return a copy without one of the read patterns."""
         smaller = copy.copy(self)
         smaller.reads = tuple(each for each in self.reads if each.name != pattern)
         return smaller
 
     @property
     def declared_writes(self) -> Mapping[type[Entity], float]:
-        """Creations a second from ``writes=``, in addition to those of the write patterns."""
+        """The creations a second from ``writes=``, in addition to those of the write patterns."""
         return self._writes
 
     def changes(self) -> list[tuple[DeclaredWrite, float]]:
-        """Every declared write with its rate a second."""
+        """Return every declared write with its rate a second."""
         found = [(DeclaredWrite("create", entity), rate) for entity, rate in self._writes.items()]
         for pattern in self.write_patterns:
             found += [(change, pattern.rps * change.times) for change in pattern.trace()]

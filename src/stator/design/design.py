@@ -27,11 +27,11 @@ __all__ = ["Design", "Layout", "Per", "per"]
 
 
 class Design(Declaration):
-    """What a system stores and what it asks. Everything else is derived from it.
+    """The entities a system stores and the patterns it reads and writes them by.
 
-    ``names`` renames tables, indexes and key attributes: ``{"PK": "pk", "GSI1": "by_email"}``.
-    ``ignore`` silences findings of ``check``: ``["ST304"]`` for all of a kind,
-    ``["ST304:Post.likes"]`` for one.
+    Keys, indexes, requests and costs are derived from it. ``names`` renames tables, indexes and key
+    attributes: ``{"PK": "pk", "GSI1": "by_email"}``. ``ignore`` silences findings of ``check``:
+    ``["ST304"]`` silences a code, ``["ST304:Post.likes"]`` one finding.
     """
 
     def __init__(
@@ -62,28 +62,33 @@ class Design(Declaration):
             pattern.design = self
 
     def keep_to(self, lock: Plan | None) -> None:
-        """Plan from ``lock`` unless ``plan`` is given another one; None plans afresh."""
+        """Plan from ``lock`` unless ``plan`` is passed another one.
+
+        With None, plan from scratch.
+        """
         self.lock = lock
 
     def plan(self, previous: Plan | None = None) -> Plan:
-        """Keys, indexes and requests: the cheapest layout that serves every pattern.
+        """Return the cheapest layout that serves every pattern: its keys, indexes and requests.
 
-        ``previous`` is the plan that existing data was written under, as ``read_lock`` returns it;
-        by default the one given to ``keep_to``. What it fixed stays, unless a change is worth
-        moving the data: the rule is in ``stator.design.planner.locked_choices``.
+        ``previous`` is the plan that existing data was written under, as ``read_lock`` returns it.
+        By default, it is the one passed to ``keep_to``. Its choices stay unless a change is worth
+        moving the data; the rule is in ``stator.design.planner.locked_choices``.
         """
         from stator.design.planner.planner import plan
 
         return plan(self, previous)
 
     def cost(self, **options: Unpack[CostOptions]) -> CostReport:
-        """The monthly cost: ``shop.cost(region="eu-west-1", mode="provisioned")``."""
+        """Return the monthly cost: ``shop.cost(region="eu-west-1", mode="provisioned")``."""
         from stator.design.cost.report import cost
 
         return cost(self, **options)
 
     def check(self, lock: Plan | None = None) -> Report:
-        """Problems of this design, and how its plan differs from the one in ``lock``."""
+        """Find problems in this design, and differences between its plan and the one in
+        ``lock``.
+        """
         from stator.design.lint.check import check
 
         return check(self, lock)

@@ -29,9 +29,9 @@ class Context:
         return backoff.delay(attempt, self.random.random())
 
     def timer(self, backoff: Backoff, wait_seconds: float | None = None) -> BackoffTimer:
-        """A counter of waits, for a caller that gives up after ``wait_seconds``."""
+        """Return a counter of waits, for a caller that gives up after ``wait_seconds``."""
         return BackoffTimer(backoff, self.clock, self.random, wait_seconds)
 
     def token(self) -> str:
-        """An idempotency token for a transaction."""
+        """Return an idempotency token for a transaction."""
         return f"{self.random.getrandbits(128):032x}"

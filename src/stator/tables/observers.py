@@ -41,7 +41,7 @@ MEASURED = WRITES | {"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetIte
 
 
 def table_of(request: dict[str, Any]) -> str:
-    """The table a request reads or writes; several are joined with a comma."""
+    """Return the table a request reads or writes; several are joined with a comma."""
     if "TableName" in request:
         return str(request["TableName"])
     if "RequestItems" in request:
@@ -51,7 +51,7 @@ def table_of(request: dict[str, Any]) -> str:
 
 
 def units_of(reply: dict[str, Any]) -> float:
-    """The consumed capacity a reply reports, tables and indexes together."""
+    """Return the consumed capacity a reply reports, tables and indexes together."""
     found = reply.get("ConsumedCapacity") or ()
     entries = [found] if isinstance(found, dict) else found
     return float(sum(entry.get("CapacityUnits", 0.0) for entry in entries))

@@ -96,7 +96,7 @@ class EntityMap:
     # -- items
 
     def item(self, entity: Any) -> Item:
-        """The whole item as stored."""
+        """Return the whole item as stored."""
         item = self.codec.encode(entity)
         self._write_keys(entity, item)
         if self._type is not None:
@@ -111,7 +111,7 @@ class EntityMap:
         return self.codec.decode(item)
 
     def key_of(self, entity: Any) -> Item:
-        """The table's key of an object."""
+        """Return the table's key of an object."""
         key: Item = {}
         self._write_base(entity, key)
         for name, field in self._base_fields:
@@ -119,7 +119,7 @@ class EntityMap:
         return key
 
     def key_from(self, values: Mapping[str, Any]) -> Item:
-        """The table's key from the fields it is made of, whose types are checked."""
+        """Return the table's key from the fields it is made of, whose types are checked."""
         for name in self.base_fields:
             if name in values:
                 self.codec.encode_field[name](values[name])
@@ -138,7 +138,9 @@ class EntityMap:
         return item
 
     def key_value(self, key: PlannedKeyAttribute, values: Mapping[str, Any]) -> Value | None:
-        """The value of a key attribute from field values; None where items do not have it."""
+        """Return the value of a key attribute from field values, or None where items do not have
+        it.
+        """
         which = (key.name, key.index)
         read = self._key_readers.get(which)
         if read is None:
@@ -149,7 +151,7 @@ class EntityMap:
         return {name: item[name] for name in self.key_names}
 
     def beside_the_key(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The values that are no part of the key: the item must have them."""
+        """Return the values that are no part of the key: the item must have them."""
         return {name: value for name, value in values.items() if name not in self.base_fields}
 
     def has_base(self, values: Mapping[str, Any]) -> bool:
@@ -165,7 +167,7 @@ class EntityMap:
     # -- times and versions
 
     def stamped(self, entity: Any, now: float, *, fresh: bool) -> Stamped:
-        """A copy with version, times and expiry as a write at ``now`` sets them.
+        """Return a copy with version, times and expiry as a write at ``now`` sets them.
 
         ``fresh`` says that the write creates the item.
         """
@@ -215,7 +217,7 @@ class EntityMap:
         return any(field in fields_of(key) and not is_the_field(key) for key in self.plan.keys)
 
     def copied(self, entity: Any, changes: Mapping[str, Any]) -> Any:
-        """A copy of the object with some fields changed."""
+        """Return a copy of the object with some fields changed."""
         if not self._is_plain or type(entity) is not self.cls:
             return self.info.replaced(entity, changes)
         made = object.__new__(self.cls)
@@ -245,7 +247,9 @@ class EntityMap:
 
 
 def _key_values(table: TablePlan) -> Callable[[Item], Any]:
-    """A function from an item to the table's key, as a value to compare and to look up by."""
+    """Return a function from an item to the table's key, as a value to compare and to look up
+    by.
+    """
     types = dict(table.attributes)
     partition, kind = table.partition, types[table.partition]
     sort, sort_kind = table.sort, types.get(table.sort or "", "")
@@ -334,7 +338,7 @@ class Schema:
         self.place = Place.of(own_table(design.name, prefix))
 
     def ttl_of(self, table: str) -> str | None:
-        """The attribute by which items of a table expire."""
+        """Return the attribute by which items of a table expire."""
         return next(
             (each.ttl for each in self._by_name.values() if each.plan.table == table and each.ttl),
             None,
@@ -375,7 +379,7 @@ class Schema:
         return found
 
     def routes(self, pattern: PatternPlan) -> tuple[StepRoute, ...]:
-        """The steps of a pattern with the tables and indexes they read."""
+        """Return the steps of a pattern with the tables and indexes they read."""
         found = self._routes.get(pattern.name)
         if found is None:
             found = tuple(StepRoute.of(step, self.tables[step.table]) for step in pattern.steps)
@@ -383,7 +387,7 @@ class Schema:
         return found
 
     def of_item(self, item: Item, table: str, entities: tuple[str, ...] = ()) -> EntityMap | None:
-        """The entity of an item; None for an item that is none of the design's."""
+        """Return the entity of an item, or None for an item that is none of the design's."""
         candidates = entities or self.tables[table].entities
         first = self._by_name[candidates[0]]
         discriminator = first.plan.discriminator
@@ -394,7 +398,7 @@ class Schema:
 
 
 def prefixed(plan: Plan, prefix: str) -> Plan:
-    """The same plan for tables whose names begin with ``prefix``."""
+    """Return the same plan for tables whose names begin with ``prefix``."""
     if not prefix:
         return plan
     return replace(

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 def boto3_session(
     engine: Engine, *, region_name: str = DEFAULT_REGION, account: str = DEFAULT_ACCOUNT
 ) -> boto3.Session:
-    """A boto3 session whose DynamoDB and DynamoDB Streams clients and resources use ``engine``."""
+    """Return a boto3 session whose DynamoDB and DynamoDB Streams clients and resources use
+    ``engine``.
+    """
     try:
         import boto3
     except ImportError:
@@ -75,7 +77,7 @@ def wire(session: boto3.Session, engine: Engine, *, account: str = DEFAULT_ACCOU
 
 
 def _region(request: Any, session: boto3.Session) -> str:
-    """The region the request was signed for."""
+    """Return the region the request was signed for."""
     authorization = request.headers.get("Authorization", "")
     if isinstance(authorization, bytes):
         authorization = authorization.decode()

@@ -127,7 +127,7 @@ def command(
 def _target(
     source: str, to: str, origin: BulkTarget, table: str, connecting: TransportOptions
 ) -> BulkTarget:
-    """The destination. A copy within one folder uses the source's connection to it."""
+    """Return the destination. A copy within one folder uses the source's connection to it."""
     if to == source:
         return BulkTarget(origin.transport, table, address=to, owned=False)
     return BulkTarget.open(to, table, options=connecting)

@@ -137,7 +137,7 @@ def _change(
 
 
 def _others(workload: Workload, known: PriceFile, found: CostReport) -> dict[str, Decimal]:
-    """The total under each billing mode whose prices the region has."""
+    """Return the total under each billing mode whose prices the region has."""
     basis = found.basis
     totals: dict[str, Decimal] = {}
     for mode in BillingMode:
@@ -222,7 +222,7 @@ def _percent(share: float) -> str:
 
 
 def _bar(share: float) -> str:
-    """A bar drawn in eighths of a character, so that small shares differ visibly."""
+    """Return a bar drawn in eighths of a character, so that small shares differ visibly."""
     eighths = round(share * _BAR * 8)
     whole, rest = divmod(eighths, 8)
     return "█" * whole + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[rest]

@@ -114,7 +114,10 @@ def _table_hint(tables: LiveTables) -> str:
 
 
 def _on_the_wire(item: Any) -> Any:
-    """An item with plain containers. Binary values stay bytes: their content does not matter."""
+    """Return an item with plain containers.
+
+    Binary values stay bytes: their content does not matter.
+    """
     return {name: _value(value) for name, value in item.items()}
 
 

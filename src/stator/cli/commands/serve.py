@@ -219,7 +219,7 @@ def _acknowledged(durability: Durability) -> str:
 
 
 def _example_call(url: str, plan: ServePlan) -> str:
-    """An AWS CLI call that works as it stands in a shell on this machine."""
+    """Return an AWS CLI call that works as it stands in a shell on this machine."""
     if plan.credentials_file is not None and plan.options.credentials:
         profile = next(iter(plan.options.credentials.values())).profile
         identity = (

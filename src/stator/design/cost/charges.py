@@ -45,7 +45,7 @@ _HOURLY: Final[dict[str, PriceName]] = {
 
 
 def _exact(value: Number) -> Decimal:
-    """The number as written: the float 0.7 becomes exactly seven tenths."""
+    """Return the number as written: the float 0.7 becomes exactly seven tenths."""
     return value if isinstance(value, Decimal) else Decimal(str(value))
 
 
@@ -53,7 +53,7 @@ def _exact(value: Number) -> Decimal:
 
 
 def read_units(size_bytes: Number, consistency: Consistency = "eventual") -> Decimal:
-    """Units of one read: of an item, or of all that a Query or Scan reads together, before any
+    """Return the units of one read: of an item, or of everything a Query or Scan reads before any
     filter.
     """
     return Decimal(units.half_read_units(_exact(size_bytes), consistency)) / 2
@@ -62,8 +62,9 @@ def read_units(size_bytes: Number, consistency: Consistency = "eventual") -> Dec
 def write_units(
     size_bytes: Number, *, before_bytes: Number = 0, transactional: bool = False
 ) -> Decimal:
-    """Units of one write of the table itself; ``before_bytes`` is the item it replaces, updates or
-    deletes.
+    """Return the units of one write to the table itself.
+
+    ``before_bytes`` is the size of the item that the write replaces, updates or deletes.
     """
     larger = max(_exact(size_bytes), _exact(before_bytes))
     return Decimal(units.write_units(larger, transactional=transactional))
@@ -76,16 +77,16 @@ def index_write_units(
     key_changes: bool = False,
     changes: bool = True,
 ) -> Decimal:
-    """Units that one write of the table costs in one index.
+    """Return the units that one write to the table costs in one index.
 
-    Sizes are of the projected entry; None where there is none.
+    Sizes are those of the projected entry, or None if there is no entry.
     """
     before, after = (None if size is None else _exact(size) for size in (before_bytes, after_bytes))
     return Decimal(units.index_write_units(before, after, key_changes=key_changes, changes=changes))
 
 
 def stored_bytes(items: Number, item_bytes: Number, *, replicated: bool = False) -> Decimal:
-    """Billed storage of items or index entries, with the overhead of each."""
+    """Return the billed storage of items or index entries, including the overhead of each."""
     overhead = units.ITEM_OVERHEAD_BYTES + (REPLICATED_ITEM_OVERHEAD_BYTES if replicated else 0)
     return _exact(items) * (_exact(item_bytes) + overhead)
 
@@ -97,10 +98,10 @@ def capacity(
     utilisation: Number = Decimal("0.7"),
     auto_scaling: bool = True,
 ) -> Decimal:
-    """Capacity units to provision for units a second, on average over the month.
+    """Return the capacity units to provision for a load in units a second, averaged over the month.
 
-    Without auto scaling, the capacity must cover the peak all the time. With it, capacity follows
-    the load, and only the headroom above the load is wasted.
+    Without auto scaling, the capacity must cover the peak all the time. With auto scaling, capacity
+    follows the load, and only the headroom above the load is wasted.
     """
     share = _exact(utilisation)
     if not 0 < share <= 1:
@@ -137,7 +138,7 @@ def total(charges: Iterable[Charge]) -> Decimal:
 
 
 def a_month(per_second: Number) -> Decimal:
-    """A rate a second, multiplied out for a month."""
+    """Convert a rate per second into a quantity per month."""
     return _exact(per_second) * units.MONTH_SECONDS
 
 
@@ -160,9 +161,10 @@ def on_demand(
     replicated_write_units: Number = 0,
     table_class: TableClass = "standard",
 ) -> tuple[Charge, ...]:
-    """Charges for request units.
+    """Return the charges for request units.
 
-    Writes of a replica of a global table are replicated writes; those of its indexes are not.
+    Writes to a replica of a global table are billed as replicated writes. Writes to its indexes are
+    not.
     """
     return _charges(
         prices,
@@ -182,9 +184,9 @@ def provisioned(
     table_class: TableClass = "standard",
     free: FreeTier | None = None,
 ) -> tuple[Charge, ...]:
-    """Charges for capacity over some hours.
+    """Return the charges for capacity over some hours.
 
-    ``free`` is the rest of the account's free tier, which covers the Standard class only.
+    ``free`` is the unused part of the account's free tier, which covers the Standard class only.
     """
     read, write, lasting = _exact(read_capacity), _exact(write_capacity), _exact(hours)
     if free is not None and table_class == "standard":
@@ -206,7 +208,7 @@ def provisioned(
 def reserved(
     prices: RegionPrices, *, read_capacity: Number = 0, write_capacity: Number = 0, years: Years = 1
 ) -> tuple[Charge, ...]:
-    """Charges for a month of capacity, with every whole block of 100 units reserved.
+    """Return the charges for a month of capacity, with every whole block of 100 units reserved.
 
     The upfront fee is spread over the term. The remaining units are provisioned at the usual rate.
     Reserved capacity exists for the Standard class only, and not for replicated writes.
@@ -236,7 +238,7 @@ def storage(
     table_class: TableClass = "standard",
     free: FreeTier | None = None,
 ) -> tuple[Charge, ...]:
-    """Charges for a month of storage; see ``stored_bytes`` for what to count."""
+    """Return the charges for a month of storage. See ``stored_bytes`` for what to count."""
     size = _exact(size_bytes) / GB_BYTES
     if free is not None and table_class == "standard":
         size = max(Decimal(0), size - free.storage_gb)
@@ -253,9 +255,9 @@ def backups(
     exported_bytes: Number = 0,
     imported_bytes: Number = 0,
 ) -> tuple[Charge, ...]:
-    """Charges for a month of copies and of data moved.
+    """Return the charges for a month of backups, restores, exports and imports.
 
-    Backups and exports cover tables and local indexes, restores everything.
+    Backups and exports cover tables and local indexes. Restores cover everything.
     """
     return _charges(
         prices,
@@ -275,7 +277,7 @@ def streams(
     kinesis_units: Number = 0,
     free: FreeTier | None = None,
 ) -> tuple[Charge, ...]:
-    """Charges for reading streams: GetRecords calls and units captured into Kinesis.
+    """Return the charges for reading streams: GetRecords calls, and units captured into Kinesis.
 
     Calls by Lambda and global tables are free. One Kinesis unit is 1 KB of a change.
     """
@@ -286,7 +288,7 @@ def streams(
 def break_even_utilisation(
     prices: RegionPrices, kind: Literal["read", "write"] = "write"
 ) -> Decimal:
-    """The share of provisioned capacity that must be used for it to cost no more than on-demand."""
+    """Return the utilisation at which provisioned capacity costs as much as on-demand."""
     if kind == "write":
         return prices["write_capacity_hour"] / 3600 / prices["write_request_unit"]
     return prices["read_capacity_hour"] / 3600 / prices["read_request_unit"]

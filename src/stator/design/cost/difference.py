@@ -36,7 +36,7 @@ class CostDiff:
 
     @property
     def sentence(self) -> str:
-        """What the change does to the bill, and why."""
+        """Say what the change does to the bill, and why."""
         telling = [each for each in self.changes if abs(each.dollars) >= _CENT]
         if abs(self.dollars) < _CENT:
             if not telling:
@@ -91,9 +91,10 @@ def _origin_data(origin: Origin) -> dict[str, Any]:
 def compare(
     before: CostReport, after: CostReport, plans: tuple[Plan, Plan] | None = None
 ) -> CostDiff:
-    """The difference of two reports, which must have the same basis.
+    """Return the difference between two reports, which must have the same basis.
 
-    ``plans`` are the plans of the reports; with them, the difference is attributed to its origins.
+    ``plans`` are the plans of the two reports. If they are passed, the difference is attributed to
+    its origins.
     """
     if before.basis != after.basis:
         raise DesignError(

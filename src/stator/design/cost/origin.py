@@ -1,10 +1,10 @@
 """The origin of a difference in cost: the workload, the keys, or something new or gone.
 
-Each cause of a difference (see ``difference``) is attributed by what both plans say of it:
+Each cause of a difference (see ``difference``) is attributed by comparing the two plans:
 
 - a *pattern* or an entity that only one side has is **new or gone**;
 - an *index* that only one side has, or that projects differently, belongs to the **keys**;
-- a *read* that makes the same requests on both sides, every write of a table and all storage differ
+- a *read* that makes the same requests on both sides, every write to a table and all storage differ
   because of the **workload**: rates, volumes, sizes, items returned and fields changed;
 - a *read* that makes different requests differs because of both. The workload's share is what the
   old requests would cost more or less at the new rate and with the new number of items; the rest
@@ -28,7 +28,10 @@ _CENT = Decimal("0.005")
 
 @dataclass(frozen=True, slots=True)
 class CostChange:
-    """The cost of one cause; ``before`` or ``after`` is None where it does not exist."""
+    """The cost of one cause.
+
+    ``before`` or ``after`` is None if the cause does not exist on that side.
+    """
 
     cause: str
     before: Decimal | None
@@ -49,7 +52,9 @@ class CostChange:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A difference in dollars a month by origin, and the changes of the workload in words."""
+    """A difference in dollars a month, split by origin, and the changes to the workload in
+    words.
+    """
 
     workload: Decimal
     keys: Decimal
@@ -80,9 +85,10 @@ class Origin:
 
 
 def origin_of(changes: Iterable[CostChange], before: Plan, after: Plan) -> Origin | None:
-    """The origins of the changes; None if a plan has no demand.
+    """Return the origins of the changes, or None if a plan has no demand.
 
-    Without one, both plans were priced by the same demand, and the origins cannot be separated.
+    Without its own demand, a plan is priced with the other plan's. The two workloads are then
+    equal, and the origins cannot be separated.
     """
     if before.demand is None or after.demand is None:
         return None
@@ -129,7 +135,7 @@ class _Attribution:
         return [("workload", more), ("keys", change.dollars - more)]
 
     def _growth(self, old: PatternPlan, new: PatternPlan) -> Decimal:
-        """The factor by which the new workload raises the cost of the old requests."""
+        """Return the factor by which the new workload raises the cost of the old requests."""
         rate, before = Decimal(str(new.requests_per_second)), Decimal(str(old.requests_per_second))
         growth = rate / before if before else Decimal(1)
         was, now = (
@@ -149,7 +155,9 @@ class _Attribution:
 
 
 def _least(pattern: PatternPlan) -> Decimal:
-    """The least units of a call: half a unit for each request, one if consistent."""
+    """Return the fewest units a call can use: half a unit for each request, or one if
+    consistent.
+    """
     least = sum(
         len(step.conditions) * step.shards * (1.0 if step.consistent else 0.5)
         for step in pattern.steps
@@ -158,7 +166,7 @@ def _least(pattern: PatternPlan) -> Decimal:
 
 
 def _indexes(plan: Plan) -> dict[str, tuple[object, ...]]:
-    """The projection of each entity's place in an index, by the name of the cause."""
+    """Return the projection of every entity in every index, by the name of the cause."""
     return {
         f"index of {entity.name} by {found_by(entity, index.name)}": (
             index.projection,
@@ -175,7 +183,7 @@ def _indexes(plan: Plan) -> dict[str, tuple[object, ...]]:
 
 
 def demand_changes(before: Plan, after: Plan) -> list[str]:
-    """The changes in workload of entities and patterns that both plans have."""
+    """Describe how the workload changed for the entities and patterns that both plans have."""
     return [*_entity_changes(before, after), *_pattern_changes(before, after)]
 
 

@@ -46,7 +46,7 @@ _PARTITION_WRITES: Final = 1000
 
 
 class CostOptions(TypedDict, total=False):
-    """How a design is run and billed. An omitted option has the default of ``Basis``."""
+    """How a design is run and billed. An omitted option takes the default of ``Basis``."""
 
     region: str
     mode: Mode
@@ -60,8 +60,10 @@ class CostOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """How a design is run and billed: ``backups`` full copies exist; ``stream_consumers`` read the
-    stream by polling.
+    """How a design is run and billed.
+
+    ``backups`` is the number of full backups kept. ``stream_consumers`` is the number of consumers
+    that poll the stream.
     """
 
     region: str = "us-east-1"
@@ -108,7 +110,7 @@ class Basis:
 class CostLine:
     """The smallest part of the bill.
 
-    ``quantity`` is in ``unit``s a month; ``by`` names the fields of an index key.
+    ``quantity`` is in ``unit``s a month. ``by`` names the fields of an index key.
     """
 
     kind: Kind
@@ -136,7 +138,7 @@ class CostReport:
         return sum((line.dollars for line in self.lines), Decimal(0))
 
     def by(self, key: Callable[[CostLine], str]) -> dict[str, Decimal]:
-        """Dollars for each value of ``key``, largest first."""
+        """Return the dollars for each value of ``key``, largest first."""
         found: dict[str, Decimal] = {}
         for line in self.lines:
             found[key(line)] = found.get(key(line), Decimal(0)) + line.dollars
@@ -146,7 +148,10 @@ class CostReport:
         return self.by(lambda line: line.kind)
 
     def by_pattern(self) -> dict[str, Decimal]:
-        """Dollars by pattern, index writes included; other costs by their kind, in brackets."""
+        """Return the dollars by pattern, index writes included.
+
+        Other costs are listed by kind, in brackets.
+        """
         return self.by(
             lambda line: line.pattern or (IDLE if line.entity == IDLE else f"({line.kind})")
         )
@@ -155,15 +160,17 @@ class CostReport:
         return self.by(lambda line: line.entity)
 
     def by_place(self) -> dict[str, Decimal]:
-        """Dollars by table, without its indexes, and by index: ``shop``, ``shop/GSI1``."""
+        """Return the dollars by table, without its indexes, and by index: ``shop``,
+        ``shop/GSI1``.
+        """
         return self.by(place_of)
 
     def by_index(self) -> dict[str, Decimal]:
-        """Dollars by index: what dropping an unused one would save."""
+        """Return the dollars by index. This is what dropping an unused index would save."""
         return {name: dollars for name, dollars in self.by_place().items() if "/" in name}
 
     def to_data(self) -> dict[str, Any]:
-        """Plain data for JSON; dollars as numbers."""
+        """Return plain data for JSON, with dollars as numbers."""
         groups = {
             "kinds": self.by_kind(),
             "patterns": self.by_pattern(),
@@ -209,10 +216,10 @@ def cost(
     known: PriceFile | None = None,
     **options: Unpack[CostOptions],
 ) -> CostReport:
-    """The monthly cost of a design or of a plan.
+    """Return the monthly cost of a design or of a plan.
 
-    ``known`` replaces the prices that come with Stator. For a plan without a demand, ``facts`` is
-    the design that provides one.
+    ``known`` replaces the prices that come with Stator. If the plan has no demand, ``facts`` is the
+    design that provides one.
     """
     basis = Basis(**options)
     plan = subject if isinstance(subject, Plan) else plan_of(subject)
@@ -228,7 +235,7 @@ def report(name: str, workload: Workload, basis: Basis, region: RegionPrices) ->
 
 
 class _Bill:
-    """The lines of one month. ``used`` collects the names of the prices they rest on."""
+    """The lines of one month. ``used`` collects the names of the prices behind them."""
 
     def __init__(self, workload: Workload, basis: Basis, region: RegionPrices) -> None:
         self.workload = workload
@@ -266,7 +273,10 @@ class _Bill:
         )
 
     def _capacities(self) -> dict[tuple[str, str, str | None], Decimal]:
-        """The capacity of each table and global index; a local index uses its table's."""
+        """Return the capacity of each table and global index.
+
+        A local index uses its table's capacity.
+        """
         local = {(stored.table, stored.index) for stored in self.workload.stored if stored.is_local}
         units: dict[tuple[str, str, str | None], Decimal] = {}
         for stored in self.workload.stored:
@@ -283,7 +293,7 @@ class _Bill:
         }
 
     def _capacity_dollars(self, kind: str, held: list[Decimal]) -> list[Decimal]:
-        """The cost of each capacity. Reserved blocks are bought for all of them together."""
+        """Return the cost of each capacity. Reserved blocks are bought for all of them together."""
         if self.basis.mode == "reserved":
             whole = {f"{kind}_capacity": sum(held, Decimal(0))}
             dollars = self._dollars(charges.reserved(self.region, years=self.basis.years, **whole))
@@ -350,7 +360,10 @@ class _Bill:
         ]
 
     def streams(self) -> list[CostLine]:
-        """A consumer polls each shard once a second; each partition has one shard."""
+        """Return the cost of polling: once a second for each consumer and shard.
+
+        Each partition has one shard.
+        """
         found: list[CostLine] = []
         for table in (
             sorted({stored.table for stored in self.workload.stored})
@@ -445,7 +458,10 @@ def _rounded(dollars: Decimal) -> Decimal:
 
 
 def _shares(dollars: Decimal, weights: Sequence[Decimal]) -> list[Decimal]:
-    """The dollars divided by weight and rounded; the heaviest takes the rounding error."""
+    """Divide dollars by weight and round the shares.
+
+    The heaviest share absorbs the rounding error.
+    """
     whole, weight = _rounded(dollars), sum(weights, Decimal(0))
     found = [_rounded(whole * each / weight) for each in weights]
     found[weights.index(max(weights))] += whole - sum(found, Decimal(0))

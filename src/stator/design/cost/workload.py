@@ -4,9 +4,9 @@ prices.
 Every quantity belongs to one pattern, one entity and one place (a table or one of its indexes), so
 that sums over any of the three are sums of the same numbers. The plan's demand says which fields an
 update changes, how often a pattern makes a change, and what ``writes=`` declares. A plan without a
-demand (lock format 1) may borrow that of a design. Without either, a write pattern's units are the
-plan's own, the units beyond the table are spread evenly over the entity's indexes, and ``writes=``
-is not counted.
+demand (lock format 1) may borrow the demand of a design. Without either, a write pattern's units
+are the plan's own, the units beyond the table are spread evenly over the entity's indexes, and
+``writes=`` is not counted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PRESENT: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class CapacityUse:
-    """Units a second that a pattern uses in one place.
+    """The units a second that a pattern uses in one place.
 
     ``index`` is None for the table itself. ``by`` names the fields of the entity's index key, which
     say more than the number of an index.
@@ -50,7 +50,7 @@ class CapacityUse:
 
 @dataclass(frozen=True, slots=True)
 class StoredData:
-    """Items of an entity in a table, or their entries in one of its indexes."""
+    """The items of an entity in a table, or their entries in one of its indexes."""
 
     entity: str
     table: str
@@ -72,10 +72,10 @@ class Workload:
 
 
 def workload_of(plan: Plan, design: Declaration | None = None) -> Workload:
-    """The workload of a plan.
+    """Return the workload of a plan.
 
-    The design is asked only if the plan has no demand, and may be a later or earlier one than the
-    plan is of: what it says of entities and write patterns that both have counts.
+    ``design`` is used only if the plan has no demand. It may be older or newer than the plan: only
+    the entities and write patterns that both have are counted.
     """
     return _WorkloadCounter(plan, design).count()
 
@@ -120,7 +120,9 @@ class _WorkloadCounter:
             )
 
     def _changes(self, pattern: PatternPlan) -> tuple[ChangeDemand, ...] | None:
-        """The changes of the pattern, if the demand has them for the planned entities."""
+        """Return the changes that the pattern makes, if the demand has them for the planned
+        entities.
+        """
         found = self.demand.pattern(pattern.name) if self.demand is not None else None
         planned = [step.entities[0] for step in pattern.steps]
         return (
@@ -130,7 +132,7 @@ class _WorkloadCounter:
         )
 
     def _declared(self) -> Iterator[CapacityUse]:
-        """Creations from ``Design(writes=...)``, which belong to no pattern."""
+        """Yield the creations that ``Design(writes=...)`` declares, which belong to no pattern."""
         for entity in () if self.demand is None else self.demand.entities:
             if entity.creates and entity.name in self.entities:
                 change = ChangeDemand("create", entity.name)
@@ -170,7 +172,9 @@ class _WorkloadCounter:
         return units * self._presence(entity, index)
 
     def _undeclared(self, pattern: PatternPlan, rate: Decimal) -> Iterator[CapacityUse]:
-        """A write pattern without demand: the plan's units, distributed over its steps."""
+        """Yield the use of a write pattern without demand: the plan's units, distributed over its
+        steps.
+        """
         total = sum((_exact(step.units) for step in pattern.steps), Decimal(0))
         for step in pattern.steps:
             entity = self.entities[step.entities[0]]
@@ -213,7 +217,7 @@ class _WorkloadCounter:
         return None if self.demand is None else self.demand.entity(entity.name)
 
     def _presence(self, entity: EntityPlan, index: IndexPlan) -> Decimal:
-        """The share of items that match the constants and have every field of the key."""
+        """Return the share of items that match the constants and have every field of the key."""
         tests = {test for key in entity.keys if key.index == index.name for test, _ in key.when}
         constants = {name for test in tests for name in _holes(test)}
         known = self._known(entity)
@@ -252,7 +256,7 @@ def _names(part: Part) -> set[str]:
 
 
 def _fields(entity: EntityPlan, index: str) -> set[str]:
-    """Every field that decides whether and where an index has an entry for an item."""
+    """Return every field that decides whether and where an index has an entry for an item."""
     keys = [key for key in entity.keys if key.index == index]
     return {
         name
@@ -263,7 +267,9 @@ def _fields(entity: EntityPlan, index: str) -> set[str]:
 
 
 def found_by(entity: EntityPlan, index: str) -> str:
-    """The fields of an index key in order, without an identity that only makes it unique."""
+    """Return the fields of an index key in order, without identity fields that only make it
+    unique.
+    """
     keys = [key for key in entity.keys if key.index == index]
     constants = [part for key in keys for test, _ in key.when for part in test.parts]
     parts = [*constants, *(part for key in keys for part in key.template.parts)]

@@ -69,7 +69,7 @@ def _relations(design: Declaration) -> list[Relation]:
 
 
 def _references(parent: EntityInfo, child: EntityInfo) -> set[str]:
-    """The fields of a child that identify its parent.
+    """Return the fields of a child that identify its parent.
 
     A field with the bare name ``id`` identifies its own entity, so it relates nothing.
     """
@@ -106,7 +106,10 @@ def _shown(known: EntityInfo, name: str, foreign: set[str]) -> BoxField:
 
 
 def mermaid(diagram: Diagram) -> str:
-    """A Mermaid erDiagram. Its grammar allows types of one word only, without punctuation."""
+    """Return the diagram as a Mermaid erDiagram.
+
+    Mermaid's grammar allows only one-word types, without punctuation.
+    """
     lines = ["erDiagram", *map(_mermaid_relation, diagram.relations)]
     for box in diagram.boxes:
         lines.append(f"    {_word(box.name)} {{")

@@ -37,7 +37,7 @@ class PatternEntry:
 
 @dataclass(frozen=True, slots=True)
 class AttributeEntry:
-    """An attribute of an example item. ``role`` is its purpose: identity, expiry, key."""
+    """An attribute of an example item. ``role`` is its purpose: identity, expiry or key."""
 
     name: str
     kind: str
@@ -71,9 +71,11 @@ class IndexEntry:
 
 @dataclass(frozen=True, slots=True)
 class TableEntry:
-    """A table. ``columns`` are all key attributes.
+    """A table.
 
-    ``rows`` has an example of each entity, with one value for each column.
+    ``columns`` are all its key attributes.
+
+    ``rows`` has an example item of each entity, with one value for each column.
     """
 
     name: str
@@ -99,7 +101,7 @@ class Document:
 
 
 def document_of(design: Declaration, plan: Plan | None = None) -> Document:
-    """The document of a design, priced on demand in us-east-1."""
+    """Return the document of a design, priced on demand in us-east-1."""
     planned = plan_of(design) if plan is None else plan
     priced = cost(planned, facts=design)
     entities = tuple(_entity(each, planned, priced) for each in design.entities)
@@ -128,7 +130,7 @@ def document_of(design: Declaration, plan: Plan | None = None) -> Document:
 
 
 def _summary(described: Any) -> str:
-    """The first paragraph of a hand-written docstring."""
+    """Return the first paragraph of a hand-written docstring."""
     text = (getattr(described, "__doc__", None) or "").strip()
     if text.startswith(f"{getattr(described, '__name__', '')}("):
         return ""  # dataclasses generate such docstrings
@@ -180,7 +182,7 @@ def _pattern(plan: PatternPlan, summary: str, dollars: Decimal) -> PatternEntry:
 
 
 def _declared_writes(design: Declaration, plan: Plan, priced: CostReport) -> list[PatternEntry]:
-    """Entries for the creations that ``writes=`` declares: traffic without a pattern."""
+    """Return entries for the creations that ``writes=`` declares: traffic without a pattern."""
     found = []
     for entity, rate in design.declared_writes.items():
         name = f"writes of {info(entity).name}"

@@ -19,7 +19,7 @@ from stator.model.quantities import amount, dollars, size
 
 
 def html(document: Document) -> str:
-    """The page of a document."""
+    """Return the document as an HTML page."""
     name = escape(document.name)
     return f"""<!doctype html>
 <html lang="en">
@@ -188,7 +188,10 @@ def _code(text: str) -> str:
 
 
 def _grid(header: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
-    """A table. Headers are text, cells are HTML. A cell that starts with # is a number."""
+    """Return an HTML table.
+
+    Headers are text, cells are HTML. A cell that starts with # is a number.
+    """
     head = "".join(_cell("th", escape(each)) for each in header)
     body = "\n".join(f"<tr>{''.join(_cell('td', each) for each in row)}</tr>" for row in rows)
     table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>"

@@ -10,7 +10,7 @@ from stator.model.quantities import amount, dollars, size
 
 
 def markdown(document: Document) -> str:
-    """The Markdown text of a document."""
+    """Return the Markdown text of a document."""
     parts = [
         f"# {document.name}",
         f"{document.summary}. About {dollars(document.total)} a month ({document.basis}).",
@@ -97,7 +97,7 @@ def _grid(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[
 
 
 def _text(text: str) -> str:
-    """Text escaped so that nothing in it starts a cell, a tag or a link."""
+    """Escape text so that nothing in it starts a cell, a tag or a link."""
     for character in "\\`*_[]<>|":
         text = text.replace(
             character,
@@ -107,7 +107,10 @@ def _text(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Code in a cell. A bar would end the cell and is escaped; a backtick needs a longer fence."""
+    """Return code for a table cell.
+
+    A bar would end the cell, so it is escaped. Code with a backtick gets a longer fence.
+    """
     if not text:
         return ""
     one_line = " ".join(text.split()).replace("|", "\\|")

@@ -30,7 +30,7 @@ class _Placed:
     height: float
 
     def row_y(self, fields: set[str]) -> float:
-        """The vertical position of the first of these fields, or of the head."""
+        """Return the vertical position of the first of these fields, or of the head."""
         for at, field in enumerate(self.box.fields):
             if field.name in fields:
                 return self.y + _HEAD + at * _ROW + _ROW / 2 + 4
@@ -38,7 +38,7 @@ class _Placed:
 
 
 def svg(diagram: Diagram) -> str:
-    """The SVG element of a diagram."""
+    """Return the SVG element of a diagram."""
     placed = _place(diagram)
     width = max((each.x + each.width for each in placed.values()), default=0) + 2
     height = max((each.y + each.height for each in placed.values()), default=0) + 2
@@ -70,7 +70,7 @@ def _place(diagram: Diagram) -> dict[str, _Placed]:
 
 
 def _height_of_parents(box: EntityBox, diagram: Diagram, placed: dict[str, _Placed]) -> float:
-    """The average height of a box's parents. Placing the box there makes few lines cross."""
+    """Return the average height of a box's parents. Placing the box there makes few lines cross."""
     parents = [
         placed[each.parent]
         for each in diagram.relations
@@ -80,7 +80,7 @@ def _height_of_parents(box: EntityBox, diagram: Diagram, placed: dict[str, _Plac
 
 
 def _depths(diagram: Diagram) -> dict[str, int]:
-    """The column of each entity: its longest path from an entity without parents.
+    """Return the column of each entity: its longest path from an entity without parents.
 
     Entities that are parents of each other stay in one column.
     """
@@ -167,7 +167,7 @@ def _relation(relation: Relation, placed: dict[str, _Placed]) -> str:
 
 
 def _label(relation: Relation, x: float, y: float, side: int) -> str:
-    """The label at the child's end of the line, where lines do not meet."""
+    """Return the label at the child's end of the line, where lines do not meet."""
     anchor = "end" if side < 0 else "start"
     return (
         f'<text class="each" x="{x + side * (_FOOT + 5):.1f}" y="{y - 6:.1f}" '

@@ -9,13 +9,13 @@
 
     find(Order).where(Order.customer == "c1", Order.total > 10)
 
-The model stays unchanged: its class cannot carry field references (pydantic's metaclass hides them,
-msgspec keeps its slots there), so ``adapt`` returns a handle that does. The handle stands for the
-model everywhere: it goes into designs and patterns, calling it makes a model, and reads return
+The model stays unchanged. Its class cannot carry field references (pydantic's metaclass hides them,
+msgspec keeps its slots there), so ``adapt`` returns a handle that does. The handle is used in place
+of the model everywhere: designs and patterns take it, and calling it creates a model. Reads return
 models, built and validated by their own library. Type checkers see the handle as the model's class.
 
-Attributes have the Python names of the fields; aliases are for JSON and are not used. Neither
-library is imported before a model of it is adapted.
+Attributes have the Python names of the fields. Aliases are for JSON and are not used. Neither
+library is imported before one of its models is adapted.
 """
 
 from __future__ import annotations
@@ -59,10 +59,11 @@ def adapt(
     index: Mapping[str, KeyTemplate] | None = None,
     name: str | None = None,
 ) -> type[M]:
-    """The model as an entity: a handle that has its fields as references, ``Order.total > 10``.
+    """Make a model an entity: return a handle with field references such as ``Order.total``.
 
-    ``ident`` names the fields that identify an item. ``markers`` gives other fields a role, as in
-    ``{"email": unique()}``. ``key``, ``index`` and ``name`` are those of ``Entity``.
+    ``ident`` names the fields that identify an item. ``markers`` assigns roles to other fields, for
+    example ``{"email": unique()}``. ``key``, ``index`` and ``name`` have the same meaning as for
+    ``Entity``.
     """
     library = _library_of(model)
     roles = {field: Marker("ident") for field in ([ident] if isinstance(ident, str) else ident)}
@@ -90,7 +91,10 @@ def _marker(model: type, field: str, given: Any) -> Marker:
 
 
 class _Handle(type):
-    """The metaclass of handles: ``isinstance(order, Order)`` is true for the model's instances."""
+    """The metaclass of handles.
+
+    It makes ``isinstance(order, Order)`` true for the model's instances.
+    """
 
     __model__: type
 
@@ -99,7 +103,7 @@ class _Handle(type):
 
 
 class AdaptedInfo(EntityInfo):
-    """The ``EntityInfo`` of an adapted model; ``cls`` is its handle."""
+    """The ``EntityInfo`` of an adapted model. ``cls`` is its handle."""
 
     def __init__(
         self, model: type, library: Library, roles: dict[str, Marker], overrides: Overrides
@@ -189,7 +193,10 @@ class AdaptedInfo(EntityInfo):
 
 
 def _shape(library: Library, annotation: Any, where: str, above: tuple[type, ...]) -> Shape:
-    """The shape of an annotation that may contain models; ``above`` are the enclosing models."""
+    """Return the shape of an annotation that may contain models.
+
+    ``above`` are the enclosing models.
+    """
     if library.is_model(annotation):
         return _nested(library, annotation, where, above)
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
@@ -239,7 +246,10 @@ class NestedModel(Nested):
 
 @dataclass(frozen=True, slots=True)
 class ModelField:
-    """``default`` makes the value of an omitted field; None if the field is required."""
+    """A field of a model.
+
+    ``default`` creates its value if it is omitted; None means it is required.
+    """
 
     name: str
     type: Any
@@ -251,18 +261,18 @@ class ModelField:
 
 
 class Library(Protocol):
-    """What this module needs of a model library."""
+    """The interface that this module needs from a model library."""
 
     def is_model(self, annotation: Any) -> bool: ...
 
     def fields(self, model: type) -> list[ModelField]: ...
 
     def plain(self, annotation: Any) -> type | None:
-        """The plain type behind one of the library's own types, if its values are of that type."""
+        """Return the plain type of the values of one of the library's own types, or None."""
         ...
 
     def maker(self, model: type, entity: str | None) -> Callable[[dict[str, Any]], Any]:
-        """Returns a function that builds a model; nested models have no entity."""
+        """Return a function that builds a model. ``entity`` is None for nested models."""
         ...
 
     def is_frozen(self, model: type) -> bool: ...
@@ -323,7 +333,7 @@ class _Pydantic:
 
 
 def _alias(field: Any) -> str | None:
-    """The key from which pydantic reads a field, if it is not the field's name."""
+    """Return the key from which pydantic reads a field, or None if it is the field's name."""
     alias = field.validation_alias or field.alias
     choices = [choice for choice in getattr(alias, "choices", [alias]) if isinstance(choice, str)]
     return choices[0] if choices else None
@@ -332,7 +342,7 @@ def _alias(field: Any) -> str | None:
 def _refusal(
     entity: str | None, error: Any, names: dict[str, str], values: dict[str, Any]
 ) -> Exception:
-    """The first error of pydantic, as the error that the codec expects."""
+    """Turn the first error of pydantic into the error that the codec expects."""
     first = error.errors(include_url=False)[0]
     path = [str(step) for step in first["loc"]]
     field = next((name for name, alias in names.items() if path[:1] == [alias]), "?")

@@ -53,7 +53,10 @@ _FAULTS = (WrongValue, KeyError, ValueError, TypeError, ArithmeticError, Attribu
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """``encode_field`` and ``decode_field`` handle single fields: keys, conditions, updates."""
+    """The generated functions of one entity.
+
+    ``encode_field`` and ``decode_field`` handle single fields, for keys, conditions and updates.
+    """
 
     encode: Callable[[Any], Item]
     decode: Callable[[Item], Any]
@@ -63,9 +66,10 @@ class Codec:
 
 @dataclass(frozen=True, slots=True)
 class ObjectMaker:
-    """Builds objects from values by field name. ``absent`` gives the value of a missing attribute.
+    """Builds objects from values by field name.
 
-    There, REQUIRED refuses a missing attribute, and LEFT_OUT leaves the choice to ``make``.
+    ``absent`` has a function for each field, which returns the value of a missing attribute. The
+    function REQUIRED refuses a missing attribute; LEFT_OUT leaves the choice to ``make``.
     """
 
     make: Callable[[dict[str, Any]], Any]
@@ -79,7 +83,10 @@ def LEFT_OUT() -> Any:
 def make_codec(
     entity: str, cls: type, shapes: dict[str, Shape], maker: ObjectMaker | None = None
 ) -> Codec:
-    """The codec of a class whose fields have these shapes; ``entity`` is its name in errors."""
+    """Generate the codec of a class whose fields have these shapes.
+
+    ``entity`` is the name of the entity in errors.
+    """
     if maker is None and not is_plain(cls):
         maker = _by_init(cls, shapes)
     absent = (
@@ -122,7 +129,7 @@ def make_codec(
 
 
 def _named(entity: str, field: str, encode: Encoder) -> Encoder:
-    """An encoder whose errors name the entity and the field."""
+    """Return an encoder whose errors name the entity and the field."""
 
     def named(value: Any) -> Value:
         try:
@@ -134,7 +141,7 @@ def _named(entity: str, field: str, encode: Encoder) -> Encoder:
 
 
 def _checked(entity: str, field: str, shape: Shape, decode: Decoder) -> Decoder:
-    """A decoder whose errors name the entity and the field."""
+    """Return a decoder whose errors name the entity and the field."""
 
     def checked(value: Value) -> Any:
         try:
@@ -147,7 +154,10 @@ def _checked(entity: str, field: str, shape: Shape, decode: Decoder) -> Decoder:
 
 
 def _problem(shape: Shape, value: Value) -> Exception | None:
-    """Why a stored value does not fit a shape, from the closures, which say it in words."""
+    """Return the error that says why a stored value does not fit a shape, or None if it fits.
+
+    The error comes from the closures of ``wire``, which explain it in words.
+    """
     try:
         decoder(shape)(value)
     except _FAULTS as error:
@@ -186,7 +196,9 @@ def _write_decode(
 
 
 def _by_init(cls: type, shapes: dict[str, Shape]) -> ObjectMaker:
-    """Build through ``__init__``; fields it does not take are set afterwards."""
+    """Build objects through ``__init__``, and set the fields that ``__init__`` does not take
+    afterwards.
+    """
     takes = {field.name for field in dataclasses.fields(cls) if field.init}
 
     def make(values: dict[str, Any]) -> Any:
@@ -205,7 +217,7 @@ def _fault(
     item: Item,
     error: Exception,
 ) -> ItemMismatch:
-    """The slow walk: find the field that made decoding fail."""
+    """Find the field that made decoding fail, by a slow walk over all fields."""
     for name, shape in shapes.items():
         if name not in item:
             if absent[name] is REQUIRED:

@@ -67,7 +67,7 @@ _MEMBER: dict[type, str] = {
 
 
 class CodecSource:
-    """Collects the text of generated functions, and the objects that the text names."""
+    """Collects the source of generated functions, and the objects that the source refers to."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -91,7 +91,7 @@ class CodecSource:
         return f"{prefix}{self._count}"
 
     def _once(self, kind: str, shape: Nested, write: Callable[[Nested], str]) -> str:
-        """The name of a nested class's function, which is written on first use."""
+        """Return the name of a nested class's function. Its source is written on first use."""
         if (kind, shape) not in self._nested:
             self._nested[kind, shape] = write(shape)
         return self._nested[kind, shape]
@@ -103,7 +103,9 @@ class CodecSource:
         return self.functions()[name]
 
     def functions(self) -> dict[str, Callable[[Any], Any]]:
-        """Compile the source: every function by name, among the objects it names."""
+        """Compile the source and return the resulting namespace: functions and bound objects by
+        name.
+        """
         namespace = dict(self.names)
         exec("\n".join(self.lines), namespace)  # noqa: S102 - all names are identifiers
         return namespace
@@ -111,7 +113,7 @@ class CodecSource:
     # --- encoding --------------------------------------------------------------------------------
 
     def encode(self, shape: Shape, value: str) -> str:
-        """An expression for the wire form of the variable ``value``, which is not None."""
+        """Return an expression for the wire form of the variable ``value``, which is not None."""
         if isinstance(shape, Maybe):
             return self.encode(shape.inner, value)
         if isinstance(shape, Nested):
@@ -149,7 +151,9 @@ class CodecSource:
         return name
 
     def put(self, field: str, shape: Shape) -> list[str]:
-        """Statements that put ``v`` into ``item``, unless it is stored as no attribute."""
+        """Return statements that put ``v`` into ``item``, unless the value is stored as no
+        attribute.
+        """
         form = f"item[{field!r}] = {self.encode(shape, 'v')}"
         tests = []
         if isinstance(shape, Maybe):
@@ -162,7 +166,9 @@ class CodecSource:
     # --- decoding --------------------------------------------------------------------------------
 
     def decode(self, shape: Shape, value: str) -> str:
-        """An expression for the object that the wire value in the variable ``value`` encodes."""
+        """Return an expression for the object that the wire value in the variable ``value``
+        encodes.
+        """
         match shape:
             case Scalar(python) if python in _DECODE:
                 return _DECODE[python].format(v=value)
@@ -212,7 +218,9 @@ class CodecSource:
     def fill(
         self, cls: str, shapes: dict[str, Shape], absent: dict[str, Callable[[], Any]]
     ) -> list[str]:
-        """Statements that make an object from ``item`` by filling its ``__dict__`` directly."""
+        """Return statements that create an object from ``item`` by filling its ``__dict__``
+        directly.
+        """
         body = [f"o = new({cls})", "d = o.__dict__"]
         for name, shape in shapes.items():
             body += self.get(name, shape, absent[name])
@@ -221,7 +229,10 @@ class CodecSource:
     def get(
         self, name: str, shape: Shape, absent: Callable[[], Any], *, leave_out: bool = False
     ) -> list[str]:
-        """Statements that decode an attribute into ``d``; ``leave_out`` skips a missing one."""
+        """Return statements that decode an attribute into ``d``.
+
+        ``leave_out`` skips a missing attribute.
+        """
         form = self.decode(shape, "v")
         if leave_out:
             return [f"v = item.get({name!r})", "if v is not None:", f"    d[{name!r}] = {form}"]
@@ -234,7 +245,10 @@ class CodecSource:
 
 
 def attribute(owner: str, name: str) -> str:
-    """Source that reads an attribute. A model library may allow Python keywords as names."""
+    """Return source that reads an attribute.
+
+    A model library may allow Python keywords as field names.
+    """
     return f"getattr({owner}, {name!r})" if keyword.iskeyword(name) else f"{owner}.{name}"
 
 
@@ -258,7 +272,10 @@ def is_plain(cls: type) -> bool:
 
 
 def default_of(cls: type, name: str, shape: Shape) -> Callable[[], Any]:
-    """The value of a missing attribute: the field's default, or the one its type implies."""
+    """Return a function for the value of a missing attribute.
+
+    The value is the field's default, or the one that the field's type implies.
+    """
     declared = next(field for field in dataclasses.fields(cls) if field.name == name)
     if declared.default_factory is not dataclasses.MISSING:
         return declared.default_factory

@@ -37,7 +37,7 @@ Step = str | int
 
 
 class Condition:
-    """A condition that an item satisfies or not."""
+    """A condition that an item either satisfies or does not."""
 
     __slots__ = ()
 
@@ -99,9 +99,9 @@ def as_condition(value: Any) -> Condition:
 
 
 class FieldRef:
-    """A field, named on its class.
+    """A reference to a field of a class, such as ``Order.total``.
 
-    Not a data descriptor: on an instance the value itself is found first.
+    It is not a data descriptor, so ``order.total`` on an instance finds the value itself first.
     """
 
     __slots__ = ("owner", "path")
@@ -197,7 +197,10 @@ class Attribute(Protocol[V]):
 
 
 def attr(field: T) -> Attribute[T]:
-    """The methods of a field reference, typed: ``attr(Order.status).is_in([Status.OPEN])``."""
+    """Return the methods of a field reference, typed.
+
+    Example: ``attr(Order.status).is_in([Status.OPEN])``.
+    """
     if not isinstance(field, FieldRef):
         raise DesignError(
             f"{field!r} is not a field", hint="name it on its class, as in attr(Order.status)"

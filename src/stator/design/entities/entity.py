@@ -46,7 +46,7 @@ KeyTemplate = tuple[str, str] | tuple[str]
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Handwritten keys, indexes and the name, which the planner must keep."""
+    """Handwritten keys, indexes and the entity's name. The planner must keep them."""
 
     key: KeyTemplate | None = None
     indexes: tuple[tuple[str, KeyTemplate], ...] = ()
@@ -69,7 +69,10 @@ class Overrides:
     ),
 )
 class Entity:
-    """The base class of items. Subclass it and annotate fields, all keyword arguments."""
+    """The base class of items.
+
+    Subclass it and annotate fields; all of them are keyword arguments.
+    """
 
     __overrides__: ClassVar[Overrides] = Overrides()
 
@@ -90,7 +93,7 @@ class Entity:
 
 
 def _forget_inherited_references(cls: type) -> None:
-    """Keep an inherited reference from becoming the default of a field annotated again."""
+    """Remove inherited references, so that none becomes the default of a field annotated again."""
     for name in inspect.get_annotations(cls):
         if name not in cls.__dict__ and isinstance(getattr(cls, name, None), FieldRef):
             setattr(cls, name, dataclasses.field())
@@ -98,7 +101,7 @@ def _forget_inherited_references(cls: type) -> None:
 
 @dataclass(frozen=True)
 class EntityField:
-    """One field: its stored shape, and the marker that gives its role."""
+    """One field: its stored shape, and the marker that sets its role."""
 
     name: str
     shape: Shape
@@ -111,7 +114,7 @@ class EntityField:
 
 
 def stored_shape(shape: Shape, marker: Marker | None) -> Shape:
-    """The shape as stored: a ``ttl()`` field is stored in seconds."""
+    """Return the shape as stored: a ``ttl()`` field is stored in seconds."""
     return as_epoch(shape) if marker is not None and marker.role == "ttl" else shape
 
 
@@ -160,7 +163,9 @@ class EntityInfo:
         return {name: field.shape for name, field in self.fields.items()}
 
     def default_maker(self, field: str) -> Callable[[], Any] | None:
-        """The factory of a field's default value; None if the field is required."""
+        """Return the function that creates a field's default value, or None if the field is
+        required.
+        """
         declared = next(each for each in dataclasses.fields(self.cls) if each.name == field)
         if declared.default_factory is not dataclasses.MISSING:
             return declared.default_factory
@@ -174,7 +179,7 @@ class EntityInfo:
         return False
 
     def replaced(self, made: Any, changes: Mapping[str, Any]) -> Any:
-        """A copy of an instance with some fields changed."""
+        """Return a copy of an instance with some fields changed."""
         copied = copy.copy(made)
         for name, value in changes.items():
             setattr(copied, name, value)
@@ -191,7 +196,7 @@ def check_roles(entity: str, fields: dict[str, EntityField]) -> None:
 
 
 def info(cls: type[Any]) -> EntityInfo:
-    """The ``EntityInfo`` of a class, made once."""
+    """Return the ``EntityInfo`` of a class. It is created once."""
     known = KNOWN.get(cls)
     if known is None:
         known = KNOWN[cls] = _made(cls)

@@ -1,9 +1,8 @@
-"""Markers: the role of a field beside its type, such as identity, uniqueness, version, time or
-counter.
+"""Markers: the role of a field, such as identity, uniqueness, version, time or counter.
 
 Each marker is a PEP 681 field specifier, so type checkers know which arguments ``__init__`` takes.
-A marker only records the declaration; the layers above act on it (the data layer writes the guard
-of a unique field, and so on).
+A marker only records the declaration. The layers above act on it: for example, the data layer
+writes the guard of a unique field.
 """
 
 from __future__ import annotations
@@ -54,24 +53,31 @@ def ident(
     default: Any = dataclasses.MISSING,
     default_factory: Callable[[], Any] | Any = dataclasses.MISSING,
 ) -> Any:
-    """Part of the item's identity. Several fields together form a compound identity."""
+    """Mark a field as part of the item's identity.
+
+    Several such fields together form a compound identity.
+    """
     return _marked(Marker("ident"), default, default_factory)
 
 
 def unique(*, default: Any = dataclasses.MISSING) -> Any:
-    """No two items of the entity have the same value."""
+    """Mark a field as unique: no two items of the entity have the same value."""
     return _marked(Marker("unique"), default)
 
 
 def version(*, init: Literal[False] = False) -> Any:
-    """Optimistic lock: each write increments it, and fails if another write came first."""
+    """Mark a field as the version, for optimistic locking.
+
+    Each write increments it, and fails if another write came first.
+    """
     return field(default_factory=int, init=init, metadata={_METADATA: Marker("version")})
 
 
 def ttl(*, days: float = 0, hours: float = 0, default: Any = None) -> Any:
-    """When the item expires.
+    """Mark a field as the time when the item expires.
 
-    With ``days`` or ``hours``, that long after it is written unless a time is given.
+    With ``days`` or ``hours``, the item expires that long after it is written, unless the field is
+    set.
 
     Write ``ttl(days=90, default=None)``: PEP 681 lets type checkers see a default only where it is
     written out.
@@ -81,17 +87,17 @@ def ttl(*, days: float = 0, hours: float = 0, default: Any = None) -> Any:
 
 
 def created(*, init: Literal[False] = False) -> Any:
-    """Set to the time of the write that creates the item."""
+    """Mark a field that is set to the time of the write that creates the item."""
     return field(default_factory=_not_yet, init=init, metadata={_METADATA: Marker("created")})
 
 
 def updated(*, init: Literal[False] = False) -> Any:
-    """Set to the time of every write."""
+    """Mark a field that is set to the time of every write."""
     return field(default_factory=_not_yet, init=init, metadata={_METADATA: Marker("updated")})
 
 
 def counter(*, shards: int = 1, default: int = 0) -> Any:
-    """A number that is incremented, spread over ``shards`` items for a high write rate."""
+    """Mark a number as a counter, spread over ``shards`` items for a high write rate."""
     if shards < 1:
         raise ValueError(f"counter(shards={shards}) must have at least one shard")
     return field(default=default, metadata={_METADATA: Marker("counter", shards=shards)})
@@ -103,7 +109,7 @@ def large(
     offload_over_bytes: int | None = None,
     default: Any = dataclasses.MISSING,
 ) -> Any:
-    """A value that may be large: it is compressed, and stored outside the table past a size.
+    """Mark a value that may be large: it is compressed, and above a size stored outside the table.
 
     ``auto`` picks the compression with the smallest result.
     """
@@ -113,7 +119,7 @@ def large(
 
 
 def encrypted(*, default: Any = dataclasses.MISSING) -> Any:
-    """A value that is encrypted before it leaves the program."""
+    """Mark a value to be encrypted before it leaves the program."""
     return _marked(Marker("encrypted"), default)
 
 

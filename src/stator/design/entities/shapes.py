@@ -50,7 +50,7 @@ class Scalar:
 
 
 def as_epoch(shape: Shape) -> Shape:
-    """The shape with datetimes stored as epoch seconds."""
+    """Return the shape with its datetimes stored as epoch seconds."""
     if isinstance(shape, Maybe):
         return Maybe(as_epoch(shape.inner))
     return Scalar(Epoch) if shape == Scalar(datetime) else shape
@@ -71,7 +71,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
-    """``container`` is list or tuple; a tuple of fixed length has a shape per element."""
+    """A list or a tuple, as ``container`` says.
+
+    A tuple of fixed length has a shape for each element.
+    """
 
     elements: tuple[Shape, ...]
     container: type
@@ -113,7 +116,7 @@ Shape = Union[Scalar, Choice, ListOf, MapOf, SetOf, Nested, Anything, Maybe]
 
 
 def type_name(shape: Shape) -> str:
-    """A short name of a shape, for people."""
+    """Return a short name of a shape, for people."""
     match shape:
         case Maybe(inner):
             return f"{type_name(inner)}?"
@@ -135,7 +138,7 @@ def type_name(shape: Shape) -> str:
 
 
 def shape_of(annotation: Any, where: str) -> Shape:
-    """The shape of an annotation; ``where`` names the field in messages."""
+    """Return the shape of an annotation; ``where`` names the field in messages."""
     if annotation in SCALARS:
         return Scalar(annotation)
     if annotation is Any or annotation is object:
@@ -209,7 +212,7 @@ def nested_shape(cls: type, where: str) -> Nested:
 
 
 def field_shapes(cls: type, where: str) -> list[tuple[str, Shape, bool]]:
-    """Name, shape and whether it may be missing, for each field of a dataclass."""
+    """Return the name, the shape and whether it may be missing, for each field of a dataclass."""
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
     except NameError as error:

@@ -51,7 +51,9 @@ class WrongValue(Exception):
 
 
 def encode_time(value: datetime) -> str:
-    """The time in UTC with microseconds, always 27 characters: text order is time order."""
+    """Return the time in UTC with microseconds, always 27 characters, so that text order is time
+    order.
+    """
     if value.tzinfo is not UTC:
         if value.tzinfo is None:
             raise WrongValue("a datetime needs a time zone", value)
@@ -60,7 +62,9 @@ def encode_time(value: datetime) -> str:
 
 
 def encode_utc(value: datetime) -> str:
-    """``encode_time`` for a datetime in UTC. orjson is five times as fast as isoformat."""
+    """Encode a datetime that is in UTC like ``encode_time``. orjson is five times as fast as
+    isoformat.
+    """
     text = orjson.dumps(value, option=orjson.OPT_UTC_Z)
     return text[1:-1].decode() if value.microsecond else text[1:20].decode() + ".000000Z"
 
@@ -357,7 +361,10 @@ def _decode_nested(shape: Nested) -> Decoder:
 
 
 def maker_of(shape: Nested) -> Callable[[dict[str, Any]], Any]:
-    """The function that builds an object of the shape: its class, unless the shape has its own."""
+    """Return the function that builds an object of the shape.
+
+    It is the shape's class, unless the shape has a function of its own.
+    """
     make: Callable[[dict[str, Any]], Any] | None = getattr(shape, "make", None)
     return make or (lambda values: shape.cls(**values))
 
@@ -385,7 +392,7 @@ def decode_anything(value: Value) -> Any:
 
 
 def omits(shape: Shape) -> Callable[[Any], bool]:
-    """A test whether a value is stored as no attribute."""
+    """Return a function that tests whether a value is stored as no attribute."""
     if isinstance(shape, Maybe):
         inner = omits(shape.inner)
         return lambda value: value is None or inner(value)
@@ -403,7 +410,7 @@ REQUIRED = _Required()
 
 
 def absent_value(shape: Shape) -> Callable[[], Any]:
-    """The value of a missing attribute, for a field without a default."""
+    """Return a function for the value of a missing attribute whose field has no default."""
     if isinstance(shape, Maybe):
         return lambda: None
     if isinstance(shape, SetOf):

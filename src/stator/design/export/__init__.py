@@ -35,7 +35,7 @@ __all__ = ["TARGETS", "ExportSource", "Exported", "export"]
 def export(
     design: Declaration, target: str, plan: Plan | None = None, *, with_patterns: bool = False
 ) -> Exported:
-    """The text for a target, with notes on what it cannot express.
+    """Return the text for a target, with notes on what it cannot express.
 
     ``with_patterns`` includes the table ``<design>-stator`` even if no field is unique.
     """

@@ -47,5 +47,5 @@ if __name__ == "__main__":
 
 
 def _literal(value: object) -> str:
-    """A Python literal. Text, lists and maps are written the same in JSON."""
+    """Return a Python literal. Text, lists and maps are written the same in JSON."""
     return json.dumps(value, indent=4, ensure_ascii=False)

@@ -67,9 +67,9 @@ def policy(
     account: str = "*",
     partition: str = "aws",
 ) -> Exported:
-    """One policy for the named patterns, by default for all of them.
+    """Return one policy for the named patterns, by default for all patterns.
 
-    ``design`` tells which fields are unique, and so which guards writes need. ``with_patterns``
+    ``design`` says which fields are unique, and so which guards the writes need. ``with_patterns``
     allows every action on items in the design's additional table.
     """
     names = [each.name for each in plan.patterns] if patterns is None else list(patterns)
@@ -114,7 +114,7 @@ def _guards(design: Declaration) -> dict[str, Guards]:
 
 
 def _statements(pattern: PatternPlan, plan: Plan, arns: str, guards: Guards) -> list[Statement]:
-    """The statements of a pattern, merged where they differ only in their action."""
+    """Return the statements of a pattern, merged where they differ only in their action."""
     merged: dict[str, Statement] = {}
     for at, step in enumerate(pattern.steps):
         guard = guards.get(at)
@@ -137,7 +137,7 @@ def _statements(pattern: PatternPlan, plan: Plan, arns: str, guards: Guards) -> 
 
 
 def _needs(step: Step, plan: Plan, transaction: bool) -> Iterable[tuple[str, str, dict[str, Any]]]:
-    """The action, resource and condition of each request of a step."""
+    """Yield the action, resource and condition of each request of a step."""
     table = step.table
     if step.operation in ("PutItem", "UpdateItem", "DeleteItem"):
         entity = plan.entity(step.entities[0])
@@ -185,9 +185,9 @@ def _own_partition(entity: EntityPlan, plan: Plan) -> Template | None:
 def _requested_partition(
     step: Step, condition: tuple[KeyConditionPart, ...], plan: Plan
 ) -> Template | None:
-    """The template of the requested partition key.
+    """Return the template of the requested partition key.
 
-    None if the request has none, or if it consists of several attributes.
+    Returns None if the request has no partition key, or if the key consists of several attributes.
     """
     table = plan.table(step.table)
     names: tuple[str, ...] = (table.partition,)
@@ -206,7 +206,7 @@ def _leading(template: Template | None, *, certain: bool) -> dict[str, Any]:
 
 
 def _pattern(template: Template) -> str | None:
-    """The constant start of a key followed by a star, or the whole key if it is constant."""
+    """Return the constant start of a key followed by a star, or the whole key if it is constant."""
     if template.native:
         return None
     texts = []
@@ -221,5 +221,5 @@ def _pattern(template: Template) -> str | None:
 
 
 def _literal(text: str) -> str:
-    """Text with IAM's wildcards and variable markers escaped."""
+    """Escape IAM's wildcards and variable markers in a text."""
     return re.sub(r"[*?$]", lambda found: f"${{{found[0]}}}", text)

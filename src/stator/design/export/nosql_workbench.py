@@ -93,7 +93,7 @@ def _table(table: TablePlan, source: ExportSource) -> dict[str, Any]:
 
 
 def _own_table(table: TablePlan, source: ExportSource) -> dict[str, Any]:
-    """The additional table, with a facet for the guards of each unique field.
+    """Return the additional table, with a facet for the guards of each unique field.
 
     Its other items are created at run time and have no facet.
     """
@@ -145,7 +145,10 @@ def _index(index: IndexPlan, kinds: dict[str, str]) -> dict[str, Any]:
 
 
 def _others(table: TablePlan, examples: dict[str, Item]) -> list[dict[str, str]]:
-    """Every attribute except the table's key, with its type in the first example that has it."""
+    """Return every attribute except the table's key.
+
+    Its type comes from the first example with it.
+    """
     kinds: dict[str, str] = {}
     for item in examples.values():
         for name, value in item.items():
@@ -159,7 +162,7 @@ def _others(table: TablePlan, examples: dict[str, Item]) -> list[dict[str, str]]
 
 
 def _facet(name: str, item: Item, table: TablePlan, source: ExportSource) -> dict[str, Any]:
-    """The facet of an entity: its items, and its own names for the key."""
+    """Return the facet of an entity: its items, and its own names for the key."""
     templates = {
         key.name: str(key.template) for key in source.plan.entity(name).keys if key.index is None
     }

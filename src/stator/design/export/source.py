@@ -55,13 +55,16 @@ Exporter = Callable[[ExportSource], Exported]
 
 
 def camel(name: str) -> str:
-    """A name of letters and digits only: ``shop-order`` becomes ``ShopOrder``."""
+    """Return the name as letters and digits only: ``shop-order`` becomes ``ShopOrder``."""
     words = [word for word in re.split(r"[^A-Za-z0-9]+", name) if word]
     joined = "".join(word[0].upper() + word[1:] for word in words)
     return joined if joined[:1].isalpha() else f"Table{joined}"
 
 
 def snake(name: str) -> str:
-    """A name that is valid in Python and Terraform: ``Shop-Order`` becomes ``shop_order``."""
+    """Return the name in a form that is valid in Python and Terraform.
+
+    For example, ``Shop-Order`` becomes ``shop_order``.
+    """
     word = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_").lower()
     return word if word[:1].isalpha() else f"table_{word}"

@@ -104,5 +104,5 @@ def _aligned(arguments: list[tuple[str, str]], indent: int) -> list[str]:
 
 
 def _text(text: str) -> str:
-    """A quoted string. HCL would read templates in it, so their markers are escaped."""
+    """Return a quoted string. HCL would interpret template markers in it, so they are escaped."""
     return json.dumps(text, ensure_ascii=False).replace("${", "$${").replace("%{", "%%{")

@@ -19,7 +19,7 @@ _STANDARD = {
 
 
 def design_file(found: Inference) -> str:
-    """The text of the design file."""
+    """Return the text of the design file."""
     body = "\n\n\n".join(
         [*map(_entity, found.entities), *(_pattern(found, each) for each in found.patterns)]
     )

@@ -25,7 +25,10 @@ _ENOUGH: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class GuessedField:
-    """A field. ``python`` is its annotation without ``| None``, ``doubt`` the guess behind it."""
+    """A guessed field.
+
+    ``python`` is its annotation without ``| None``; ``doubt`` describes the guess behind it.
+    """
 
     name: str
     python: str
@@ -41,9 +44,10 @@ class GuessedField:
 def field_of(
     name: str, values: Sequence[Value], total: int, *, in_key: bool = False
 ) -> GuessedField:
-    """The field of an attribute, from its ``values`` in those of ``total`` items that have it.
+    """Guess the field of an attribute from its ``values``.
 
-    A field in a key stays text, so that keys keep their form.
+    ``total`` is the number of items in the sample, with or without the attribute. A field in a key
+    stays text, so that keys keep their form.
     """
     present = [value for value in values if "NULL" not in value]
     optional = len(present) < total

@@ -1,4 +1,4 @@
-"""Kinds of items in a table, told apart by a type attribute or by the form of their keys."""
+"""Kinds of items in a table, distinguished by a type attribute or by the form of their keys."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ _MOST_KINDS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class ItemKind:
-    """Items of one entity. ``shapes`` has the key attributes that have one shape in all items."""
+    """Items of one entity.
+
+    ``shapes`` has the key attributes whose shape is the same in all items.
+    """
 
     label: str | None
     items: tuple[Item, ...]
@@ -35,9 +38,9 @@ class ItemKind:
 
 
 def type_attribute(items: Sequence[Item]) -> str | None:
-    """The attribute that names the type of an item, or None.
+    """Return the attribute that names the type of an item, or None.
 
-    Every item has it, its name is a usual one, and it has few, repeated values.
+    Every item has this attribute, its name is a common one, and it has few, repeated values.
     """
     for name in sorted(set().union(*items) if items else set()):
         if name.lower() not in _TYPE_NAMES:
@@ -51,10 +54,10 @@ def type_attribute(items: Sequence[Item]) -> str | None:
 def kinds_of(
     items: Sequence[Item], keys: Sequence[str], indexed: Sequence[str], type_name: str | None
 ) -> list[ItemKind]:
-    """The kinds of items, largest first.
+    """Return the kinds of items, largest first.
 
-    ``keys`` are the key attributes of the table, ``indexed`` those of its indexes, ``type_name`` is
-    the type attribute.
+    ``keys`` are the key attributes of the table, ``indexed`` are those of its indexes, and
+    ``type_name`` is the type attribute.
     """
     shapes: dict[str, dict[str, KeyShape]] = {}
     for name in (*keys, *indexed):
@@ -84,5 +87,7 @@ def kinds_of(
 
 
 def _signature(shape: KeyShape | None) -> Any:
-    """Two keys are of one kind if they have the same words in the same places."""
+    """Return a value that is equal for keys of one kind: keys with the same words in the same
+    places.
+    """
     return None if shape is None else (shape.parts, shape.separator)

@@ -21,7 +21,9 @@ _TOGETHER: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class GuessedEntity:
-    """An entity. ``key`` and ``indexes`` are the templates of the present keys.
+    """A guessed entity.
+
+    ``key`` and ``indexes`` are the templates of the present keys.
 
     ``key`` is None if its form is not the same in all items.
     """
@@ -36,9 +38,11 @@ class GuessedEntity:
 
 @dataclass(frozen=True, slots=True)
 class GuessedPattern:
-    """A read pattern. Several ``entities`` are read together.
+    """A guessed read pattern.
 
-    ``equal`` are the compared fields, and the names of the parameters.
+    If there are several ``entities``, they are read together.
+
+    ``equal`` names the compared fields, which are also the parameters.
     """
 
     name: str
@@ -50,7 +54,7 @@ class GuessedPattern:
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """A proposed design. ``doubts`` are its guesses, ``names`` the names of key attributes."""
+    """A proposed design. ``doubts`` are its guesses; ``names`` are the names of key attributes."""
 
     table: str
     entities: tuple[GuessedEntity, ...]
@@ -163,7 +167,7 @@ class _Guesses:
         return number
 
     def _attributes(self, kind: ItemKind) -> dict[str, list[dict[str, Any]]]:
-        """Every attribute with its values, except composed keys and the type attribute."""
+        """Return every attribute with its values, except composed keys and the type attribute."""
         hidden = {self.type_name} | {
             key for key, shape in kind.shapes.items() if shape.words or self._is_generic(key)
         }
@@ -184,10 +188,10 @@ class _Guesses:
     def _holes(
         self, entity: str, kind: ItemKind, key: str, attributes: Mapping[str, Any]
     ) -> tuple[str, ...]:
-        """The field for each value in a key.
+        """Return the field for each value in a key.
 
-        It is the attribute that always equals the value, or else a new field named after the word
-        before it.
+        The field is the attribute that always equals the value. If there is none, it is a new field
+        named after the word before the value.
         """
         shape = kind.shapes[key]
         columns = list(zip(*(shape.values(item[key]["S"]) for item in kind.items if key in item)))

@@ -15,21 +15,23 @@ _FEW: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class KeyShape:
-    """The parts of a key: a word, or None for a value. USER#17 has ``("USER", None)``.
+    """The parts of a key: each is a word, or None for a value.
 
-    ``separator`` is empty for a key without one.
+    USER#17 has ``("USER", None)``.
+
+    ``separator`` is empty for a key without a separator.
     """
 
     parts: tuple[str | None, ...]
     separator: str
 
     def values(self, text: str) -> list[str]:
-        """The values in a key of this shape, in order."""
+        """Return the values in a key of this shape, in order."""
         pieces = text.split(self.separator) if self.separator else [text]
         return [piece for piece, word in zip(pieces, self.parts) if word is None]
 
     def filled(self, names: Iterable[str]) -> str:
-        """The template of this shape, with these names for its values."""
+        """Return the template of this shape, with these names for its values."""
         following = iter(names)
         return self.separator.join(
             f"{{{next(following)}}}" if word is None else word for word in self.parts
@@ -41,7 +43,7 @@ class KeyShape:
 
 
 def shapes_of(texts: list[str]) -> dict[str, KeyShape]:
-    """The shape of each distinct key.
+    """Return the shape of each distinct key.
 
     A piece is a word if it looks like one and few different pieces occur in its place.
     """
@@ -52,14 +54,17 @@ def shapes_of(texts: list[str]) -> dict[str, KeyShape]:
 
 
 def separator_of(texts: Iterable[str]) -> str:
-    """The separator that most keys contain, or an empty string if none does."""
+    """Return the separator that most keys contain, or an empty string if none does."""
     counts = Counter({mark: sum(mark in text for text in texts) for mark in _SEPARATORS})
     mark, found = max(counts.items(), key=lambda each: (each[1], -_SEPARATORS.index(each[0])))
     return mark if found else ""
 
 
 def _words(texts: list[str], separator: str) -> set[tuple[int, str]]:
-    """The repeated pieces with their places. A whole key without separators can be a word, too."""
+    """Return the repeated pieces with their places.
+
+    A whole key without separators can be a word, too.
+    """
     seen: Counter[tuple[int, str]] = Counter()
     for text in texts:
         seen.update(enumerate(text.split(separator) if separator else [text]))

@@ -33,7 +33,7 @@ class TableKeys:
         return (self.partition, self.sort) if self.sort else (self.partition,)
 
     def renamed(self) -> dict[str, str]:
-        """The table's names for the planner's key attributes, where they differ."""
+        """Return the table's names for the planner's key attributes, where they differ."""
         pairs = {"PK": self.partition} | ({"SK": self.sort} if self.sort else {})
         for index, names in self.indexes.items():
             pairs |= dict(zip((f"{index}PK", f"{index}SK"), names))
@@ -41,7 +41,9 @@ class TableKeys:
 
 
 def table_keys(items: Sequence[Item], description: Mapping[str, Any] | None) -> TableKeys:
-    """The keys by the table's description, or else by the usual names in the items."""
+    """Return the keys from the table's description, or else guess them from common names in the
+    items.
+    """
     if description is not None:
         partition, sort = _schema(description["KeySchema"])
         members = [

@@ -1,4 +1,4 @@
-"""The lint catalogue: every code its title and its rule. docs/lint has a page for each."""
+"""The lint catalogue: every code with its title and its rule. docs/lint has a page for each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ RuleFunction = Callable[[Facts], Iterator[Finding]]
 
 @dataclass(frozen=True, slots=True)
 class LintRule:
-    """A code. ``rule`` is None if the finding comes from planning, not from a finished plan."""
+    """A lint code.
+
+    ``rule`` is None if the finding comes from planning, not from a finished plan.
+    """
 
     code: str
     title: str

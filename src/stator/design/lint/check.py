@@ -35,7 +35,10 @@ def check(design: Declaration, lock: Plan | None = None) -> Report:
 
 
 def _silences(entry: str, finding: Finding) -> bool:
-    """``ST304`` silences the whole code, ``ST304:Post.likes`` only its finding about likes."""
+    """Whether an ignore entry silences a finding.
+
+    ``ST304`` silences the whole code; ``ST304:Post.likes`` silences only its finding about likes.
+    """
     code, _, subject = entry.partition(":")
     return code == finding.code and subject in ("", finding.subject)
 

@@ -36,7 +36,7 @@ _ALWAYS_WRITTEN = ("version", "updated")
 class Collection:
     """The items under one partition key template of a table or an index.
 
-    Several entities may share a template. ``fields`` are the fields in it, by entity.
+    Several entities may share a template. ``fields`` are the fields in the template, by entity.
     """
 
     table: TablePlan
@@ -93,7 +93,7 @@ class Facts:
         return self.design.changes()
 
     def rate(self, entity: type[Entity], *kinds: str) -> float:
-        """Writes a second of these kinds."""
+        """Return the writes a second of the given kinds."""
         return sum(
             rate
             for change, rate in self.changes
@@ -101,7 +101,7 @@ class Facts:
         )
 
     def update_rate(self, entity: type[Entity], fields: set[str]) -> float:
-        """Updates a second that change any of these fields."""
+        """Return the updates a second that change any of these fields."""
         always = {
             each.name for each in info(entity).fields.values() if each.role in _ALWAYS_WRITTEN
         }
@@ -158,7 +158,10 @@ class Facts:
         return self.estimates.distinct(entity, fields) if fields else 1.0
 
     def presence(self, collection: Collection, entity: type[Entity]) -> float:
-        """The share of an entity's items that have an entry. It is below 1 in a sparse index."""
+        """Return the share of an entity's items that have an entry.
+
+        In a sparse index it is below 1.
+        """
         held = collection.index.name if collection.index else None
         tests = {
             test.parts[0].value
@@ -169,7 +172,7 @@ class Facts:
         return float(math.prod(1 / self.distinct(entity, (name,)) for name in tests))
 
     def steps_on(self, collection: Collection) -> Iterator[tuple[PatternPlan, Step]]:
-        """The steps of read patterns that query the collection."""
+        """Yield the steps of read patterns that query the collection."""
         names = {info(entity).name for entity in collection.entities}
         held = (
             {collection.index.name} if collection.index else {None, *self._local(collection.table)}
@@ -189,7 +192,7 @@ class Facts:
         return {index.name for index in table.indexes if index.kind == "LSI"}
 
     def read_units_per_value(self, collection: Collection) -> float:
-        """Read units a second for one key value."""
+        """Return the read units a second for one key value."""
         units = sum(
             pattern.requests_per_second * step.units for pattern, step in self.steps_on(collection)
         )
@@ -199,7 +202,7 @@ class Facts:
         return self.write_units_of(collection) / collection.values
 
     def write_units_of(self, collection: Collection) -> float:
-        """Write units a second for all key values together."""
+        """Return the write units a second for all key values together."""
         return sum(self._write_units_of(collection, entity) for entity in collection.entities)
 
     def _write_units_of(self, collection: Collection, entity: type[Entity]) -> float:
@@ -214,7 +217,7 @@ class Facts:
         return rate * each * self.presence(collection, entity)
 
     def key_fields(self, entity: type[Entity], index: str | None) -> set[str]:
-        """The fields in an entity's key of a table or index.
+        """Return the fields in an entity's key of a table or index.
 
         Fields that decide whether an item is in a sparse index are included.
         """
@@ -263,7 +266,9 @@ class Facts:
     def on_collection(
         self, code: str, severity: Severity, collection: Collection, message: str, fix: str
     ) -> Finding:
-        """A finding about the only field of the key, or else about the index or entity."""
+        """Return a finding about the key's field if it has only one, else about the index or
+        entity.
+        """
         entity = collection.entities[0]
         fields = collection.fields[entity]
         if len(collection.entities) == 1 and len(fields) == 1:
@@ -277,7 +282,10 @@ class Facts:
         return None if pattern is None else function_location(pattern.function)
 
     def _index_location(self, index: IndexPlan) -> Location | None:
-        """The entity that declares the index by hand, or else the first pattern that uses it."""
+        """Return where the index comes from.
+
+        This is the entity that declares it by hand, or else the first pattern that uses it.
+        """
         for name in index.entities:
             if index.name in dict(info(self.by_name[name]).overrides.indexes):
                 return class_location(self.by_name[name])
@@ -294,7 +302,7 @@ class Facts:
 
 
 def _fields_in(keys: list[PlannedKeyAttribute]) -> tuple[str, ...]:
-    """The fields written into keys, without those that only determine a shard."""
+    """Return the fields written into keys, without fields that only determine a shard."""
     return tuple(
         dict.fromkeys(
             part.value for key in keys for part in key.template.parts if part.kind == "field"

@@ -1,4 +1,4 @@
-"""Rules about indexes: their number, their use, their projection, changes of their keys."""
+"""Rules about indexes: their number, their use, their projection, and changes to their keys."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Location:
 
 
 def class_location(cls: type[Any], field: str | None = None) -> Location | None:
-    """The declaration of a class, or of one of its fields."""
+    """Return the declaration of a class, or of one of its fields."""
     try:
         path = inspect.getsourcefile(cls)
     except TypeError:
@@ -66,7 +66,10 @@ def class_location(cls: type[Any], field: str | None = None) -> Location | None:
 
 @lru_cache(maxsize=64)
 def _classes(text: str) -> dict[str, ast.ClassDef]:
-    """Every class of a module by qualified name. Of several with one name, the last."""
+    """Return every class of a module by qualified name.
+
+    If several share a name, the last one counts.
+    """
     found: dict[str, ast.ClassDef] = {}
 
     def visit(node: ast.AST, prefix: str) -> None:
@@ -87,7 +90,7 @@ def _classes(text: str) -> dict[str, ast.ClassDef]:
 
 
 def function_location(function: Any) -> Location:
-    """The line of a function's ``def``, below its decorators."""
+    """Return the line of a function's ``def``, below its decorators."""
     code = function.__code__
     first: int = code.co_firstlineno
     for line in range(first, first + 30):
@@ -97,7 +100,7 @@ def function_location(function: Any) -> Location:
 
 
 def error_location(error: BaseException) -> Location | None:
-    """The innermost line of user code in the traceback of an error or of its cause.
+    """Return the innermost line of user code in the traceback of an error or of its cause.
 
     User code is everything outside Stator, installed packages and the standard library.
     """

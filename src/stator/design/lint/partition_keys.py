@@ -1,4 +1,4 @@
-"""Rules about partition keys: enough values, evenly used, without too much data under one.
+"""Rules about partition keys: enough values, even traffic, and not too much data under one value.
 
 One partition serves 3,000 read units and 1,000 write units a second ("Best practices for designing
 and using partition keys" in the Developer Guide). One key value lives in one partition until
@@ -69,7 +69,7 @@ def _time_fields(entity: type[Entity], names: tuple[str, ...]) -> list[str]:
 def _tells_time(field: EntityField) -> bool:
     """Whether a field holds a day, an hour or another value that all current items share.
 
-    A full timestamp is not one: no two items share it.
+    A full timestamp does not count, because no two items share it.
     """
     shape = field.shape.inner if isinstance(field.shape, Maybe) else field.shape
     if not isinstance(shape, Scalar):

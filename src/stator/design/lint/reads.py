@@ -1,4 +1,4 @@
-"""Rules about read patterns: what they read compared with what they return, and assumptions."""
+"""Rules about read patterns: how much they read to return a result, and their assumptions."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def numbers_in_strings(facts: Facts) -> Iterator[Finding]:
 
 
 def _ordered_strings(ask: Ask) -> Iterator[tuple[Any, EntityField]]:
-    """The str fields that a pattern compares by range or orders by."""
+    """Yield the str fields that a pattern compares by range or orders by."""
     names = {
         test.field.name for test in ask.tests if test.operator in ("<", "<=", ">", ">=", "between")
     }
@@ -146,7 +146,9 @@ def ttl_for_correctness(facts: Facts) -> Iterator[Finding]:
 
 
 def _matters(entity: str, field: EntityField) -> bool:
-    """Whether a deletion that is days late matters: for short lifetimes and for permissions."""
+    """Whether a deletion that comes days late matters, as it does for short lifetimes and
+    permissions.
+    """
     after = field.marker.after if field.marker else None
     return (after is not None and after <= _SLACK) or bool(_PROMISES.search(entity))
 

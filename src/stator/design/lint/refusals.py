@@ -1,4 +1,4 @@
-"""Refusals of the planner as findings: all of them at once, not only the first."""
+"""The planner's refusals as findings: all of them at once, not only the first."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def _refusal(error: DesignError, design: Declaration) -> Finding:
 
 
 def locate(error: DesignError, design: Declaration) -> tuple[Location | None, str]:
-    """The location of a planner error in the user's file, and its message without the location."""
+    """Return the location of a planner error in the user's file, and its message without the
+    location.
+    """
     pattern = _pattern_of(error, design)
     if pattern is not None:
         return function_location(pattern.function), error.message.removeprefix(f"{pattern.where}: ")
@@ -60,7 +62,7 @@ def locate(error: DesignError, design: Declaration) -> tuple[Location | None, st
 
 
 def _pattern_of(error: DesignError, design: Declaration) -> Pattern[..., Any] | WritePattern | None:
-    """The pattern an error names, or whose location its message starts with."""
+    """Return the pattern that an error names, or whose location starts the error's message."""
     named = error.pattern if isinstance(error, PatternRefused) else None
     patterns: list[Pattern[..., Any] | WritePattern] = [*design.reads, *design.write_patterns]
     return next(
@@ -74,7 +76,7 @@ def _pattern_of(error: DesignError, design: Declaration) -> Pattern[..., Any] | 
 
 
 def _entity_location(problem: str, design: Declaration) -> Location | None:
-    """The location of an entity or field. Messages about one start with its name."""
+    """Return the location of the entity or field whose name starts the message."""
     for entity in design.entities:
         begun = re.match(rf"{re.escape(info(entity).name)}\b(?:\.(\w+))?", problem)
         if begun:

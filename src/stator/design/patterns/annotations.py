@@ -23,7 +23,7 @@ class _Annotated:
 
 
 def used_names(function: Callable[..., Any], frame: FrameType | None) -> dict[str, Any]:
-    """The names that a local function's annotations use, with their values in its frame."""
+    """Return the names that a local function's annotations use, with their values in its frame."""
     if frame is None or frame.f_locals is frame.f_globals:
         return {}
     texts = " ".join(each for each in function.__annotations__.values() if isinstance(each, str))
@@ -35,9 +35,9 @@ def used_names(function: Callable[..., Any], frame: FrameType | None) -> dict[st
 
 
 def argument_types(function: Callable[..., Any], around: Mapping[str, Any]) -> dict[str, Any]:
-    """The types of the arguments by name. Raises NameError for a name that cannot be found.
+    """Return the types of the arguments by name.
 
-    The return annotation is not resolved.
+    The return annotation is not resolved. Raises NameError for a name that cannot be found.
     """
     annotations = {
         name: each for name, each in function.__annotations__.items() if name != "return"

@@ -10,9 +10,10 @@ from stator.design.plan.plan import PatternPlan, Request
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A pattern's plan and the requests of one call, as boto3 takes them.
+    """A pattern's plan and the requests of one call, in the form boto3 takes.
 
-    One request is the rule; shards, several tables and several key values take one each.
+    Most calls make one request. Each shard, each table and each of several key values takes its
+    own.
     """
 
     pattern: PatternPlan

@@ -1,4 +1,4 @@
-"""Writes conditions as DynamoDB filter expressions, with holes for the arguments of a pattern."""
+"""Writes conditions as DynamoDB filter expressions, with placeholders for a pattern's arguments."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class FilterWriter:
 
 
 def shape_at(known: EntityInfo, field: FieldRef) -> Shape | None:
-    """The shape a reference points at; None where the declared types do not say."""
+    """Return the shape of the referenced field, or None if the declared types do not define it."""
     declared = known.fields.get(field.name)
     shape = declared.shape if declared is not None else None
     for step in field.path[1:]:

@@ -1,13 +1,14 @@
-"""Access patterns: typed functions that say what a program asks, traced once to learn their shape.
+"""Access patterns: typed functions that declare a program's queries, traced once to learn their
+shape.
 
     @read(rps=120, returns=25)
     def orders_of_user(user_id: str) -> Query[Order]:
         return find(Order).where(Order.user_id == user_id).newest_first(Order.placed_at)
 
 Called with values, a pattern returns a ``Query`` to be run. The planner traces it instead: it calls
-the function once with a ``Param`` in place of each argument. The query that comes back shows which
-fields are compared with which parameters, in what order, with what limit. A pattern must therefore
-ask the same question whatever its arguments are; branching on an argument is refused.
+the function once with a ``Param`` in place of each argument. The returned query shows which fields
+are compared with which parameters, in what order, with what limit. A pattern must therefore build
+the same query for all arguments; branching on an argument is refused.
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What a query asks of one or several entities. Each method returns a new ``Ask``."""
+    """The contents of a query: its entities, conditions, order and limit.
+
+    Each method returns a new ``Ask``.
+    """
 
     targets: tuple[type[Any], ...]
     tests: tuple[Comparison, ...] = ()
@@ -66,7 +70,10 @@ class Ask:
     is_count: bool = False
 
     def where(self, conditions: tuple[Any, ...]) -> Ask:
-        """Add conditions. Comparisons of plain fields become tests for keys, all others filters."""
+        """Add conditions.
+
+        Comparisons of plain fields can be served by keys. All other conditions become filters.
+        """
         tests, filters = list(self.tests), list(self.filters)
         for given in conditions:
             condition = as_condition(given)
@@ -115,7 +122,7 @@ def _indexable(test: Comparison) -> bool:
 
 
 def references(condition: Any) -> list[FieldRef]:
-    """Every field that a condition reads."""
+    """Return every field that a condition reads."""
     if isinstance(condition, Comparison):
         return [
             condition.field,
@@ -126,16 +133,16 @@ def references(condition: Any) -> list[FieldRef]:
 
 
 class PlanSource(Protocol):
-    """Anything that has a plan: a ``Design``, which stands above this module."""
+    """Anything that has a plan, in practice a ``Design``, which this module cannot import."""
 
     def plan(self) -> Plan: ...
 
 
 class Question:
-    """A read to run: what it asks, which pattern it belongs to, and the arguments of the call.
+    """A read to run: its query, the pattern it belongs to, and the arguments of the call.
 
     ``arguments`` are by name, defaults included. Once a pattern has been traced, ``ask`` is its
-    traced shape, in which parameters stand for the values.
+    traced shape, in which parameters take the place of values.
     """
 
     __slots__ = ("arguments", "ask", "pattern")
@@ -151,7 +158,7 @@ class Question:
         self.arguments: dict[str, Any] = {} if arguments is None else arguments
 
     def _asked(self, ask: Ask) -> Ask:
-        """Accept a changed query inside the pattern; outside, the query is already planned."""
+        """Accept a changed query inside the pattern. Outside, the query is already planned."""
         if self.pattern is not None:
             raise DesignError(
                 f"the caller of {self.pattern.name} cannot change its query",
@@ -161,9 +168,10 @@ class Question:
         return ask
 
     def explain(self, design: PlanSource | None = None) -> Explanation:
-        """The exact request, the index, the cost and the reasons.
+        """Return the exact requests, the index, the cost and the reasons.
 
-        ``design`` is the design to plan by; by default the one the pattern was last put into.
+        ``design`` is the design whose plan is used. By default, it is the design that the pattern
+        was last put into.
         """
         pattern = self.pattern
         if pattern is None:
@@ -182,7 +190,7 @@ class Question:
 
 
 class Selection(Question, Generic[F]):
-    """A question that finds items of type ``F``; a ``Count`` finds none."""
+    """A query that returns items of type ``F``. A ``Count`` returns none."""
 
     __slots__ = ()
 
@@ -197,7 +205,10 @@ class Query(Selection[E], Generic[E]):
         return Query(self._asked(self.ask.where(conditions)))
 
     def filter(self, *conditions: Condition | bool) -> Query[E]:
-        """Add conditions that are checked after reading. Discarded items are paid for."""
+        """Add conditions that are checked after reading.
+
+        Reads of discarded items are still billed.
+        """
         return Query(self._asked(self.ask.filtered(conditions)))
 
     def newest_first(self, by: Any = None) -> Query[E]:
@@ -307,7 +318,10 @@ class Pattern(Generic[P, Q]):
     def __init__(
         self, function: Callable[P, Q], traffic: Traffic, around: Mapping[str, Any] | None = None
     ) -> None:
-        """``around`` has the names that annotations may use, for a function inside another."""
+        """Create a pattern.
+
+        ``around`` has the names that annotations may use, for a function inside another function.
+        """
         self.function = function
         self.traffic = traffic
         self._around = around or {}
@@ -329,9 +343,9 @@ class Pattern(Generic[P, Q]):
         return self.__name__
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Q:
-        """Make the query.
+        """Return the query for these arguments.
 
-        A traced pattern has one shape for all arguments: its function does not run again.
+        A traced pattern has one shape for all arguments, so its function does not run again.
         """
         if self._traced is not None:
             arguments = self._arguments(args, kwargs)
@@ -375,7 +389,7 @@ class Pattern(Generic[P, Q]):
 
     @property
     def where(self) -> str:
-        """File and line, for messages."""
+        """The file and line of the pattern, for messages."""
         code = self.function.__code__
         return f"{code.co_filename}:{code.co_firstlineno}"
 
@@ -416,7 +430,7 @@ def read(
 ) -> Callable[[Callable[P, Q]], Pattern[P, Q]]:
     """Declare a read.
 
-    ``rps`` is how often it runs each second, ``returns`` how many items it usually returns. With
+    ``rps`` is how often it runs each second; ``returns`` is how many items it usually returns. With
     ``within``, the plan warns if the pattern is expected to take longer than that many
     milliseconds. ``allow_scan`` permits reading the whole table.
     """
@@ -440,9 +454,9 @@ def read(
 
 @dataclass(frozen=True, slots=True)
 class DeclaredWrite:
-    """What a write pattern does to one entity.
+    """The effect of a write pattern on one entity.
 
-    ``times`` is the number of items each time; an update changes ``fields``.
+    ``times`` is the number of items that each call writes. An update changes ``fields``.
     """
 
     kind: Literal["create", "update", "delete"]
@@ -462,7 +476,7 @@ def deletes(entity: type[Any], times: float = 1.0) -> DeclaredWrite:
 
 
 def updates(*fields: Any, times: float = 1.0) -> DeclaredWrite:
-    """Declare the fields of one entity that a write changes: ``updates(Order.status)``."""
+    """Declare which fields of one entity a write changes: ``updates(Order.status)``."""
     owners = {field.owner for field in fields if isinstance(field, FieldRef)}
     if len(owners) != 1 or not all(isinstance(field, FieldRef) for field in fields):
         raise DesignError(

@@ -1,5 +1,5 @@
-"""The workload a plan was made for, stored with it so that an old lock can be priced as it was
-then.
+"""The workload a plan was made for. It is stored with the plan, so that an old lock can be priced
+as it was then.
 
 A plan already has rates, volumes and item sizes. The demand adds the rest: how much each pattern
 returns, what each write changes, the writes that only ``writes=`` declares, and for every field its
@@ -14,7 +14,10 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class FieldDemand:
-    """``bytes`` includes the field's name, ``value_bytes`` does not."""
+    """The size and the values of one field.
+
+    ``bytes`` includes the field's name, ``value_bytes`` does not.
+    """
 
     name: str
     type: str
@@ -26,7 +29,11 @@ class FieldDemand:
 
 @dataclass(frozen=True, slots=True)
 class EntityDemand:
-    """``creates`` are the creations a second from ``writes=``, beside the write patterns."""
+    """The demand of one entity.
+
+    ``creates`` are the creations a second from ``writes=``, in addition to those of the write
+    patterns.
+    """
 
     name: str
     fields: tuple[FieldDemand, ...]
@@ -40,7 +47,7 @@ class EntityDemand:
 class ChangeDemand:
     """One write to one entity.
 
-    ``fields`` include those that every update changes, such as versions.
+    ``fields`` include the fields that every update changes, such as versions.
     """
 
     kind: Literal["create", "update", "delete"]
@@ -51,7 +58,10 @@ class ChangeDemand:
 
 @dataclass(frozen=True, slots=True)
 class PatternDemand:
-    """A read with the number of items it returns, if declared; a write with its changes."""
+    """The demand of one pattern.
+
+    A read has the number of items it returns, if declared. A write has its changes.
+    """
 
     name: str
     returns: float | None = None

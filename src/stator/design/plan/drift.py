@@ -1,7 +1,7 @@
-"""Drift: how deployed tables differ from their plan, from the answers of DescribeTable.
+"""Drift: how deployed tables differ from their plan, according to DescribeTable.
 
 The module does no I/O: the caller passes the descriptions. Each difference says what the table has,
-what the plan requires, and how to bring one to the other.
+what the plan requires, and how to resolve it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Description = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """``where`` is a table, or a table and its index; ``remedy`` is what to do about it."""
+    """One difference. ``where`` is a table or an index of it; ``remedy`` says how to resolve it."""
 
     severity: Severity
     where: str
@@ -32,9 +32,10 @@ class Difference:
 def drift(
     plan: Plan, described: Mapping[str, Description | None], beside: Iterable[TablePlan] = ()
 ) -> list[Difference]:
-    """Differences of all tables of a plan, and of the tables ``beside`` it.
+    """Return the differences of all tables of a plan, and of the additional tables ``beside``.
 
-    ``described`` is by table name; None means that there is no such table.
+    ``described`` has the description of each table by name; None means that the table does not
+    exist.
     """
     return [
         each

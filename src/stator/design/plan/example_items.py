@@ -1,7 +1,7 @@
 """Example items, made from the types of an entity's fields, for documents and exports.
 
-Examples are the same each time. Fields of one name have one value everywhere, so that examples that
-belong together share a partition.
+Examples are the same each time. Fields with the same name have the same value everywhere, so that
+examples that belong together share a partition.
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ _ROLES: Final[dict[str, Any]] = {
 
 
 def example_of(entity: type[Entity], plan: EntityPlan | None = None) -> Any:
-    """An instance. With a plan, one that belongs to as many sparse indexes as it can."""
+    """Return an example instance.
+
+    With a plan, the instance belongs to as many sparse indexes as possible.
+    """
     known = info(entity)
     values = {name: _field(field) for name, field in known.fields.items()}
     if plan is not None:
@@ -119,8 +122,9 @@ def _singular(name: str) -> str:
 
 
 def _constants(known: EntityInfo, plan: EntityPlan, values: dict[str, Any]) -> dict[str, Any]:
-    """Values of fields of few values that sparse indexes ask for; the first index that asks has its
-    way.
+    """Choose values that sparse indexes require, for fields with few possible values.
+
+    If indexes require different values, the first index wins.
     """
     found: dict[str, Any] = {}
     for key in plan.keys:
@@ -151,7 +155,7 @@ def _choices(shape: Shape) -> list[Any]:
 
 
 def shown_value(value: Value) -> str:
-    """A value of DynamoDB's JSON as a person writes it."""
+    """Return a DynamoDB JSON value as a person would write it."""
     [(kind, content)] = value.items()
     if kind in ("S", "N"):
         return str(content)
@@ -172,5 +176,5 @@ def _plain(value: Value) -> Any:
 
 
 def item_of(entity: type[Entity], plan: EntityPlan) -> Item:
-    """The example as it is stored."""
+    """Return the example item as it is stored."""
     return plan.item(example_of(entity, plan))

@@ -1,5 +1,5 @@
-"""Key sizes: how long a key can get, against DynamoDB's limits (partition key 2048 bytes, sort key
-1024).
+"""Key sizes: how long a key can get, compared with DynamoDB's limits (partition key 2048 bytes,
+sort key 1024).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def limit_of(key: PlannedKeyAttribute) -> int:
 def check_size(
     entity: str, key: PlannedKeyAttribute, value: Value, values: Mapping[str, Any]
 ) -> None:
-    """Refuse a key that DynamoDB would refuse, and name the field that makes it too long."""
+    """Refuse a key that is too long for DynamoDB, and name the field that makes it too long."""
     text, limit = value.get("S"), limit_of(key)
     if not isinstance(text, str) or len(text) * _MOST_PER_CHARACTER <= limit:
         return
@@ -56,7 +56,10 @@ def check_size(
 
 
 def bounds(template: Template, shapes: Mapping[str, Shape]) -> tuple[int, int | None]:
-    """The fewest and the most bytes a key can have; None for the most if a type is unbounded."""
+    """Return the fewest and the most bytes a key can have.
+
+    The most is None if a type is unbounded.
+    """
     found = [_part_bounds(part, shapes, template.native) for part in template.parts]
     least = sum(low for low, _ in found)
     highs = [high for _, high in found]

@@ -65,7 +65,7 @@ _ESCAPES: Final = {code: f"${code:02X}" for code in range(ord("$") + 1)}
 
 
 def escape(text: str) -> str:
-    """The text without any character at or below the separator."""
+    """Escape every character at or below the separator."""
     return text.translate(_ESCAPES)
 
 
@@ -86,7 +86,7 @@ def _encode_int(value: int) -> str:
 
 
 def _split_int(text: str) -> tuple[int, str]:
-    """The int at the start of a text, and the text after it."""
+    """Split a text into the int at its start and the rest."""
     negative = text[0] <= "Z"
     width = ord("Z") - ord(text[0]) + 1 if negative else ord(text[0]) - ord("a") + 1
     count = int(text[1 : 1 + width].translate(_TURNED) if negative else text[1 : 1 + width])
@@ -125,7 +125,8 @@ def _decode_decimal(text: str) -> Decimal:
 class Encoding:
     """How values of one type are written.
 
-    ``native`` is the key type DynamoDB itself sorts them as, if it sorts them right.
+    ``native`` is the DynamoDB key type that sorts these values correctly by itself, if there is
+    one.
     """
 
     name: str
@@ -276,7 +277,7 @@ def encoding_named(name: str) -> Encoding:
 
 
 def encoding_of(shape: Shape) -> Encoding | None:
-    """The encoding of a shape's values in a key; None if they cannot be in one."""
+    """Return the encoding of a shape's values in a key, or None if a key cannot hold them."""
     if isinstance(shape, Maybe):
         return encoding_of(shape.inner)
     if isinstance(shape, Choice):
@@ -285,7 +286,7 @@ def encoding_of(shape: Shape) -> Encoding | None:
 
 
 def plain(value: Any) -> Any:
-    """The value of an Enum member; any other value unchanged."""
+    """Return the value of an Enum member; any other value unchanged."""
     return value.value if isinstance(value, Enum) else value
 
 
@@ -302,7 +303,10 @@ def encode(name: str, value: Any, *, inverted: bool = False) -> str:
 
 
 def decode(name: str, text: str, *, inverted: bool = False) -> Any:
-    """The value of a text. A Decimal comes back equal, without trailing zeros."""
+    """Return the value that a text encodes.
+
+    A Decimal is equal to the original, without trailing zeros.
+    """
     encoding = _ENCODINGS[name]
     if not inverted:
         return encoding.read(text)
@@ -315,7 +319,7 @@ def decode(name: str, text: str, *, inverted: bool = False) -> Any:
 
 
 def join(names: Sequence[str], values: Sequence[Any]) -> str:
-    """Several values as one text that sorts like the tuple of them."""
+    """Join several values into one text that sorts like their tuple."""
     return SEPARATOR.join(encode(name, value) for name, value in zip(names, values, strict=True))
 
 
@@ -335,7 +339,10 @@ _EXAMPLES: Final[dict[type, Any]] = {
 
 
 def example(name: str, annotation: Any, at: int = 0) -> Any:
-    """An example value of a type. A later argument gets a later value."""
+    """Return an example value of a type.
+
+    A larger ``at`` returns a later date or a larger number.
+    """
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return next(iter(annotation))
     options = typing.get_args(annotation)

@@ -60,7 +60,7 @@ def lock_path(name: str, folder: Path) -> Path:
 
 
 def read_lock(path: Path) -> Plan | None:
-    """The plan in a lock file; None if the file does not exist."""
+    """Return the plan in a lock file, or None if the file does not exist."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -114,7 +114,10 @@ def _replace(path: Path, text: str) -> None:
 
 
 def compare(old: Plan, new: Plan) -> list[LockChange]:
-    """Every difference that matters to data or code, gravest first. Wording and rounding do not."""
+    """Return every difference that matters to data or code, gravest first.
+
+    Wording and rounding do not matter.
+    """
     found = [*_tables(old, new), *_entities(old, new), *_patterns(old, new)]
     if not found and _estimates_differ(old, new):
         before, after = old.dollars_per_month, new.dollars_per_month
@@ -311,7 +314,10 @@ def _entity(old: EntityPlan, new: EntityPlan, indexes: set[str]) -> Iterator[Loc
 def _index_keys(
     old: EntityPlan, new: EntityPlan, indexes: set[str], subject: str
 ) -> Iterator[LockChange]:
-    """``indexes`` are the current ones; keys of an index that is gone do not matter."""
+    """Compare the index keys of an entity.
+
+    ``indexes`` are the current indexes. Keys of an index that no longer exists do not matter.
+    """
     for index in sorted(indexes):
         before, after = _keys(old, index), _keys(new, index)
         if before == after or (after and all(key.template.native for key in after.values())):
@@ -343,7 +349,7 @@ def _written(keys: dict[str, PlannedKeyAttribute]) -> str:
 
 
 def _template(key: PlannedKeyAttribute) -> str:
-    """The template with its encodings, which ``str`` does not show."""
+    """Return the template with its encodings, which ``str`` does not show."""
     marks = []
     for part in key.template.parts:
         if part.kind == "field":
@@ -388,7 +394,7 @@ def _patterns(old: Plan, new: Plan) -> Iterator[LockChange]:
 
 
 def requests_of(pattern: PatternPlan) -> list[tuple[object, ...]]:
-    """The requests of a pattern, without their cost."""
+    """Return the requests of a pattern, without their cost."""
     return [
         (
             step.operation, step.table, step.entities, step.index, step.key, step.filter,

@@ -1,8 +1,8 @@
-"""The table ``<design>-stator``, beside the design's own: for items that belong to no entity.
+"""The table ``<design>-stator``, an additional table for items that belong to no entity.
 
 It holds the guards of ``unique()`` values, the tokens of transactions, and the items of pattern
-objects (counters, locks, outboxes and so on), which are made at run time and are not part of any
-design. No plan contains it, because its items outlive plans; code that creates or compares tables
+objects (counters, locks, outboxes and so on), which are created at run time and are not part of any
+design. No plan contains it, because its items outlive plans. Code that creates or compares tables
 gets it from here.
 """
 
@@ -25,7 +25,10 @@ GuardOperation = Literal["PutItem", "DeleteItem"]
 
 
 def own_table(design: str, prefix: str = "") -> TablePlan:
-    """The table by the design's name. ``prefix`` precedes all table names of the deployment."""
+    """Return the additional table of a design.
+
+    ``prefix`` precedes all table names of the deployment.
+    """
     keys = (("PK", "S"), ("SK", "S"))
     return TablePlan(f"{prefix}{design}-stator", "PK", "SK", keys, (), (), ttl=OWN_TTL)
 
@@ -40,7 +43,7 @@ def unique_fields(entity: type) -> tuple[str, ...]:
 
 
 def guard_prefix(entity: str, field: str) -> str:
-    """The start of the partition keys of a field's guards; the value follows it."""
+    """Return the start of the partition keys of a field's guards. The field's value follows it."""
     return f"UNIQUE#{entity}#{field}#"
 
 
@@ -58,9 +61,9 @@ class GuardWrites:
 def guard_writes(
     entity: type, kind: Literal["create", "update", "delete"], changed: Iterable[str]
 ) -> GuardWrites | None:
-    """The guard writes of one write; None if it leaves every guard alone.
+    """Return the guard writes that one write needs, or None if it changes no guard.
 
-    A guard expires with its item, so an update of the ``ttl()`` field rewrites all guards.
+    A guard expires with its item, so an update to the ``ttl()`` field rewrites all guards.
     """
     fields = unique_fields(entity)
     if kind == "update":

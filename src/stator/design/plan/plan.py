@@ -45,10 +45,11 @@ Operation = Literal[
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """An index. ``partition`` and ``sort`` are attribute names; a native key has several of each.
+    """An index.
 
+    ``partition`` and ``sort`` are attribute names; a native key has several of each.
     ``dollars_per_month`` is the cost of writing and storing its entries. The plan's total already
-    counts both, as part of the write patterns and of the table's storage.
+    includes both: the writes with the write patterns, the storage with the table.
     """
 
     name: str
@@ -76,7 +77,10 @@ class IndexPlan:
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """A table. ``attributes`` are the names and types of all key attributes, indexes included."""
+    """A table.
+
+    ``attributes`` are the names and types of all key attributes, including those of indexes.
+    """
 
     name: str
     partition: str
@@ -117,7 +121,7 @@ def _schema(partition: Iterable[str], sort: Iterable[str]) -> list[Request]:
 
 
 class Attributes(dict[str, Any]):
-    """An object's attributes as a mapping; each is looked up on access."""
+    """A mapping view of an object's attributes. Each attribute is looked up on access."""
 
     def __init__(self, of: Any) -> None:
         super().__init__()
@@ -143,11 +147,13 @@ class EntityPlan:
     warnings: tuple[str, ...] = ()
 
     def item_keys(self, entity: Any) -> Item:
-        """The key attributes of an instance, of the table and of every index it belongs to."""
+        """Return the key attributes of an instance: of the table, and of every index it belongs
+        to.
+        """
         return self._filled(self.keys, Attributes(entity))
 
     def base_key(self, **values: Any) -> Item:
-        """The table's key, from the fields it is made of."""
+        """Return the table's key, computed from its fields."""
         try:
             return self._filled([key for key in self.keys if key.index is None], values)
         except KeyError as error:
@@ -158,7 +164,7 @@ class EntityPlan:
 
     @property
     def base_fields(self) -> tuple[str, ...]:
-        """The fields the table's key is made of."""
+        """The fields in the table's key."""
         parts = [part for key in self.keys if key.index is None for part in key.template.parts]
         holes = [part for part in parts if part.kind == "field"] + [
             of for part in parts for of in part.of
@@ -166,7 +172,7 @@ class EntityPlan:
         return tuple(dict.fromkeys(part.value for part in holes))
 
     def item(self, entity: Any) -> Item:
-        """The whole item as it is stored."""
+        """Return the whole item as it is stored."""
         item: Item = info(type(entity)).codec.encode(entity) | self.item_keys(entity)
         if self.discriminator is not None:
             item[self.discriminator] = {"S": self.name}
@@ -269,7 +275,7 @@ class Step:
         return tuple(found)
 
     def fetch_requests(self, items: Iterable[Item]) -> tuple[Request, ...]:
-        """BatchGetItem requests for the items whose keys a query of an index returned."""
+        """Return the BatchGetItem requests for the items whose keys an index query returned."""
         keys = [{name: item[name] for name in self.fetch} for item in items]
         chunks = [keys[at : at + BATCH_GET_KEYS] for at in range(0, len(keys), BATCH_GET_KEYS)]
         return tuple({"RequestItems": {self.table: {"Keys": chunk}}} for chunk in chunks)
@@ -338,7 +344,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class PatternPlan:
-    """The plan of one pattern. A read usually has one step, a write one for each change."""
+    """The plan of one pattern. A read usually has one step; a write has one for each change."""
 
     name: str
     kind: Literal["read", "write"]
@@ -376,7 +382,9 @@ class PatternPlan:
         return self.steps[0].consistent
 
     def joined(self, other: PatternPlan) -> PatternPlan:
-        """The two parts of a pattern whose entities live in different tables."""
+        """Join this plan with another part of the same pattern, whose entities live in another
+        table.
+        """
         return replace(
             self,
             steps=(*self.steps, *other.steps),
@@ -390,7 +398,7 @@ class PatternPlan:
         )
 
     def request(self, **arguments: Any) -> Request:
-        """The single request that answers the pattern."""
+        """Return the single request that answers the pattern."""
         found = self.requests(**arguments)
         if len(found) != 1:
             raise DesignError(
@@ -400,7 +408,7 @@ class PatternPlan:
         return found[0]
 
     def requests(self, **arguments: Any) -> tuple[Request, ...]:
-        """All requests: one for each shard, each key value and each table."""
+        """Return all requests: one for each shard, each key value and each table."""
         missing = [name for name in self.parameters if name not in arguments]
         if missing:
             raise DesignError(
@@ -441,13 +449,16 @@ class Plan:
         return [table.create_request() for table in self.tables]
 
     def to_json(self) -> str:
-        """The text of a lock file. Equal plans give equal bytes."""
+        """Return the text of a lock file. Equal plans return equal bytes."""
         data = {"format": FORMAT, **to_data(self)}
         return json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
-        """Read a lock file of this format or an older one; refuse a newer one."""
+        """Read a lock file of this format or an older one.
+
+        Raises DesignError for a newer format.
+        """
         data = json.loads(text)
         found = data.pop("format", None)
         if type(found) is not int or found < 1:

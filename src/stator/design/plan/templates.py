@@ -1,10 +1,10 @@
-"""Key templates and filters: text with holes for values, filled from an item or from a pattern's
+"""Key templates and filters: text with placeholders, filled from an item or from a pattern's
 arguments.
 
     PK  "USER#" {user_id}            SK  "ORDER#" {placed_at: datetime} "#" {order_id}
 
 A template is data: the lock file stores it, and it works without the classes it was planned from. A
-``native`` template has a single hole and is the attribute's own value, in DynamoDB's own type.
+``native`` template is a single placeholder: the attribute's own value, in DynamoDB's own type.
 Every other template produces a string.
 
 A key value that one partition cannot serve is split into shards: a shard number, computed from a
@@ -30,8 +30,8 @@ from stator.model.values import Value
 class Part:
     """One piece of a template.
 
-    ``text`` stands for itself; ``field`` and ``param`` are holes. ``shard`` is computed from the
-    parts in ``of``; without any, the caller passes the shard number.
+    A ``text`` part is literal; ``field`` and ``param`` are placeholders. A ``shard`` is computed
+    from the parts in ``of``. If ``of`` is empty, the caller passes the shard number.
     """
 
     kind: Literal["text", "field", "param", "shard"]
@@ -62,7 +62,7 @@ class Part:
 
 
 def stepped(part: Part, value: Any) -> Any:
-    """The value just above or below, for a bound that is excluded."""
+    """Return the value just above or below, for an exclusive bound."""
     if not part.step or value is None:
         return value
     step = keys.encoding_named(part.encoding).step
@@ -75,12 +75,15 @@ def text(value: str) -> Part:
 
 
 def shard_of(identity: str, shards: int) -> int:
-    """The shard of an item, from the key text of its identity. The hash never changes."""
+    """Return the shard of an item, computed from the key text of its identity.
+
+    The hash never changes.
+    """
     return zlib.crc32(identity.encode()) % shards
 
 
 def shard_text(shard: int, shards: int) -> str:
-    """The shard number, padded so that all shards of a value have the same width."""
+    """Return the shard number, padded so that all shards of a value have the same width."""
     return f"{shard:0{len(str(shards - 1))}d}"
 
 
@@ -94,11 +97,11 @@ class Template:
 
     @property
     def is_open(self) -> bool:
-        """Whether the template is a single hole for a value of DynamoDB's own type."""
+        """Whether the template is a single placeholder for a value of DynamoDB's own type."""
         return self.native and self.parts[0].kind != "text"
 
     def fill(self, values: Mapping[str, Any], shard: int | None = None) -> Value | None:
-        """The attribute's value; None if any value it is made of is None."""
+        """Return the attribute's value, or None if any value in the template is None."""
         if self.native:
             [part] = self.parts
             if part.kind == "text":
@@ -110,7 +113,7 @@ class Template:
 
 
 def wire_value(encoding: str, value: Any) -> Value:
-    """A value as DynamoDB JSON. The encoding ``any`` goes by the value's own type."""
+    """Return a value as DynamoDB JSON. The encoding ``any`` follows the value's own type."""
     try:
         if encoding == "any":
             return encode_anything(keys.plain(value))

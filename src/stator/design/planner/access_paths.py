@@ -49,7 +49,7 @@ _ALL_SUBSETS_UP_TO: Final = 3
 
 @dataclass(frozen=True)
 class AccessPath:
-    """A way to key an entity. ``constants`` belong to the partition."""
+    """A way to key an entity. ``constants`` are part of the partition."""
 
     entity: type[Entity]
     partition: tuple[str, ...]
@@ -75,7 +75,9 @@ class AccessPath:
 
     @cached_property
     def rank(self) -> tuple[object, ...]:
-        """A fixed order for ties: shorter paths first, then by the order of declaration."""
+        """A fixed order that decides ties: shorter paths first, then by the order of
+        declaration.
+        """
         constants = tuple((name, source.same) for name, source in self.constants)
         declared = list(info(self.entity).fields)
         return (
@@ -98,9 +100,9 @@ class AccessPath:
 
 @dataclass(frozen=True, slots=True)
 class ServedNeed:
-    """How a path serves a need: the part the key does, and the part left to a filter.
+    """How a path serves a need: the part that the key answers, and the part left to a filter.
 
-    ``amplification`` is the number of items read for each item wanted.
+    ``amplification`` is the number of items read for each item returned.
     """
 
     path: AccessPath
@@ -128,7 +130,7 @@ class ServedNeed:
 
     @property
     def identifies(self) -> bool:
-        """Whether each query is about one item."""
+        """Whether each query finds at most one item."""
         asked = {*self.path.partition, *self.prefix}
         equal = self.need.equal
         return all(
@@ -137,7 +139,7 @@ class ServedNeed:
         )
 
     def one_by_one(self) -> Iterable[ServedNeed]:
-        """The served need for each single combination of values."""
+        """Yield the served need for each single combination of values."""
         fields = [
             name for name in (*self.path.partition, *self.prefix) if self.need.equal[name].options
         ]
@@ -150,8 +152,8 @@ class ServedNeed:
     def is_blunt(self) -> bool:
         """Whether the key cannot express the upper bound exactly.
 
-        A string key that ends with the ranged field can exclude its upper end only if the value
-        just below is known.
+        A string key that ends with the ranged field can exclude the upper bound only if the value
+        just below it is known.
         """
         span = self.span
         if span is None or span.field != self.path.sort[-1]:
@@ -167,7 +169,7 @@ class ServedNeed:
 
 
 def serve(path: AccessPath, need: Need, estimates: Estimates) -> ServedNeed | None:
-    """How ``path`` serves ``need``; None if it does not."""
+    """Return how ``path`` serves ``need``, or None if it does not."""
     if not _holds_constants(path, need) or not set(path.partition) <= need.equal.keys():
         return None
     known = {*path.partition, *(name for name, _ in path.constants)}
@@ -191,7 +193,7 @@ def serve(path: AccessPath, need: Need, estimates: Estimates) -> ServedNeed | No
 
 
 def _holds_all(path: AccessPath, need: Need) -> bool:
-    """Whether the path holds all matching items: those without an optional field are not in it."""
+    """Whether the path holds all matching items. Items without an optional field are not in it."""
     asked = {*need.equal, need.order, *(span.field for span in need.spans)}
     return all(name in asked or not is_optional(info(path.entity), name) for name in path.sort)
 
@@ -218,7 +220,7 @@ def _amplification(
 def paths_of(
     entity: type[Entity], needs: Iterable[Need], groups: Iterable[TogetherGroup], labels: KeyLabels
 ) -> tuple[AccessPath, ...]:
-    """Every path of an entity that some need, group, or the identity suggests."""
+    """Return every path of an entity that a need, a group or the identity suggests."""
     known = list(needs)
     found = [path for need in known for path in _paths_for(need, known, labels)]
     found += _identity_paths(entity, labels)
@@ -258,9 +260,9 @@ def _tails(need: Need) -> list[tuple[str, ...]]:
 def _splits(
     equal: list[str], others: list[Need], need: Need
 ) -> list[tuple[tuple[str, ...], list[str]]]:
-    """Ways to take some of the equal fields as the partition.
+    """Return ways to use some of the equal fields as the partition.
 
-    With many fields, only those that another need could share.
+    If there are many fields, only fields that another need could share are used.
     """
     if len(equal) <= _ALL_SUBSETS_UP_TO:
         chosen = chain.from_iterable(combinations(equal, size) for size in range(1, len(equal) + 1))
@@ -280,18 +282,18 @@ def _splits(
 
 
 def _orders(rest: list[str]) -> list[tuple[str, ...]]:
-    """Sequences in which the other equal fields may precede the order; none leaves a filter."""
+    """Return sequences of the other equal fields before the order. An empty one leaves a filter."""
     orders = list(permutations(rest)) if len(rest) <= _ALL_SUBSETS_UP_TO else [tuple(rest)]
     return [*orders, ()] if rest else orders
 
 
 def by_label(entity: type[Entity], fields: Iterable[str], labels: KeyLabels) -> tuple[str, ...]:
-    """Partition fields in the order of their labels, on which all entities agree."""
+    """Return partition fields in the order of their labels, on which all entities agree."""
     return tuple(sorted(fields, key=lambda name: (labels.field(entity, name), name)))
 
 
 def unique_path(path: AccessPath) -> AccessPath:
-    """The path with the identity at its end."""
+    """Return the path with the identity appended."""
     used = {*path.partition, *path.sort}
     missing = tuple(name for name in info(path.entity).identity if name not in used)
     return replace(path, sort=(*path.sort, *missing)) if missing else path
@@ -327,11 +329,11 @@ def is_ordered(member: Need) -> bool:
 
 
 def group_inverts(group: TogetherGroup, labels: KeyLabels) -> bool | None:
-    """Whether the ordered members must be written inverted; None if it makes no difference.
+    """Whether the ordered members must be written inverted, or None if it makes no difference.
 
-    A limited query over a parent and its children must reach the parent first. Sort keys begin
-    with the entity's label, so the direction that puts the parent's label first may be the wrong
-    one for the children: then their time is inverted.
+    A limited query over a parent and its children must reach the parent first. Sort keys begin with
+    the entity's label, so the direction that puts the parent's label first may be the wrong one for
+    the children. In that case, the children's time is written inverted.
     """
     ordered = [labels.entity(member.entity) for member in group.members if is_ordered(member)]
     others = [labels.entity(member.entity) for member in group.members if not is_ordered(member)]

@@ -27,7 +27,7 @@ UNCAPPED: Final[Caps] = (99, 99)
 
 @dataclass(frozen=True)
 class EntityLayout:
-    """What was chosen for one entity. ``assigned`` is parallel to its needs; None is a Scan."""
+    """The choices for one entity. ``assigned`` is parallel to its needs; None is a Scan."""
 
     base: Placement
     opened: tuple[Placement, ...]
@@ -79,7 +79,11 @@ class Assignment:
         return sorted(range(len(options)), key=lambda at: (self.given[at] < FAR, options[at], at))
 
     def _floor(self, at: int, rent: float = 0.0) -> float:
-        """A lower bound for one need, which shares the price of a placement with all its users."""
+        """Return a lower bound for the cost of one need.
+
+        The need pays a share of a placement's price, which is divided among all needs that could
+        use it.
+        """
         lowest = self.given[at]
         for placement, have, use in zip(self.candidates, self.have, self.use):
             price = use[at]
@@ -89,10 +93,11 @@ class Assignment:
         return lowest
 
     def _rent(self) -> float:
-        """A charge for each shared index, refunded by the bound for as many as there are.
+        """Return a charge for each shared index.
 
-        With it the bound notices that indexes are scarce. Any charge gives a valid bound; the
-        best is what the first need that finds no room would have saved.
+        The bound refunds it for as many indexes as there are. The charge makes the bound reflect
+        that indexes are scarce. Any charge results in a valid bound. The best charge is what the
+        first need without an index would have saved.
         """
         if self.room >= len(self.needs):
             return 0.0

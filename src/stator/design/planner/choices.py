@@ -1,9 +1,9 @@
-"""Everything that can be chosen for one entity, with prices: base keys, and paths in indexes in
-every form they could be held.
+"""Everything that can be chosen for one entity, with prices: base keys, and the ways to hold each
+path in an index.
 
 A placement is a path together with how it is held. Its price, and the price of each need that uses
-it, are worked out here once; ``search`` then only adds numbers. Placements that another one beats
-in every respect are dropped.
+it, are computed here once; ``search`` then only adds numbers. Placements that another one beats in
+every respect are dropped.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ LOCAL_COLLECTION_BYTES: Final = 5 * 1024**3
 
 @dataclass
 class EntityChoices:
-    """What can be chosen for one entity.
+    """The placements that can be chosen for one entity.
 
-    ``use_dollars`` has the monthly cost of each need by placement, None where it cannot serve it.
+    ``use_dollars`` has the monthly cost of each need by placement, or None if the placement cannot
+    serve the need.
     """
 
     entity: type[Entity]
@@ -61,7 +62,7 @@ class EntityChoices:
         return info(self.entity).name
 
     def price(self, placement: Placement) -> None:
-        """Work out the prices of a placement, once."""
+        """Compute the prices of a placement, once."""
         if placement not in self.open_dollars:
             self.use_dollars[placement] = tuple(self._use(placement, need) for need in self.needs)
             own = not placement.is_base and not placement.shares_slot
@@ -93,7 +94,10 @@ class EntityChoices:
 
 
 def _native_bounds(served: ServedNeed) -> bool:
-    """BETWEEN includes its ends: an excluded bound needs a value just beside it."""
+    """Whether a native key can express the bounds.
+
+    BETWEEN includes its ends, so an exclusive bound needs the value next to it.
+    """
     span = served.span
     if (
         span is None
@@ -107,7 +111,10 @@ def _native_bounds(served: ServedNeed) -> bool:
 
 
 def _string_bounds(served: ServedNeed) -> bool:
-    """Whether bounds are exact: the identity must follow the ranged field if it can."""
+    """Whether a string key can express the bounds.
+
+    If possible, the identity follows the ranged field.
+    """
     path = served.path
     if not served.is_blunt or path.handwritten is not None:
         return True
@@ -125,7 +132,7 @@ def choices_of(
     scans: tuple[float | None, ...],
     locked: LockedChoices | None = None,
 ) -> EntityChoices:
-    """Everything that can be chosen for an entity.
+    """Return everything that can be chosen for an entity.
 
     ``neighbours`` are the other entities of the table. ``own_table`` allows a native table key.
     """
@@ -160,9 +167,10 @@ def choices_of(
 
 
 def drop_worse_bases(choices: EntityChoices, ordered: bool) -> None:
-    """Drop base keys that another one with the same partition beats.
+    """Drop each base key for which a better one with the same partition exists.
 
-    ``ordered`` says that a group reads the entity in an order.
+    If ``ordered`` (some group reads the entity sorted), only keys with the same sort order are
+    compared.
     """
     remaining = []
     for base in choices.bases:
@@ -184,7 +192,7 @@ def drop_worse_bases(choices: EntityChoices, ordered: bool) -> None:
 
 
 def add_shards(choices: EntityChoices, path: AccessPath, shards: int) -> None:
-    """Add a base key with as many shards as those it could share a partition with."""
+    """Add a base key with as many shards as the base keys it could share a partition with."""
     extra = Placement(replace(path, shards=shards), "base")
     if extra not in choices.bases:
         choices.price(extra)
@@ -205,7 +213,7 @@ def _natively_keyed(path: AccessPath) -> bool:
 
 
 def _hotter(choices: EntityChoices, placement: Placement) -> Iterable[Placement]:
-    """The placement with more shards, for needs that read one of its values too often."""
+    """Yield the placement with more shards, for needs that read one of its values too often."""
     for need in choices.needs:
         served = choices.serve(placement, need)
         if served is not None:
@@ -299,7 +307,7 @@ def _local_fits(path: AccessPath, costs: CostModel) -> bool:
 
 
 def _undominated(choices: EntityChoices) -> tuple[Placement, ...]:
-    """The placements that no other one in the same kind of slot beats."""
+    """Return the placements that no other placement in the same kind of slot beats."""
     remaining: list[Placement] = []
     useful = [
         each

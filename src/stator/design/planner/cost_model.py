@@ -52,7 +52,10 @@ _SHARD_UTILISATION: Final = 0.7
 
 
 def shards_for(peak: float, limit: float) -> int:
-    """Shards for a peak of units a second on one key value; 1 if one partition can serve it."""
+    """Return the shards needed for a peak of units a second on one key value.
+
+    Returns 1 if one partition can serve the peak.
+    """
     return 1 if peak <= limit else math.ceil(peak / limit / _SHARD_UTILISATION)
 
 
@@ -108,7 +111,9 @@ class Placement:
 
 @dataclass(frozen=True)
 class CostModel:
-    """Prices placements and needs, from the estimates and the write rates of a declaration."""
+    """Computes the prices of placements and needs, from a declaration's estimates and write
+    rates.
+    """
 
     estimates: Estimates
     rates: dict[type[Entity], WriteRates]
@@ -120,7 +125,7 @@ class CostModel:
         return self.estimates.item_bytes(entity) + KEYS_BYTES
 
     def key_bytes(self, placement: Placement) -> float:
-        """The bytes a path adds to an item: none if its attributes are there anyway."""
+        """Return the bytes that a path adds to an item: 0 if the item has the attributes anyway."""
         path = placement.path
         if placement.is_native:
             return 0.0
@@ -129,7 +134,7 @@ class CostModel:
         return values + _NAMES_BYTES + (3 if path.shards > 1 else 0)
 
     def entry_bytes(self, placement: Placement) -> float:
-        """The size of one index entry, or of one item for the table's key."""
+        """Return the size of one index entry or, for the table's key, of one item."""
         entity = placement.path.entity
         if placement.is_base or placement.projection == "ALL":
             return self.item_bytes(entity)
@@ -140,7 +145,7 @@ class CostModel:
         return min(KEYS_BYTES + self.key_bytes(placement) + fields, self.item_bytes(entity))
 
     def presence(self, path: AccessPath) -> float:
-        """The share of items that have an entry in the path."""
+        """Return the share of items that have an entry in the path."""
         known = info(path.entity)
         constants = math.prod(
             1 / self.estimates.distinct(path.entity, (name,)) for name, _ in path.constants
@@ -153,7 +158,7 @@ class CostModel:
     # -- writes and storage
 
     def index_write_units(self, placement: Placement) -> float:
-        """Write units a second that maintaining the index costs."""
+        """Return the write units a second that maintaining the index costs."""
         rates = self.rates[placement.path.entity]
         units = (rates.creates + rates.deletes) * self.write_units_of_item(placement)
         return units + sum(
@@ -168,21 +173,21 @@ class CostModel:
         )
 
     def write_units_of_item(self, placement: Placement) -> float:
-        """The units of one creation or deletion."""
+        """Return the write units of one creation or deletion."""
         return self.presence(placement.path) * index_write_units(None, self.entry_bytes(placement))
 
     def storage_bytes(self, placement: Placement) -> float:
-        """The storage a path adds: its key on the items, and its entries."""
+        """Return the storage that a path adds: its keys on the items, and its index entries."""
         present = self.estimates.volume(placement.path.entity) * self.presence(placement.path)
         entries = 0.0 if placement.is_base else self.entry_bytes(placement) + ITEM_OVERHEAD_BYTES
         return present * (self.key_bytes(placement) + entries)
 
     def open_dollars(self, placement: Placement) -> float:
-        """The monthly cost of having the path, burdens included."""
+        """Return the monthly cost of having the path, including penalties that no bill shows."""
         return self.billed_dollars(placement) + self._burdens(placement)
 
     def billed_dollars(self, placement: Placement) -> float:
-        """The part of that cost that a bill would show."""
+        """Return the part of ``open_dollars`` that a bill would show."""
         writes = 0.0 if placement.is_base else self.index_write_units(placement)
         return (
             writes * MONTH_SECONDS * WRITE_UNIT_DOLLARS
@@ -190,7 +195,11 @@ class CostModel:
         )
 
     def _burdens(self, placement: Placement) -> float:
-        """Charges for few partition values, and for a base key beyond the identity."""
+        """Return the penalties in dollars.
+
+        There is one if the key has few distinct partition values, and one if a base key uses fields
+        outside the entity's identity.
+        """
         path = placement.path
         few = CONCENTRATED_DOLLARS if self._partitions(path) * path.shards < FEW_VALUES else 0.0
         indirect = placement.is_base and not set(path.fields) <= set(info(path.entity).identity)
@@ -200,26 +209,28 @@ class CostModel:
         return float(write_units(self.item_bytes(entity)))
 
     def fixed_dollars(self, entity: type[Entity]) -> float:
-        """The cost of an entity whatever its keys: storing and writing its items."""
+        """Return the cost of storing and writing an entity's items, which does not depend on its
+        keys.
+        """
         rates = self.rates[entity]
         writes = (rates.creates + rates.by_key) * self.base_write_units(entity)
         return writes * MONTH_SECONDS * WRITE_UNIT_DOLLARS + self.items_dollars(entity)
 
     def items_dollars(self, entity: type[Entity]) -> float:
-        """The cost of storing the items without their keys."""
+        """Return the cost of storing the items without their keys."""
         each = self.estimates.item_bytes(entity) + ITEM_OVERHEAD_BYTES
         return self.estimates.volume(entity) * each * STORAGE_BYTE_DOLLARS
 
     # -- reads
 
     def matched(self, served: ServedNeed) -> float:
-        """The number of entries the key finds in one call, before any filter."""
+        """Return the number of entries the key finds in one call, before any filter."""
         need = served.need
         factor = served.amplification / KEPT_BY_FILTER ** len(need.filters)
         return max(need.wanted, min(need.wanted * factor, self.estimates.volume(need.entity)))
 
     def read_units(self, served: ServedNeed, placement: Placement) -> float | None:
-        """Read units of one call; None if the placement cannot serve it."""
+        """Return the read units of one call, or None if the placement cannot serve it."""
         need, path = served.need, placement.path
         if need.consistent and not (placement.is_base or placement.kind == "local"):
             return None
@@ -272,7 +283,7 @@ class CostModel:
     def group_units(
         self, group: TogetherGroup, paths: tuple[AccessPath, ...], *, consistent: bool = False
     ) -> float:
-        """Read units of one call that reads several entities out of one partition."""
+        """Return the read units of one call that reads several entities from one partition."""
         bytes_read = 0.0
         shards = paths[0].shards
         for member, path in zip(group.members, paths):
@@ -280,7 +291,10 @@ class CostModel:
         return shards * read_units(bytes_read / shards, consistent=consistent)
 
     def partition_bytes(self, path: AccessPath, known: tuple[str, ...] = ()) -> float:
-        """The bytes of an entity's items under one value of the partition and of further fields."""
+        """Return the bytes of an entity's items that share one value of the partition.
+
+        If ``known`` names further fields, the items also share one value of each of them.
+        """
         fields = (*path.partition, *known)
         values = self.estimates.distinct(path.entity, fields) if fields else 1.0
         return self.estimates.volume(path.entity) / values * self.item_bytes(path.entity)
@@ -288,10 +302,10 @@ class CostModel:
     def crowded_units(
         self, served: ServedNeed, placement: Placement, strangers: list[AccessPath]
     ) -> float:
-        """Read units of one call that also reads other entities and filters them out.
+        """Return the read units of one call that also reads other entities and filters them out.
 
-        DynamoDB applies a limit before the filter, so none is sent: a call reads the whole
-        stretch of keys, or a page of it.
+        DynamoDB applies a limit before the filter, so no limit is sent: a call reads the whole
+        range of keys, or a page of it.
         """
         need, shards = served.need, placement.path.shards
         others = sum(map(self.partition_bytes, strangers))
@@ -307,7 +321,7 @@ class CostModel:
     def crowded_group_units(
         self, group: TogetherGroup, paths: tuple[AccessPath, ...], strangers: list[AccessPath]
     ) -> float:
-        """``crowded_units`` for a call that reads several entities."""
+        """Return ``crowded_units`` for a call that reads several entities."""
         shards, others = paths[0].shards, sum(map(self.partition_bytes, strangers))
         if group.is_limited:
             read = min(sum(map(self.partition_bytes, paths)) + others, float(PAGE_BYTES) * shards)
@@ -332,7 +346,10 @@ class CostModel:
     # -- heat
 
     def write_shards(self, path: AccessPath) -> int:
-        """Shards for the writes to one partition value. A changed key is a delete and an insert."""
+        """Return the shards needed for the writes to one partition value.
+
+        A changed key counts as a delete and an insert.
+        """
         rates, units = self.rates[path.entity], self.base_write_units(path.entity)
         updates = sum(
             rate * (2 if fields & set(path.fields) else 1) for fields, rate in rates.updates
@@ -341,7 +358,7 @@ class CostModel:
         return shards_for(rate / self._partitions(path), WRITE_LIMIT)
 
     def read_shards(self, served: ServedNeed, placement: Placement) -> int:
-        """Shards for one need's reads of one partition value."""
+        """Return the shards needed for one need's reads of one partition value."""
         units = self.read_units(served, replace(placement, path=replace(placement.path, shards=1)))
         if units is None or (placement.is_base and served.whole_key):
             return 1

@@ -1,4 +1,4 @@
-"""Estimates from types and volumes where nothing was declared: item sizes, distinct values of a
+"""Estimates from types and volumes where nothing was declared: item sizes, and distinct values of a
 field.
 
 Estimates only rank layouts. A declared number (``sizes=``, ``returns=``, ``volumes=``) always wins.
@@ -45,7 +45,7 @@ _YEARS_OF_DAYS: Final = 3 * 365
 
 
 def value_bytes(shape: Shape) -> int:
-    """The typical size of a value, counted by DynamoDB's rules."""
+    """Return the typical size of a value, counted by DynamoDB's rules."""
     match shape:
         case Scalar(python):
             return _BYTES[python]
@@ -81,7 +81,7 @@ class Estimates:
         return max(1.0, self.design.volume(entity))
 
     def item_bytes(self, entity: type[Entity]) -> int:
-        """The size of an item without the key attributes that the planner adds."""
+        """Return the size of an item without the key attributes that the planner adds."""
         return self._item_bytes[entity]
 
     @cached_property
@@ -101,7 +101,7 @@ class Estimates:
         )
 
     def distinct(self, entity: type[Entity], fields: tuple[str, ...]) -> float:
-        """The number of distinct values, or tuples of values, of the fields."""
+        """Return the number of distinct values, or tuples of values, of the fields."""
         known, volume = info(entity), self.volume(entity)
         if set(known.identity) <= set(fields):
             return volume
@@ -125,7 +125,7 @@ class Estimates:
 
     @cached_property
     def _identities(self) -> dict[str, float]:
-        """Field names that refer to an entity: ``user_id`` has a value for each user."""
+        """Field names that refer to an entity: ``user_id`` has one value for each user."""
         found: dict[str, float] = {}
         for entity in sorted(self.design.entities, key=lambda each: info(each).name):
             known = info(entity)
@@ -142,7 +142,7 @@ class Estimates:
 
 
 def demand_of(design: Declaration) -> Demand:
-    """The workload of a design, as its plan stores it."""
+    """Return the workload of a design, as its plan stores it."""
     estimates = Estimates(design)
     entities = [_entity_demand(each, design, estimates) for each in design.entities]
     reads = [PatternDemand(each.name, _float(each.traffic.returns)) for each in design.reads]

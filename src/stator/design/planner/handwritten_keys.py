@@ -1,8 +1,8 @@
 """Handwritten keys: ``key=("USER#{user_id}", "ORDER#{placed_at}#{order_id}")``.
 
-Text stands for itself, ``{field}`` for the field's value in its order-preserving form. Two fields
-must be separated by text that begins with the separator, which never occurs in a value. So parts
-cannot run into each other, and ranges over a part stay ranges of the key.
+Text is literal; ``{field}`` is replaced by the field's value in its order-preserving form. Two
+fields must be separated by text that begins with the separator, which never occurs in a value. So
+parts cannot run into each other, and ranges over a part stay ranges of the key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ Piece = tuple[bool, str]
 
 @dataclass(frozen=True, slots=True)
 class Handwritten:
-    """A key as written. ``index`` is the name of its index; None for the table's own key."""
+    """A key as the user wrote it.
+
+    ``index`` is the name of its index, or None for the table's own key.
+    """
 
     partition: tuple[Piece, ...]
     sort: tuple[Piece, ...]

@@ -1,10 +1,10 @@
 """Key labels: the literal words in keys, such as ``USER`` in ``USER#u1``.
 
-A partition is labelled by its field (``user_id`` gives USER, ``email`` EMAIL), not by the entity,
-so ``USER#u1`` holds everything about that user, whichever entity it is. Fields that a pattern over
-several entities compares with one value share one label, whatever their names. A sort key begins
-with the label of its entity, which keeps the entities of a partition apart. Labels fixed by a lock
-stay.
+A partition is labelled by its field (``user_id`` becomes USER, ``email`` becomes EMAIL), not by the
+entity. So ``USER#u1`` holds everything about that user, no matter which entity it belongs to. If a
+pattern over several entities compares fields with one value, the fields share one label, even if
+their names differ. A sort key begins with the label of its entity, which keeps the entities of a
+partition apart. Labels fixed by a lock stay.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Column = tuple[str, str]
 
 
 def upper_words(name: str) -> str:
-    """``OrderLine`` as ``ORDER_LINE``."""
+    """Convert a name: ``OrderLine`` becomes ``ORDER_LINE``."""
     return keys.escape(
         re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).upper()
     )
@@ -51,7 +51,7 @@ class KeyLabels:
 def labels_of(
     entities: Iterable[type[Entity]], groups: Iterable[TogetherGroup], kept: KeyLabels | None = None
 ) -> KeyLabels:
-    """The labels of a design. ``kept`` are labels that existing keys have."""
+    """Return the labels of a design. ``kept`` are the labels in existing keys."""
     kept = kept or KeyLabels({}, {})
     names = sorted(info(entity).name for entity in entities)
     fresh = [name for name in names if name not in kept.entities]
@@ -70,14 +70,14 @@ def labels_of(
 
 
 def _free(word: str, taken: set[str]) -> str:
-    """The word, with a number if the lock already uses it."""
+    """Return the word, with a number if the lock already uses it."""
     return next(
         each for each in chain([word], (f"{word}{at}" for at in count(2))) if each not in taken
     )
 
 
 def _joined(labels: KeyLabels, groups: list[TogetherGroup], kept: KeyLabels) -> dict[Column, str]:
-    """One label for all columns that a pattern compares with the same value."""
+    """Return one label for all columns that a pattern compares with the same value."""
     classes: dict[Column, set[Column]] = {}
     entities: dict[str, type[Entity]] = {}
     for group in groups:

@@ -68,7 +68,10 @@ def tidy(parts: list[Part]) -> tuple[Part, ...]:
 
 
 def same_partition(one: tuple[Part, ...], other: tuple[Part, ...]) -> bool:
-    """Whether two keys can be equal. No value has a separator, so segments compare one by one."""
+    """Whether two keys can be equal.
+
+    Values contain no separator, so segments are compared one by one.
+    """
     mine, its = _segments(one), _segments(other)
     return len(mine) == len(its) and all(_may_meet(*each) for each in zip(mine, its))
 
@@ -79,7 +82,7 @@ def same_stretch(one: tuple[Part, ...], other: tuple[Part, ...]) -> bool:
 
 
 def reaches(parts: tuple[Part, ...], low: str, high: str) -> bool:
-    """Whether a key of these parts can lie between two texts."""
+    """Whether a key made of these parts can lie between two texts."""
     begin, is_open = _leading(parts)
     return begin <= high and (begin + PAST_EVERYTHING if is_open else begin) >= low
 

@@ -52,7 +52,7 @@ BACKFILL_WORK_DOLLARS: Final = 60.0
 
 @dataclass(frozen=True)
 class LockedChoices:
-    """An entity in the lock: its base key, and its paths in indexes by index name."""
+    """The locked choices for an entity: its base key, and its paths in indexes by index name."""
 
     base: Placement | None
     indexes: tuple[tuple[str, Placement], ...]
@@ -66,7 +66,7 @@ class LockedChoices:
 
 
 def moving_dollars(placement: Placement, locked: LockedChoices | None, costs: CostModel) -> float:
-    """The price of moving from the lock to a placement, spread over ``PAYBACK_MONTHS``."""
+    """Return the price of moving from the lock to a placement, spread over ``PAYBACK_MONTHS``."""
     if locked is None or placement == locked.base or placement.path.handwritten is not None:
         return 0.0
     if placement.kind == "native" or any(placement == each for _, each in locked.indexes):
@@ -84,7 +84,7 @@ def moving_dollars(placement: Placement, locked: LockedChoices | None, costs: Co
 
 
 def locked_labels(previous: Plan | None, entities: Iterable[type[Entity]]) -> KeyLabels:
-    """The labels in the keys of the lock. Handwritten keys have words of their own."""
+    """Return the labels in the locked keys. Handwritten keys have their own words."""
     found = KeyLabels({}, {})
     if previous is None:
         return found
@@ -119,7 +119,7 @@ def _read_labels(entity: str, own: list[PlannedKeyAttribute], found: KeyLabels) 
 
 
 def _labelled(key: PlannedKeyAttribute) -> Iterator[tuple[str, str]]:
-    """The fields and labels of a partition key written as label, value, label, value."""
+    """Yield the fields and labels of a partition key written as label, value, label, value."""
     pieces: list[Part] = []
     for part in key.template.parts:
         if part.kind == "text":
@@ -143,9 +143,10 @@ def _labelled(key: PlannedKeyAttribute) -> Iterator[tuple[str, str]]:
 def locked_choices_of(
     entity: type[Entity], previous: Plan, paths: Iterable[AccessPath], labels: KeyLabels
 ) -> LockedChoices | None:
-    """The locked choices of an entity that today's labels and types would still write alike.
+    """Return the locked choices of an entity that today's labels and types would write the same
+    way.
 
-    None if the lock does not have the entity.
+    Returns None if the lock does not have the entity.
     """
     plan = next((each for each in previous.entities if each.name == info(entity).name), None)
     if plan is None:
@@ -165,7 +166,7 @@ def locked_choices_of(
 
 @dataclass(frozen=True)
 class _Reader:
-    """Derives paths from the key attributes they were made into."""
+    """Reconstructs paths from the key attributes in a lock."""
 
     entity: type[Entity]
     plan: EntityPlan
@@ -225,8 +226,9 @@ class _Reader:
         )
 
     def _checked(self, path: AccessPath) -> AccessPath | None:
-        """The path, if its fields can still be in keys; the patterns' own object where they have
-        it.
+        """Return the path, or None if one of its fields can no longer be in a key.
+
+        If the patterns have an equal path, that object is returned.
         """
         known = info(self.entity)
         if not all(name in known.fields and key_encoding(known, name) for name in path.fields):

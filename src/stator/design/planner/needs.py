@@ -97,7 +97,7 @@ class Need:
         )
 
     def options(self, fields: Iterable[str]) -> int:
-        """The number of combinations of values that some of the equal fields may have."""
+        """Return the number of combinations of values that these equal fields may have."""
         return math.prod(
             len(self.equal[name].options) or 1 for name in fields if name in self.equal
         )
@@ -113,7 +113,7 @@ class Need:
 class TogetherGroup:
     """Needs that one query must serve.
 
-    ``shared`` lists the values that every member compares, as one field name per member.
+    ``shared`` lists the values that every member compares, each as one field name per member.
     """
 
     name: str
@@ -133,7 +133,7 @@ class TogetherGroup:
 
 
 def key_encoding(known: EntityInfo, name: str) -> keys.Encoding | None:
-    """How a field is written in a key; None if it cannot be part of one."""
+    """Return how a field is written in a key, or None if it cannot be part of a key."""
     declared = known.fields.get(name)
     if declared is None or declared.role in ("large", "encrypted"):
         return None
@@ -148,7 +148,7 @@ def is_optional(known: EntityInfo, name: str) -> bool:
 
 
 def need_of(pattern: Pattern[..., Any], target: type[Entity], estimates: Estimates) -> Need:
-    """What a pattern requires of one of its targets."""
+    """Return what a pattern requires of one of its targets."""
     ask, known = pattern.trace(), info(target)
     equal, equal_tests, spans, filters = _sorted_tests(ask, target, known)
     need = Need(
@@ -211,14 +211,17 @@ def _sorted_tests(
 
 
 def _may_be_asked_one_by_one(test: Comparison, ask: Ask) -> bool:
-    """Whether each value can get a query of its own: one entity, and a few values."""
+    """Whether each value can get its own query: there is one entity, and few values."""
     return len(ask.targets) == 1 and 1 <= len(test.values) <= MOST_VALUES
 
 
 def _merged(
     name: str, tests: list[Comparison], known: EntityInfo
 ) -> tuple[FieldSpan | None, list[Comparison]]:
-    """One span from the comparisons of one field, and the comparisons that do not fit."""
+    """Merge the comparisons of one field into one span.
+
+    Also return the comparisons that do not fit.
+    """
     span, rest = FieldSpan(name), []
     encoding = key_encoding(known, name)
     for test in tests:
@@ -285,7 +288,7 @@ def _order(
 
 
 def _usual(need: Need, estimates: Estimates) -> float:
-    """The number of matching items, estimated from the fields."""
+    """Estimate the number of matching items from the fields."""
     matching = estimates.volume(need.entity) / estimates.distinct(need.entity, tuple(need.equal))
     matching = min(matching * need.options(need.equal), estimates.volume(need.entity))
     return max(1.0, matching * KEPT_BY_FILTER ** (len(need.spans) + len(need.filters)))
@@ -295,7 +298,10 @@ def _usual(need: Need, estimates: Estimates) -> float:
 
 
 def group_of(pattern: Pattern[..., Any], estimates: Estimates) -> TogetherGroup:
-    """The group of a pattern over several entities, matched by the values they compare."""
+    """Return the group of a pattern over several entities.
+
+    Members are matched by the values they compare.
+    """
     ask = pattern.trace()
     members = [need_of(pattern, target, estimates) for target in ask.targets]
     if ask.by_time and all(member.order is None for member in members):
@@ -346,7 +352,11 @@ def group_of(pattern: Pattern[..., Any], estimates: Estimates) -> TogetherGroup:
 
 
 def _field_for(same: str, at: int, members: list[Need]) -> str | None:
-    """A member's field for a value: the one it compares, or one of another member's name."""
+    """Return a member's field for a value, or None.
+
+    It is the field that the member compares with the value. If there is none, it is a field of the
+    same name as the one that another member compares.
+    """
     own = [name for name, source in members[at].equal.items() if source.same == same]
     if own:
         return own[0]
@@ -378,7 +388,9 @@ def _check_link(pattern: Pattern[..., Any], columns: list[tuple[type[Entity], st
 
 
 def _shares(members: list[Need], declared: float | None) -> list[float]:
-    """The number of items of each entity: one if identified, the rest in equal parts."""
+    """Return the number of items of each entity: one if identified, an equal part of the rest
+    otherwise.
+    """
     if declared is None:
         return [member.returns for member in members]
     single = [set(info(member.entity).identity) <= set(member.equal) for member in members]
@@ -392,7 +404,7 @@ def _shares(members: list[Need], declared: float | None) -> list[float]:
 
 @dataclass(frozen=True)
 class WriteRates:
-    """Writes a second to an entity: creates, deletes, and updates by the fields they change."""
+    """The writes a second to an entity: creates, deletes, and updates by the fields they change."""
 
     creates: float = 0.0
     deletes: float = 0.0
@@ -400,7 +412,7 @@ class WriteRates:
 
     @property
     def by_key(self) -> float:
-        """Writes that must find their item."""
+        """The writes a second that must find their item first."""
         return self.deletes + sum(rate for _, rate in self.updates)
 
 
@@ -426,7 +438,7 @@ def rates_of(entity: type[Entity], changes: Iterable[tuple[Any, float]]) -> Writ
 
 
 def mutable_fields(entity: type[Entity], rates: WriteRates) -> frozenset[str]:
-    """Fields that some write changes, which no base key may hold."""
+    """Return the fields that some write changes. A base key must not hold them."""
     known = info(entity)
     changed = {name for fields, _ in rates.updates for name in fields}
     roles = {
@@ -444,7 +456,7 @@ def mutable_fields(entity: type[Entity], rates: WriteRates) -> frozenset[str]:
 
 
 def identity_need(entity: type[Entity], rates: WriteRates) -> Need | None:
-    """The need of updates and deletes, which know the identity and look up the key."""
+    """Return the need of updates and deletes, which know the identity and look up the key."""
     if rates.by_key <= 0:
         return None
     equal = {name: ValueSource(param=name) for name in info(entity).identity}

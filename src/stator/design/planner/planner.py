@@ -46,10 +46,11 @@ from stator.model.limits import READ_UNIT_BYTES
 
 
 def plan(design: Declaration, previous: Plan | None = None) -> Plan:
-    """The cheapest plan that serves every pattern, worked out once for each lock.
+    """Return the cheapest plan that serves every pattern.
 
-    ``previous`` is the plan that existing data was written under; by default the declaration's
-    lock. Raises ScanNeeded or PatternRefused if some pattern cannot be served.
+    It is computed once for each lock. ``previous`` is the plan that existing data was written
+    under; by default, it is the declaration's lock. Raises ScanNeeded or PatternRefused if a
+    pattern cannot be served.
     """
     lock = previous or design.lock
     planned = _PLANNED.setdefault(design, [])
@@ -175,7 +176,7 @@ class Planner:
         return found
 
     def _locked_table_name(self, members: list[type[Entity]]) -> str | None:
-        """The name of the locked table that holds these entities and no others."""
+        """Return the name of the locked table that holds these entities and no others."""
         if self.previous is None or self.previous.layout != self.design.layout:
             return None
         names = {info(each).name for each in members}
@@ -189,7 +190,7 @@ class Planner:
         )
 
     def _locked(self, entity: type[Entity], paths: tuple[AccessPath, ...]) -> LockedChoices | None:
-        """The lock's choices for an entity, unless the layout puts it into another table."""
+        """Return the lock's choices for an entity, unless the layout puts it into another table."""
         if self.previous is None:
             return None
         table = next(name for name, members in self.tables() if entity in members)
@@ -200,7 +201,7 @@ class Planner:
         return locked_choices_of(entity, self.previous, paths, self.labels) if there else None
 
     def _root(self, members: list[type[Entity]]) -> type[Entity]:
-        """The entity that an aggregate's partitions are labelled after."""
+        """Return the entity that an aggregate's partitions are labelled after."""
         labels = {
             self.labels.field(member.entity, name)
             for group in self.groups
@@ -213,7 +214,9 @@ class Planner:
         return f"{self.design.name}-{upper_words(info(entity).name).lower().replace('_', '-')}"
 
     def components(self, members: list[type[Entity]]) -> list[Component]:
-        """Everything there is to choose for the entities of one table."""
+        """Return the components of one table: groups of entities, each with its candidate keys and
+        indexes.
+        """
         groups = [group for group in self.groups if group.members[0].entity in members]
         choices = [self._choices(entity, members, groups) for entity in members]
         for each in choices:
@@ -246,7 +249,7 @@ class Planner:
         )
 
     def _taken_names(self, table: str) -> frozenset[str]:
-        """The names of a table's indexes in the lock."""
+        """Return the names of a table's indexes in the lock."""
         tables = () if self.previous is None else self.previous.tables
         return frozenset(
             index.name for each in tables if each.name == table for index in each.indexes
@@ -280,7 +283,9 @@ class Planner:
 
 
 def _even_shards(component: Component) -> None:
-    """Offer base keys that could share a partition the most shards that any of them needs."""
+    """Offer base keys that could share a partition the same number of shards: the most any of them
+    needs.
+    """
     if not component.groups:
         return
     most: dict[tuple[str, ...], int] = {}
@@ -300,7 +305,7 @@ def _even_shards(component: Component) -> None:
 
 
 def _check_distinct_keys(entities: list[type[Entity]]) -> None:
-    """Refuse equal handwritten keys: two entities would overwrite each other's items."""
+    """Refuse equal handwritten keys, because two entities would overwrite each other's items."""
     seen: dict[tuple[str, ...], str] = {}
     for entity in entities:
         known = info(entity)

@@ -1,5 +1,5 @@
-"""Refusals: patterns and layouts that cannot be planned, with the smallest change that would be
-accepted.
+"""Refusals: patterns and layouts that cannot be planned, each with the smallest change that would
+be accepted.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class ComponentLayout:
 
 @dataclass
 class Component:
-    """Entities that patterns read together, with everything there is to choose for them."""
+    """Entities that patterns read together, with their candidate keys and indexes."""
 
     choices: list[EntityChoices]
     groups: list[TogetherGroup]
@@ -142,7 +142,7 @@ class Component:
 
     @property
     def freest(self) -> ComponentLayout:
-        """The layout without a limit on shared indexes: no limited one is cheaper."""
+        """The layout without a limit on shared indexes. No limited layout is cheaper."""
         found = self.solve(UNCAPPED)
         assert found is not None, "unserved patterns are refused before the search"
         return found
@@ -164,7 +164,7 @@ class Component:
         return GroupLayout(group, found, self._dollars(group, tuple(each.path for each in found)))
 
     def in_indexes(self, group: TogetherGroup) -> list[GroupLayout]:
-        """The ways to place a group in one index, cheapest reads first."""
+        """Return the ways to place a group in one index, cheapest reads first."""
         if group.name not in self._options:
             different = {each.placements: each for each in self._index_options(group)}
             self._options[group.name] = sorted(
@@ -208,7 +208,9 @@ class Component:
     def _present_options(
         self, group: TogetherGroup, by_entity: dict[type[Entity], EntityChoices]
     ) -> Iterator[GroupLayout]:
-        """Existing indexes that hold every member: handwritten ones, and those in the lock."""
+        """Yield existing indexes that hold every member: handwritten ones, and those in the
+        lock.
+        """
         present = [_present(by_entity[member.entity]) for member in group.members]
         for name in present[0]:
             found = tuple(each[name] for each in present if name in each)
@@ -219,7 +221,9 @@ class Component:
                 yield GroupLayout(group, found, self._dollars(group, paths))
 
     def aligned(self, group: TogetherGroup, paths: tuple[AccessPath, ...]) -> bool:
-        """Whether one query of one partition returns what the group asks for, in order."""
+        """Whether one query of one partition returns the items of the group in the requested
+        order.
+        """
         heads = set()
         inverts = group_inverts(group, self.labels) or False
         for member, path in zip(group.members, paths):
@@ -239,7 +243,7 @@ class Component:
         return len(heads) == 1
 
     def _head(self, member: Need, path: AccessPath) -> tuple[str, ...]:
-        """The partition key as the pattern fills it."""
+        """Return the partition key as the pattern fills it."""
         parts = partition_parts(path, self.labels)
         return tuple(
             f":{member.equal[part.value].same}"
@@ -274,7 +278,7 @@ def _paths(choices: EntityChoices) -> Iterable[AccessPath]:
 
 
 class _BaseSearch:
-    """One component: a base key for each entity, and a place for each group."""
+    """The search in one component: a base key for each entity, and a place for each group."""
 
     def __init__(self, component: Component, caps: Caps) -> None:
         self.component = component
@@ -305,7 +309,10 @@ class _BaseSearch:
     def _descend(
         self, bases: dict[type[Entity], Placement], spent: float, grouped: float, moved: float
     ) -> None:
-        """``grouped``: the cost of the groups' reads; ``moved``: the most an index adds."""
+        """Choose the base keys of the remaining entities.
+
+        ``grouped`` is the cost of the groups' reads; ``moved`` is the most that one index adds.
+        """
         self.nodes += 1
         at = len(bases)
         limit = FAR if self.best is None else self.best.dollars
@@ -332,9 +339,10 @@ class _BaseSearch:
     def _groups_floor(
         self, entity: type[Entity], bases: dict[type[Entity], Placement]
     ) -> tuple[float, float]:
-        """The least cost of the groups that this entity's key settles: reads, and one index.
+        """Return the least cost of the groups whose last base key this is: of their reads, and of
+        one index.
 
-        Groups may share what they open, so only the dearest index counts.
+        Groups may share an index, so only the most expensive one counts.
         """
         total = most = 0.0
         for group in self.component.groups:
@@ -351,7 +359,7 @@ class _BaseSearch:
         return total, most
 
     def _moving(self, placed: GroupLayout, bases: dict[type[Entity], Placement]) -> float:
-        """What this index adds to the cost of its entities."""
+        """Return what this index adds to the cost of its entities."""
         added = 0.0
         for choices in self.choices:
             for placement in placed.placements:
@@ -413,7 +421,10 @@ class TableLayout:
 
 
 def search(components: list[Component]) -> TableLayout:
-    """The cheapest layout of a table. Refusals come first, so every component has one."""
+    """Return the cheapest layout of a table.
+
+    Refusals come first, so every component has a layout.
+    """
     floor = sum(component.freest.dollars for component in components)
     most = _largest(component.freest.caps for component in components)
     best: TableLayout | None = None
@@ -442,7 +453,10 @@ def search(components: list[Component]) -> TableLayout:
 def _all_within(
     components: list[Component], caps: Caps, floor: float, limit: float
 ) -> tuple[ComponentLayout, ...] | None:
-    """Every component within ``caps``; None if that is impossible or dearer than ``limit``."""
+    """Solve every component within ``caps``.
+
+    Return the layouts, or None if one cannot be solved or the total cost exceeds ``limit``.
+    """
     found: dict[int, ComponentLayout] = {}
     total = floor
     # Components that want the most indexes come first: they fail soonest.
@@ -465,7 +479,7 @@ def _largest(caps: Iterable[Caps]) -> Caps:
 def components_of(
     choices: list[EntityChoices], groups: list[TogetherGroup], costs: CostModel, labels: KeyLabels
 ) -> list[Component]:
-    """Groups of entities connected by patterns that read them together."""
+    """Return the groups of entities that are connected by patterns that read them together."""
     joined: dict[type[Entity], set[type[Entity]]] = {each.entity: {each.entity} for each in choices}
     for group in groups:
         merged: set[type[Entity]] = set().union(

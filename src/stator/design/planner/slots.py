@@ -23,7 +23,9 @@ IMPOSSIBLE: Final = (1000, 1000)
 def slots_needed(
     opened: Iterable[Sequence[Placement]], groups: Iterable[Vertex]
 ) -> tuple[int, int]:
-    """The fewest shared indexes, with KEYS_ONLY and with ALL, that hold the open placements."""
+    """Return the fewest shared indexes that hold the open placements: with KEYS_ONLY, and with
+    ALL.
+    """
     placements = [each for several in opened for each in several]
     together = list(groups)
     if any(
@@ -46,11 +48,11 @@ def colour(
     fixed: Mapping[Placement, int] | None = None,
     free: int = 0,
 ) -> dict[Placement, int]:
-    """A number from 0 for each placement, with as few numbers as possible, in a fixed order.
+    """Assign a number from 0 to each placement, with as few numbers as possible, in a fixed order.
 
     Numbers below ``free`` are in use; ``fixed`` says by which placements. Placements that are read
     together take the number of the first that has one, unless another path of the same entity
-    is there.
+    already has that number.
     """
     vertices = _vertices(placements, groups)
     given = _given(vertices, fixed or {})
@@ -79,7 +81,7 @@ def _vertices(placements: Sequence[Placement], groups: Iterable[Vertex]) -> list
 
 
 def _given(vertices: list[Vertex], fixed: Mapping[Placement, int]) -> dict[int, int]:
-    """The numbers that vertices already have."""
+    """Return the numbers that vertices already have."""
     given: dict[int, int] = {}
     held: set[tuple[int, object]] = set()
     # Vertices that are entirely fixed come first: new members give way.

@@ -1,11 +1,11 @@
 """The prices and small charges by which the search ranks layouts.
 
 Prices are those of us-east-1, on-demand, Standard class, since November 2024. Only their ratio
-matters here: a write costs five reads, and a gigabyte stored for a month two million reads. The
-actual bill, in any region and billing mode, is worked out in ``stator.design.cost`` from a price
-file.
+matters here: a write costs as much as five reads, and a gigabyte stored for a month as much as two
+million reads. The actual bill, in any region and billing mode, is computed in
+``stator.design.cost`` from a price file.
 
-The charges are nothing that AWS bills. They decide between layouts that cost the same.
+AWS does not bill the charges. They decide between layouts that cost the same.
 """
 
 from __future__ import annotations

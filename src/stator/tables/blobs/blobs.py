@@ -94,7 +94,7 @@ def _packed_value(
 
 
 def blob_prefix(of: EntityMap) -> str:
-    """The prefix of the names of an entity's blobs.
+    """Return the prefix of the names of an entity's blobs.
 
     It contains the table's name, so environments that share a store do not collide.
     """
@@ -102,7 +102,7 @@ def blob_prefix(of: EntityMap) -> str:
 
 
 def _content(value: Value) -> tuple[str, bytes]:
-    """The bytes of a value: text and binary unchanged, anything else as its JSON."""
+    """Return the bytes of a value: text and binary unchanged, anything else as its JSON."""
     [(kind, inner)] = value.items()
     if kind == "S":
         return "S", inner.encode()
@@ -165,7 +165,7 @@ def _is_packed(value: Value | None) -> bool:
 
 
 def blob_keys(of: EntityMap, item: Item | None) -> list[str]:
-    """The names of an item's blobs."""
+    """Return the names of an item's blobs."""
     if item is None:
         return []
     packed_values = [item[name]["M"] for name in of.large if _is_packed(item.get(name))]

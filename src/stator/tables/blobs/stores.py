@@ -30,7 +30,7 @@ class BlobStore(Protocol):
         ...
 
     def keys(self, prefix: str) -> Iterator[tuple[str, float]]:
-        """Every key with this prefix, and the time it was written."""
+        """Return every key with this prefix, and the time it was written."""
         ...
 
 

@@ -67,7 +67,9 @@ _FORMS: dict[type, tuple[str, str, str]] = {
 def bulk_writer(
     known: EntityInfo, plan: EntityPlan, table: TablePlan, checked: Callable[[Any], BulkEntry]
 ) -> Callable[[Any], BulkEntry]:
-    """A function from an object to its key and PutRequest; ``checked`` serves all other values."""
+    """Return a function from an object to its key and PutRequest; ``checked`` serves all other
+    values.
+    """
     names = (table.partition,) if table.sort is None else (table.partition, table.sort)
     base = [key for key in plan.keys if key.index is None]
     if not all(is_simple(known, key) for key in base):
@@ -129,7 +131,9 @@ class _Writer:
         self._later.append(f"    out += {f',{_quoted(name)}:{form}'.encode()!r} % ({written},)")
 
     def _forms(self, shape: Shape, value: str) -> tuple[str, str, str]:
-        """The test that sends a value to ``checked``, the JSON with a hole, and its filling."""
+        """Return the test that sends a value to ``checked``, the JSON with a hole, and its
+        filling.
+        """
         if isinstance(shape, Scalar) and shape.python in _FORMS:
             test, form, written = _FORMS[shape.python]
             return test.format(v=value), form.format(), written.format(v=value)

@@ -40,7 +40,7 @@ KeyReader = Callable[[Mapping[str, Any]], Value | None]
 
 
 def key_writer(known: EntityInfo, attributes: Iterable[PlannedKeyAttribute]) -> KeyWriter:
-    """A function that puts key attributes of an object into its item.
+    """Return a function that puts key attributes of an object into its item.
 
     An attribute that is a field itself is skipped: the codec has written it.
     """
@@ -53,7 +53,9 @@ def key_writer(known: EntityInfo, attributes: Iterable[PlannedKeyAttribute]) -> 
 
 
 def key_reader(known: EntityInfo, key: PlannedKeyAttribute) -> KeyReader:
-    """A function from field values to a key attribute's value; None where it is not written."""
+    """Return a function from field values to a key attribute's value, or None where it is not
+    written.
+    """
     writer = _KeySource(known, lambda field: f"o[{field!r}]", is_checked=False)
     body = ["item = {}", *writer.statements(key), f"return item.get({key.name!r})"]
     writer.source.function("key", "o", body)
@@ -86,7 +88,7 @@ class _KeySource:
         return [*lines, *([f"if {' and '.join(tests)}:", f"    {written}"] if tests else [written])]
 
     def _template(self, template: Template, lines: list[str], tests: list[str]) -> str:
-        """An expression for a template's value, once its fields are known not to be None."""
+        """Return an expression for a template's value, once its fields are known not to be None."""
         if not template.native:
             texts = [self._part(part, lines, tests) for part in template.parts]
             return f'{{"S": {" + ".join(texts)}}}'
@@ -111,7 +113,9 @@ class _KeySource:
         return self._encoded(part, value)
 
     def _member(self, part: Part, lines: list[str]) -> str:
-        """A part of the identity a shard is computed from; it counts as "None" where it is None."""
+        """Return a part of the identity a shard is computed from; it counts as "None" where it is
+        None.
+        """
         if part.kind == "text":
             return repr(part.value)
         value = self._value(part, lines)
@@ -140,7 +144,7 @@ def _encoder(part: Part) -> Callable[[Any], str]:
 
 
 def fields_of(key: PlannedKeyAttribute) -> set[str]:
-    """The fields that a key attribute is made of, or depends on."""
+    """Return the fields that a key attribute is made of, or depends on."""
     found: set[str] = set()
 
     def walk(parts: tuple[Part, ...]) -> None:
@@ -176,7 +180,7 @@ def is_simple(known: EntityInfo, key: PlannedKeyAttribute) -> bool:
 
 
 def key_text(source: CodecSource, known: EntityInfo, part: Part) -> str:
-    """An expression for the text of one part of a simple key, from the object ``o``."""
+    """Return an expression for the text of one part of a simple key, from the object ``o``."""
     if part.kind == "text":
         return repr(part.value)
     value = attribute("o", part.value)
@@ -192,5 +196,5 @@ def key_text(source: CodecSource, known: EntityInfo, part: Part) -> str:
 
 
 def base_keys(plan: EntityPlan) -> tuple[PlannedKeyAttribute, ...]:
-    """The attributes of the table's own key."""
+    """Return the attributes of the table's own key."""
     return tuple(key for key in plan.keys if key.index is None)

@@ -120,5 +120,7 @@ def _batch_get_chunk(
 
 
 def key_text(key: Item) -> tuple[tuple[str, Any], ...]:
-    """A key as a value to compare and to look up by; numbers compare by value, not by spelling."""
+    """Return a key as a value to compare and to look up by; numbers compare by value, not by
+    spelling.
+    """
     return tuple(sorted((name, comparable(value)) for name, value in key.items()))

@@ -56,7 +56,9 @@ def locate(of: EntityMap, values: Mapping[str, Any]) -> Work[Item | None]:
 
 
 def _index(of: EntityMap) -> tuple[IndexPlan, list[PlannedKeyAttribute]] | None:
-    """An index whose partition follows from the identity, with the attributes of that partition."""
+    """Return an index whose partition follows from the identity, with the attributes of that
+    partition.
+    """
     best: tuple[IndexPlan, list[PlannedKeyAttribute]] | None = None
     for index in of.table.indexes:
         if of.name not in index.entities:

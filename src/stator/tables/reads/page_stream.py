@@ -55,7 +55,7 @@ class PageStream:
         return {name: self._last[name] for name in self.route.key if name in self._last}
 
     def next_call(self, want: int | None) -> Call:
-        """The request for the next page, asking for about ``want`` items."""
+        """Return the request for the next page, asking for about ``want`` items."""
         request = dict(self._request)
         if self.step.operation == "GetItem":
             return Call("GetItem", request, self.label)
@@ -100,7 +100,9 @@ class PageStream:
         return items
 
     def order(self, item: Item) -> tuple[Any, ...]:
-        """The order of an item among several requests: by the field asked for, then by sort key."""
+        """Return the order of an item among several requests: by the field asked for, then by sort
+        key.
+        """
         name = self.step.order
         first = (comparable(item[name]),) if name is not None and name in item else ()
         sort = (comparable(item[each]) for each in self.route.sort if each in item)
@@ -108,7 +110,7 @@ class PageStream:
 
 
 def comparable(value: Value) -> Any:
-    """A key value as Python compares it in DynamoDB's order."""
+    """Return a key value as Python compares it in DynamoDB's order."""
     [(kind, content)] = value.items()
     if kind == "N":
         return Decimal(content)

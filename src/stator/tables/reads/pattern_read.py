@@ -109,11 +109,11 @@ class PatternRead:
         return request
 
     def _shown_arguments(self) -> dict[str, str]:
-        """The arguments as a cursor is bound to them."""
+        """Return the arguments as a cursor is bound to them."""
         return {name: repr(value) for name, value in self.arguments.items()}
 
     def cursor(self) -> str | None:
-        """The cursor of the next page; None at the end."""
+        """Return the cursor of the next page, or None at the end."""
         positions: list[Position] = [stream.position for stream in self.streams]
         if all(position == "end" for position in positions) or self.returned == self.limit:
             return None

@@ -208,7 +208,7 @@ class Recording:
             ) from None
 
     def start(self, path: Path) -> Value | None:
-        """The number that stands for a missing one: the field's default."""
+        """Return the number that stands for a missing one: the field's default."""
         if len(path) != 1:
             return None
         default = self.default(str(path[0]))
@@ -234,7 +234,7 @@ class Recording:
     # -- as an expression
 
     def expression(self, written: Expressions, more: Mapping[str, list[str]]) -> str:
-        """The UpdateExpression, with ``more`` actions by their clause."""
+        """Return the UpdateExpression, with ``more`` actions by their clause."""
         clauses: dict[str, list[str]] = {
             word: list(more.get(word, ())) for word in ("SET", "REMOVE", "ADD", "DELETE")
         }

@@ -175,7 +175,7 @@ def send_all(
     token: str | None = None,
     on_conflict: int = _CONFLICTS,
 ) -> Work[None]:
-    """All or nothing."""
+    """Return all or nothing."""
     if not statements:
         return
     if len(statements) > TRANSACTION_ITEMS:

@@ -146,7 +146,7 @@ class Terms:
 
 
 def read_as_far_as_possible(of: EntityMap, item: Item | None) -> Any:
-    """The entity, unless parts of it are elsewhere."""
+    """Return the entity, unless parts of it are elsewhere."""
     return of.decode(plain(of, item, {})) if item and not blob_keys(of, item) else None
 
 

@@ -131,7 +131,7 @@ class Transaction:
         self._intents.append(intent() if self._token is not None else "")
 
     def _given(self, entity: Any) -> str:
-        """An object without the fields that writes set."""
+        """Return an object without the fields that writes set."""
         of = self._context.schema.of_object(entity)
         stamps = {of.version, of.created, of.updated, of.ttl}
         values = {name: getattr(entity, name) for name in of.fields if name not in stamps}
@@ -175,7 +175,9 @@ class Transaction:
 def target(
     context: Context, entity: Any, identity: dict[str, Any]
 ) -> tuple[EntityMap, dict[str, Any], Any]:
-    """The entity a write changes, the values that find the item, and the object if there is one."""
+    """Return the entity a write changes, the values that find the item, and the object if there is
+    one.
+    """
     if isinstance(entity, type):
         return context.schema.of(entity), identity, None
     if identity:

@@ -148,7 +148,7 @@ def merge_guard_handovers(statements: list[Statement]) -> list[Statement]:
 def guards(
     place: Place, of: EntityMap, old: Item | None, new: Item | None, key: Item, now: float
 ) -> list[Statement]:
-    """The guard statements when ``old`` becomes ``new``.
+    """Return the guard statements when ``old`` becomes ``new``.
 
     A guard whose value stays is written again only if its expiry changes.
     """
@@ -168,6 +168,6 @@ def guards(
 
 
 def unique_value(of: EntityMap, field: str, item: Item | None) -> Any:
-    """The value of a unique field in an item; None if it has none."""
+    """Return the value of a unique field in an item, or None if it has none."""
     stored = None if item is None else item.get(field)
     return None if stored is None else of.codec.decode_field[field](stored)

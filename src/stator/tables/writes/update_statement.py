@@ -224,7 +224,9 @@ def _of_a_new_item(
     now: float,
     written: Expressions,
 ) -> list[str]:
-    """The attributes an item needs if the update creates it; an existing item keeps its own."""
+    """Return the attributes an item needs if the update creates it; an existing item keeps its
+    own.
+    """
     known = _defaults(of, recording) | dict(values) | recording.known()
     stored: dict[str, Value] = {
         name: of.codec.encode_field[name](value)
@@ -256,7 +258,9 @@ def _of_a_new_item(
 
 
 def _defaults(of: EntityMap, recording: Recording) -> dict[str, Any]:
-    """The values of the fields that the update says nothing of; refuses when one has no default."""
+    """Return the values of the fields that the update says nothing of; refuses when one has no
+    default.
+    """
     found = {}
     needed = of.fields.keys() - recording.fields - {*of.identity, *of.base_fields}
     missing = []

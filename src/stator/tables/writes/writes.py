@@ -372,7 +372,7 @@ def _refuse_unseen(of: EntityMap, recording: Recording) -> None:
 
 
 def _after(of: EntityMap, old: Item | None, recording: Recording, created_at: float | None) -> Item:
-    """The unique values and expiry of an item after an update.
+    """Return the unique values and expiry of an item after an update.
 
     ``created_at`` is set when the update may have created the item.
     """

@@ -42,14 +42,16 @@ Years = Literal[1, 3]
 
 @dataclass(frozen=True, slots=True)
 class ReservedPrice:
-    """The price of a block of ``units``: once, and for each hour of the term."""
+    """The price of a reserved block of ``units``: an upfront fee, and a rate for each hour of the
+    term.
+    """
 
     upfront: Decimal
     hour: Decimal
     units: int
 
     def month(self, years: int, hours: Decimal) -> Decimal:
-        """The monthly cost of a block, with the upfront fee spread over the term."""
+        """Return the monthly cost of a block, with the upfront fee spread over the term."""
         return self.upfront / (12 * years) + self.hour * hours
 
 
@@ -117,13 +119,13 @@ class PriceFile:
 
 
 def prices(region: str = "us-east-1") -> RegionPrices:
-    """The newest prices of a region that come with Stator."""
+    """Return the newest prices of a region that come with Stator."""
     return price_file().region(region)
 
 
 @cache
 def price_file(path: Path | None = None) -> PriceFile:
-    """The price file at ``path``, or the newest one in the package."""
+    """Return the price file at ``path``, or the newest one in the package."""
     if path is not None:
         try:
             return parse(json.loads(path.read_text()))

@@ -1,6 +1,6 @@
 """Key attributes and key conditions of the chosen paths.
 
-A query names the partition in full and gives at most one stretch of sort keys. With the sort key
+A query names the partition in full and selects at most one range of sort keys. With the sort key
 ``ORDER#{placed_at}#{order_id}``:
 
 | asked | key condition |
@@ -11,7 +11,7 @@ A query names the partition in full and gives at most one stretch of sort keys. 
 | placed_at up to b | ``SK BETWEEN "ORDER#" AND "ORDER#b$"`` |
 | placed_at after a | ``SK BETWEEN "ORDER#a$" AND "ORDER$"`` |
 
-If the compared part is the last of the key, "before b" uses the value just below b; where no such
+If the compared part is the last of the key, "before b" uses the value just below b. If no such
 value is known, a filter is added.
 """
 
@@ -58,7 +58,7 @@ class Slot:
 def key_attributes(
     placement: Placement, slot: Slot, labels: KeyLabels
 ) -> list[PlannedKeyAttribute]:
-    """The key attributes that items carry for this placement."""
+    """Return the key attributes that items carry for this placement."""
     path = placement.path
     if slot.native:
         names = [*slot.partition, *slot.sort]
@@ -126,7 +126,7 @@ def condition_for(
 
 
 def group_partition(path: AccessPath, member: Need, labels: KeyLabels) -> tuple[Part, ...]:
-    """The partition of a query over several entities, for every shard."""
+    """Return the partition of a query over several entities, for every shard."""
     parts = partition_parts(path, labels)
     return tuple(
         Part("shard", shards=path.shards) if part.kind == "shard" else _bind(part, member.equal)
@@ -189,7 +189,10 @@ def _sort_tests(
 def _range_tests(
     attribute: str, head: list[Part], part: Part, span: FieldSpan, *, last: bool
 ) -> tuple[list[KeyConditionPart], tuple[Comparison, ...]]:
-    """``last``: the compared part ends the key, so the bound itself could be a key."""
+    """Return the key condition of a range, and the comparisons left to a filter.
+
+    ``last`` means that the compared part ends the key, so the bound itself could be a key.
+    """
     low, low_in, high, high_in = span.low, span.low_inclusive, span.high, span.high_inclusive
     if part.inverted:
         low, low_in, high, high_in = high, high_in, low, low_in
@@ -220,7 +223,7 @@ def _range_tests(
 
 
 def _end_of(head: list[Part]) -> list[Part]:
-    """A bound past every key with this beginning."""
+    """Return a bound that is greater than every key with this beginning."""
     *rest, final = head
     if final.kind == "text" and final.value.endswith(keys.SEPARATOR):
         return [*rest, text(final.value[:-1] + keys.AFTER)]
@@ -228,7 +231,9 @@ def _end_of(head: list[Part]) -> list[Part]:
 
 
 def _native_condition(served: ServedNeed, slot: Slot) -> KeyConditionTemplate:
-    """Conditions on the attributes themselves: equal, and at most one range at the end."""
+    """Return conditions on the attributes themselves: equalities, and at most one range at the
+    end.
+    """
     need = served.need
     tests = [
         KeyConditionPart(name, "=", (_native_value(need.entity, name, need.equal[name]),))

@@ -95,7 +95,7 @@ class ReadPlans:
         )
 
     def _strangers(self, placement: Placement, slot: Slot) -> list[tuple[type[Entity], AccessPath]]:
-        """Other entities that a query of the placement may find.
+        """Return other entities whose items a query of the placement may find.
 
         Labels keep generated keys apart; handwritten keys may overlap.
         """
@@ -113,7 +113,7 @@ class ReadPlans:
     def _in_partition(
         self, path: AccessPath, index: str | None, wanted: set[type[Entity]]
     ) -> list[tuple[type[Entity], AccessPath]]:
-        """Other entities that may have items in the same partition of the table or index."""
+        """Return other entities that may have items in the same partition of the table or index."""
         partition = partition_parts(path, self.labels)
         found = []
         for entity, layout in self.layouts.items():
@@ -284,7 +284,10 @@ class ReadPlans:
         wanted: tuple[AccessPath, ...],
         neighbours: list[tuple[type[Entity], AccessPath]],
     ) -> tuple[tuple[KeyConditionPart, ...], list[tuple[type[Entity], AccessPath]]]:
-        """The sort keys from the first to the last wanted label, and the other entities inside."""
+        """Return the range of sort keys from the first to the last wanted label.
+
+        Also returns the other entities whose labels lie in that range.
+        """
         if not neighbours or any(path.handwritten for path in wanted):
             return (), neighbours
         labels = sorted(self.labels.entity(path.entity) for path in wanted)
@@ -331,7 +334,7 @@ class ReadPlans:
 
 
 def example_arguments(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> dict[str, Any]:
-    """Values of the types that the keys require, whatever the annotations say."""
+    """Return example values of the types that the keys require. Annotations are ignored."""
     tests = [test for step in steps for each in step.conditions for test in each]
     parts = [part for test in tests for bound in test.bounds for part in bound.parts]
     parts += [each for part in parts for each in part.of]
@@ -347,7 +350,7 @@ def example_arguments(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> di
 
 
 def example_call(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> str:
-    """The key condition with example values."""
+    """Return the key condition with example values."""
     arguments = example_arguments(pattern, steps)
     shown = []
     for condition in (each for step in steps for each in step.conditions):

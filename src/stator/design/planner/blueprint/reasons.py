@@ -1,5 +1,5 @@
-"""Reasons and warnings: why a key, why an index, what a pattern costs, and what the runner-up
-would.
+"""Reasons and warnings: why a key or an index was chosen, what a pattern costs, and what the next
+best choice would cost.
 """
 
 from __future__ import annotations
@@ -105,16 +105,16 @@ def latency_of(steps: tuple[Step, ...]) -> str:
 
 
 def _pages(step: Step) -> int:
-    """Pages of 1 MB that one query of a step reads, one after the other."""
+    """Return the number of 1 MB pages that one query of a step reads, one after the other."""
     size = step.units * READ_UNIT_BYTES * (1 if step.consistent else 2)
     return max(1, math.ceil(size / (PAGE_BYTES * step.shards * len(step.conditions))))
 
 
 def latency_warnings(within_ms: float | None, steps: tuple[Step, ...]) -> list[str]:
-    """A warning if a pattern is expected to take longer than its ``within``.
+    """Return a warning if a pattern is expected to take longer than its ``within``.
 
-    Queries of several shards, values or tables run side by side; pages of one query, and the
-    fetch after a KEYS_ONLY index, run one after the other.
+    Queries of several shards, values or tables run in parallel. Pages of one query, and the fetch
+    after a KEYS_ONLY index, run one after the other.
     """
     if within_ms is None:
         return []
@@ -225,7 +225,7 @@ def group_reasons(
 
 
 def runner_up(choices: EntityChoices, layout: EntityLayout, at: int) -> str:
-    """The next best placement for one need, with everything else unchanged."""
+    """Describe the next best placement for one need, with everything else unchanged."""
     chosen = layout.assigned[at]
     best: tuple[float, tuple[object, ...], Placement] | None = None
     for placement in (layout.base, *layout.opened, *choices.secondary):

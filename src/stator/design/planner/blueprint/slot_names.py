@@ -22,7 +22,11 @@ from stator.model.limits import GLOBAL_INDEXES
 
 
 class SlotNames:
-    """``base`` has the slot of each entity's base key, ``slots`` that of each path in an index."""
+    """The names of slots.
+
+    ``base`` has the slot of each entity's base key; ``slots`` has the slot of each path in an
+    index.
+    """
 
     def __init__(
         self,
@@ -32,7 +36,11 @@ class SlotNames:
         held: Mapping[Placement, str],
         taken: frozenset[str],
     ) -> None:
-        """``held`` are paths that a lock has in an index, ``taken`` the names of its indexes."""
+        """Name the slots of a layout.
+
+        ``held`` are paths that a lock has in an index; ``taken`` are the names of the lock's
+        indexes.
+        """
         self.found = found
         self.own_names = own_names
         self.base = {entity: self._base_slot(each.base) for entity, each in layouts.items()}
@@ -55,7 +63,7 @@ class SlotNames:
         return Slot(None, "table", (self._own("PK"),), (self._own("SK"),), native=False)
 
     def _name_all(self, opened: list[Placement]) -> None:
-        """Number shared indexes first, then others; handwritten and locked names stay."""
+        """Number shared indexes first, then others. Handwritten and locked names stay."""
         fresh = {kind: self._free_names(kind) for kind in ("GSI", "LSI")}
         for projection in ("ALL", "KEYS_ONLY"):
             self._name_shared(projection, fresh["GSI"])
@@ -71,7 +79,10 @@ class SlotNames:
         self._check_count()
 
     def _check_count(self) -> None:
-        """Refuse too many indexes: paths that stay in place may take more than a fresh plan."""
+        """Refuse too many indexes.
+
+        Paths that stay in place may take more than a fresh plan would.
+        """
         names = {slot.index for slot in self.slots.values() if slot.kind == "GSI"}
         if len(names) > GLOBAL_INDEXES:
             raise DesignError(
@@ -134,5 +145,5 @@ def _shares(placement: Placement, projection: Projection) -> bool:
 
 
 def numbered(name: str) -> tuple[int, str]:
-    """A sort key that puts GSI2 before GSI10."""
+    """Return a sort key that puts GSI2 before GSI10."""
     return len(name), name

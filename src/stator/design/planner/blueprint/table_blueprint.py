@@ -47,7 +47,7 @@ from stator.errors import DesignError
 
 @dataclass(frozen=True)
 class TableBlueprint:
-    """One table of the plan, with its entities and reads, and what the search said of it."""
+    """One table of the plan, with its entities and reads, and the results of the search."""
 
     table: TablePlan
     entities: list[EntityPlan]
@@ -283,10 +283,10 @@ class _BlueprintWriter:
 
 
 def ttl_attribute(table: str, entities: Iterable[type[Entity]]) -> str | None:
-    """The table's time-to-live attribute; None if no entity has a ``ttl()`` field.
+    """Return the table's time-to-live attribute, or None if no entity has a ``ttl()`` field.
 
-    DynamoDB has one for each table. All entities must give their ``ttl()`` field the same name,
-    and no other number may have it.
+    DynamoDB has one such attribute for each table. The ``ttl()`` fields of all entities must have
+    the same name, and no other number field may have that name.
     """
     members = list(entities)
     marked = [

@@ -24,7 +24,10 @@ Opened = dict[str, tuple[Placement, ...]]
 def write_plans(
     design: Declaration, costs: CostModel, entities: dict[str, EntityPlan], opened: Opened
 ) -> list[PatternPlan]:
-    """``opened`` has the placements of each entity in indexes, by entity name."""
+    """Return the plans of the write patterns.
+
+    ``opened`` has the placements of each entity in indexes, by entity name.
+    """
     return [_write_plan(pattern, costs, entities, opened) for pattern in design.write_patterns]
 
 
