@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from bench.requests import CREATE, GROUP, WORKLOADS, batch_write, query_partition
@@ -22,7 +23,7 @@ def in_process(items: int = 20_000, calls: int = 20_000) -> dict[str, float]:
             engine.call("BatchWriteItem", batch_write(number, items))
         return {
             workload.name: _p50(
-                lambda request, operation=workload.operation: engine.call(operation, request),
+                partial(engine.call, workload.operation),
                 [
                     workload.body(number, items)
                     for number in range(min(calls, 2_000 if "Batch" in workload.name else calls))
@@ -83,7 +84,7 @@ def query_against_size(
             engine.call(
                 "Query", query_partition(size // GROUP + 1)
             )  # warm-up: imports and compiles, and finds nothing
-            first = _p50(lambda request, engine=engine: engine.call("Query", request), requests)
-            again = _p50(lambda request, engine=engine: engine.call("Query", request), requests * 8)
+            first = _p50(partial(engine.call, "Query"), requests)
+            again = _p50(partial(engine.call, "Query"), requests * 8)
         found[size] = QueryTimes(first, again)
     return found

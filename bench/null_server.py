@@ -39,7 +39,7 @@ TABLE = {
         "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
     }
 }
-ANSWERS = {
+ANSWERS: dict[bytes, dict[str, Any]] = {
     b"GetItem": {"Item": ITEM},
     b"BatchWriteItem": {"UnprocessedItems": {}},
     b"DescribeTable": TABLE,

@@ -35,7 +35,8 @@ def make_entity(number: int) -> type[Any]:
         "mail": unique(),
         "__module__": __name__,
     }
-    return type(Entity)(f"E{number}", (Entity,), body)
+    metaclass: Any = type(Entity)
+    return metaclass(f"E{number}", (Entity,), body)
 
 
 def make_read(chance: random.Random, entity: type[Any], number: int) -> Any:

@@ -46,7 +46,11 @@ from stator import Counter, Db, connect
 from stator.errors import TransactionFailed, UniqueTaken
 
 console = Console()
-CREDENTIALS = {"access_key_id": "demo", "secret_access_key": "demo", "region": "us-east-1"}
+CREDENTIALS: dict[str, Any] = {
+    "access_key_id": "demo",
+    "secret_access_key": "demo",
+    "region": "us-east-1",
+}
 USERS, ORDERS = 200, 2_000
 
 
@@ -174,7 +178,7 @@ def state(db: Db) -> tuple[int, int | None, int]:
     left = db.get(Product, product_id="p1", consistent=True)
     return (
         sum(1 for _ in db.scan(Order, allow=True, segments=4)),
-        left and left.stock,
+        left.stock if left else None,
         Counter(db, "sales").value(),
     )
 
@@ -197,7 +201,7 @@ def main() -> None:
         with (
             stator_server(folder / "data") as (process, address),
             connect(shop, address, **CREDENTIALS) as db,
-        ):  # type: ignore[arg-type]
+        ):
             console.print(", ".join(db.ensure()))
             fill(db)
             ask(db)
@@ -212,7 +216,7 @@ def main() -> None:
         with (
             stator_server(folder / "data") as (_, address),
             connect(shop, address, **CREDENTIALS) as db,
-        ):  # type: ignore[arg-type]
+        ):
             if state(db) != before:
                 console.print("[bold red]the data changed across the restart[/]")
                 sys.exit(1)

@@ -19,7 +19,9 @@ from stator.design.entities.markers import ident, unique
 from stator.design.patterns.pattern import (
     Bundle2,
     Count,
+    Pattern,
     Query,
+    WritePattern,
     creates,
     deletes,
     find,
@@ -168,7 +170,7 @@ def forget_customer() -> object:
     return deletes(Customer)
 
 
-SHOP = (
+SHOP: tuple[list[type[Entity]], list[Pattern[..., Any] | WritePattern]] = (
     [Customer, Product, Review, Purchase, Line],
     [
         customer_by_id,

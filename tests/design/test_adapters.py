@@ -75,7 +75,7 @@ MOrder = adapt(MsgspecOrder, ident=("customer", "order_id"))
 ADDRESS: dict[Any, Any] = {POrder: PydanticAddress, MOrder: MsgspecAddress}
 both = pytest.mark.parametrize("order", [POrder, MOrder], ids=["pydantic", "msgspec"])
 
-REQUIRED = {
+REQUIRED: dict[str, Any] = {
     "order_id": "o1",
     "customer": "c1",
     "placed_at": datetime(2026, 11, 15, tzinfo=UTC),
@@ -319,13 +319,10 @@ def test_adapted_models_and_entities_in_one_design() -> None:
     def orders_of(customer: str) -> Query[Any]:
         return find(POrder).where(POrder.customer == customer).newest_first(POrder.placed_at)
 
-    design = Design(
-        "shop",
-        [Customer, POrder, MOrder],
-        [orders_of],
-        volumes={POrder: per(Customer, 3), Customer: 10},
-    )
-    assert design.volume(POrder) == 30
+    entities: list[Any] = [Customer, POrder, MOrder]
+    volumes: dict[Any, Any] = {POrder: per(Customer, 3), Customer: 10}
+    design = Design("shop", entities, [orders_of], volumes=volumes)
+    assert design.volume(entities[1]) == 30
     assert orders_of.trace().targets == (POrder,)
     assert updates(POrder.status).entity is POrder
     with pytest.raises(DesignError, match="is not a field of MsgspecOrder"):

@@ -172,7 +172,7 @@ def test_more_than_four_entities_are_read_together() -> None:
 def test_together_is_about_several_entities() -> None:
     for entities in ((), (Visit,), (Visit, Visit)):
         with pytest.raises(DesignError, match="two or more different entities"):
-            together(*entities)  # type: ignore[call-overload]
+            together(*entities)
 
 
 # --- one of several values

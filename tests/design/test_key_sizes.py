@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -15,7 +16,6 @@ from stator.design.design import Design
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.markers import ident
 from stator.design.patterns.pattern import Query, find, read
-from stator.design.plan import key_text as keys
 from stator.design.plan.key_sizes import bounds
 from stator.engine.engine import Engine
 from stator.errors import DesignError, StatorError
@@ -67,7 +67,7 @@ PLAN = Design("web", [Page, Sized], [pages, about]).plan()
     ],
 )
 def test_an_item_with_a_key_too_long_is_refused_by_name(
-    values: dict[str, str], field: str, limit: int
+    values: dict[str, Any], field: str, limit: int
 ) -> None:
     page = Page(**values)
     with pytest.raises(
@@ -107,7 +107,7 @@ def test_the_longest_that_is_let_through_is_the_longest_that_is_stored() -> None
             allow_nan=False, allow_infinity=False, min_value=-(10**30), max_value=10**30, places=6
         ),
         share=st.floats(allow_nan=False, allow_infinity=False, width=32),
-        at=st.datetimes(timezones=st.just(keys.UTC)),
+        at=st.datetimes(timezones=st.just(UTC)),
         mark=st.uuids(),
         level=st.sampled_from(Level),
         flag=st.booleans(),

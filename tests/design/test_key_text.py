@@ -143,7 +143,7 @@ def test_every_scalar_has_an_encoding_and_containers_have_none() -> None:
         named[Level] == ("int", "N")
         and named[Literal["a"]] == ("str", "S")
         and named[str | None] == ("str", "S")
-    )  # type: ignore[index]
+    )
     assert named[bool] == ("bool", None) and named[time] == ("time", None)
     assert len(named) == 13
     assert keys.encoding_of(shape_of(list[str], "x")) is None

@@ -250,9 +250,9 @@ def test_an_aggregate_keeps_the_name_of_its_table() -> None:
 def test_shards_stay_when_the_traffic_falls() -> None:
     design = models.routers()
     old = design.plan()
-    calm = [
-        type(each)(each.function, each.rps / 50) if not isinstance(each, Pattern) else each
-        for each in (*design.reads, *design.write_patterns)
+    calm: list[Pattern[..., Any] | WritePattern] = [
+        *design.reads,
+        *(WritePattern(each.function, each.rps / 50) for each in design.write_patterns),
     ]
     volumes = {entity: design.volume(entity) for entity in design.entities}
     new = Design(design.name, design.entities, calm, volumes=volumes).plan(previous=old)

@@ -94,8 +94,9 @@ def apply(model: Model, request: Step) -> None:
             model.pop(_identity(body["Key"]), None)
         case "UpdateItem":
             values = body["ExpressionAttributeValues"]
+            key: dict[str, Any] = body["Key"]
             item = {
-                **model.get(_identity(body["Key"]), body["Key"]),
+                **model.get(_identity(key), key),
                 "g": values[":g"],
                 "v": values[":v"],
             }

@@ -91,7 +91,7 @@ def test_the_highest_score_comes_first_and_of_equals_the_earliest(
         and board.count(consistent=True) == 5
     )
     standing = board.get("eve")
-    assert standing is not None and (standing.score, standing.rank) == (120, None)
+    assert standing is not None and (standing.score, standing.rank) == (Decimal(120), None)
     assert standing.since == datetime.fromtimestamp(clock.now() - 2, UTC)
 
 
@@ -122,7 +122,10 @@ def test_asyncio_tasks_add_scores_exactly(target: Target) -> None:
                 *(board.add_score(f"m{number % 4}", number) for number in range(12))
             )
             found = await board.top(2)
-            assert [(each.member, each.score) for each in found] == [("m3", 21), ("m2", 18)]
+            assert [(each.member, each.score) for each in found] == [
+                ("m3", Decimal(21)),
+                ("m2", Decimal(18)),
+            ]
             assert await board.rank("m0") == 4
 
     asyncio.run(main())
@@ -209,7 +212,7 @@ def test_invalid_arguments_are_refused() -> None:
         board.add_score("anna", Decimal("1e-20"))  # the sum has too many digits
     for options in ({"shards": 0}, {"histogram": 0}, {"shards": 101}):
         with pytest.raises(ConfigurationError):
-            Leaderboard(db, "weekly", **options)  # type: ignore[arg-type]
+            Leaderboard(db, "weekly", **options)
     other = Leaderboard(db, "weekly", histogram=10)
     for refused in (lambda: other.set_score("bob", 1), other.top):
         with pytest.raises(ConfigurationError, match="created with histogram=None"):

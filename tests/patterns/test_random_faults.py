@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -91,10 +92,10 @@ def test_a_series_with_roll_ups_loses_nothing_and_counts_once(seed: int) -> None
 
     def write(writer: int) -> None:
         for each in added[writer][:8]:
-            until_answered(lambda each=each: readings.add(each))
+            until_answered(partial(readings.add, each))
         left = added[writer]
         while left:
-            result = until_answered(lambda left=left: readings.add_many(left))
+            result = until_answered(partial(readings.add_many, left))
             assert all(isinstance(failure.error, PASSING) for failure in result.failures)
             left = [failure.change for failure in result.failures]
 
@@ -116,12 +117,12 @@ def test_a_plain_series_loses_nothing(seed: int) -> None:
 
     def write(part: int) -> None:
         for each in added[part::3][:5]:
-            until_answered(lambda each=each: readings.add(each))
+            until_answered(partial(readings.add, each))
         left = added[part::3]
         while left:
             left = [
                 failure.change
-                for failure in until_answered(lambda left=left: readings.add_many(left)).failures
+                for failure in until_answered(partial(readings.add_many, left)).failures
             ]
 
     side_by_side(*(lambda part=part: write(part) for part in range(3)))
@@ -138,9 +139,7 @@ def test_a_leaderboard_counts_every_point_once(seed: int) -> None:
 
     def play(player: int) -> None:
         for game in range(12):
-            until_answered(
-                lambda game=game: board.add_score(f"m{game % 3}", game, once=f"{player}/{game}")
-            )
+            until_answered(partial(board.add_score, f"m{game % 3}", game, once=f"{player}/{game}"))
 
     side_by_side(*(lambda player=player: play(player) for player in range(3)))
     with_faults(db)

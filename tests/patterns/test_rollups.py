@@ -65,7 +65,7 @@ def expected(readings: Iterable[Reading], period: Any) -> list[Summary]:
 def check(of: Series[Db, Reading], readings: Iterable[Reading], sensor: str = "s1") -> None:
     mine = list(readings)
     for period in ("hour", "day"):
-        found = of.rollup(period, of=Reading.value).range(sensor, T0 - DAYS, T0 + DAYS)  # type: ignore[arg-type]
+        found = of.rollup(period, of=Reading.value).range(sensor, T0 - DAYS, T0 + DAYS)
         assert found == expected(mine, period), period
 
 
@@ -382,10 +382,10 @@ def test_apply_survives_a_crash_at_any_call(form: Form) -> None:
 def test_invalid_roll_ups_are_refused() -> None:
     db = connect(shop())
     for wrong in (
-        Rollup("week", of=Reading.value),
+        Rollup("week", of=Reading.value),  # type: ignore[arg-type]  # wrong on purpose
         Rollup("hour", of=Reading.note),
         Rollup("hour", of="nothing"),
-    ):  # type: ignore[arg-type]
+    ):
         with pytest.raises(ConfigurationError):
             series(db, rollups=[wrong])
     with pytest.raises(ConfigurationError, match="no roll-up"):

@@ -83,7 +83,7 @@ class Applied:
 
 class Simulation:
     design = fleet
-    jumps = (5.0, 60.0, 1000.0)
+    jumps: tuple[float, ...] = (5.0, 60.0, 1000.0)
     """Seconds that may pass at once."""
 
     def __init__(self, seed: int, faults: Faults | None = None, **options: Any) -> None:

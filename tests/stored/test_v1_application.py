@@ -274,7 +274,9 @@ def test_links_are_found_from_both_ends_and_refreshed(db: Db) -> None:
     ]
     assert links.refresh(left="s1") == 2
     assert [link.copy["name"] for link in links.of_right("k2")] == ["Student One"]
-    links.link(db.get(Student, student_id="s3"), db.get(Course, course_id="k2"), grade=3)
+    student, course = db.get(Student, student_id="s3"), db.get(Course, course_id="k2")
+    assert student is not None and course is not None
+    links.link(student, course, grade=3)
     links.unlink("s1", "k2")
     assert [link.left for link in links.of_right("k2")] == ["s3"]
     assert links.unlink_all(left="s2") == 1
@@ -297,7 +299,7 @@ def test_a_series_is_read_over_all_the_shards_it_ever_had(db: Db) -> None:
 def test_roll_ups_of_a_series_go_on(db: Db) -> None:
     hours = readings(db).rollup("hour", of=Reading.value)
 
-    def shown() -> list[tuple[int, Decimal, Decimal, Decimal]]:
+    def shown() -> list[tuple[int | Decimal, ...]]:
         found = hours.range("s-17", EIGHT, EIGHT + 4 * HOUR)
         return [(each.count, each.sum, each.min, each.last) for each in found]
 
@@ -311,7 +313,7 @@ def test_roll_ups_of_a_series_go_on(db: Db) -> None:
         .rollup("day", of=Reading.value)
         .range("s-17", EIGHT - 20 * HOUR, EIGHT + 20 * HOUR)
     )
-    assert (day.count, day.sum, day.max) == (12, 124, 50)
+    assert (day.count, day.sum, day.max) == (12, Decimal(124), Decimal(50))
     assert hours.rebuild("s-17", EIGHT, EIGHT + 4 * HOUR) == 0
 
 
@@ -430,7 +432,8 @@ def test_views_and_sinks_go_on_with_new_changes(
     assert sums_shown(db) == {"acme": (7, 2026), "other": (4, 35)}
     assert copies_shown(db) == ["c0", "c2", "c3", "c4", "c7", "c9", "c20"]
     [hour] = streamed(db).rollup("hour", of=Reading.value).range("s-17", EIGHT, EIGHT + HOUR)
-    assert (hour.count, hour.sum, hour.min, hour.max) == (3, 6, 1, 3)
+    assert (hour.count, hour.sum) == (3, Decimal(6))
+    assert (hour.min, hour.max) == (Decimal(1), Decimal(3))
     assert trail().verify(db, since=seal).problems == []
     kinds = [entry.kind for entry in trail().history(db, Check, check_id="c0")]
     assert kinds == ["INSERT", "MODIFY", "MODIFY"]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
+from typing import Any
 
 from stator import (
     Bundle2,
@@ -24,6 +25,7 @@ from stator import (
     updated,
     version,
 )
+from stator.design.patterns.pattern import Pattern, WritePattern
 
 
 class Status(Enum):
@@ -122,7 +124,7 @@ def profile(user_id: str) -> Bundle2[User, Session]:
     return together(User, Session).where(User.user_id == user_id)
 
 
-PATTERNS = [
+PATTERNS: list[Pattern[..., Any] | WritePattern] = [
     user_by_id,
     order_by_id,
     orders_of_user,

@@ -55,7 +55,7 @@ class Losing:
 class Document(Entity):
     doc_id: str = ident()
     scan: bytes = large(compress=None, offload_over_bytes=2_000, default=b"")
-    parts: dict[str, str] = large(default=None)  # type: ignore[assignment]
+    parts: dict[str, str] = large(default=None)
 
 
 def test_a_blob_whose_write_may_have_happened_is_kept(tmp_path: Path) -> None:

@@ -196,7 +196,8 @@ def test_recovery_of_a_new_table_is_waited_for(monkeypatch: pytest.MonkeyPatch) 
     """AWS answers ContinuousBackupsUnavailable for a while after a table was made."""
     clock = VirtualClock()
     with Engine.open(clock=clock) as engine:
-        enable, refused = engine.recovery.enable, []
+        enable = engine.recovery.enable
+        refused: list[float] = []
 
         def later(*arguments: Any) -> Any:
             if len(refused) < 3:

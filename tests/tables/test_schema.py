@@ -72,7 +72,7 @@ def test_models_that_cannot_change_are_written_and_updated() -> None:
         m.count += 2
     assert [each.count for each in db.fetch(by_owner("o"))] == [2]
     with db.update(Packed, item_id="b", or_create=True) as p:
-        p.count += 1
+        p.count += 1  # type: ignore[misc]  # the class is frozen, the update is not
     assert db.get(Packed, item_id="b") == Struct("b", 1)
 
 

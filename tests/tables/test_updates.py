@@ -84,7 +84,7 @@ def test_actions_on_list_places_count_as_relative() -> None:
 
     of = connect(DESIGN).context.schema.of(Account)
     recording = Recording(of)
-    del Recorder(recording).moves[0]  # type: ignore[attr-defined]
+    del Recorder(recording).moves[0]
     assert recording.relative
 
 

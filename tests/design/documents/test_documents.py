@@ -95,9 +95,8 @@ def test_models_of_other_libraries_have_examples_too() -> None:
         ticket_id: int
         person_id: str
 
-    design = Design(
-        "guests", [adapt(Person, ident="person_id"), adapt(Ticket, ident="ticket_id")], []
-    )
+    entities: list[Any] = [adapt(Person, ident="person_id"), adapt(Ticket, ident="ticket_id")]
+    design = Design("guests", entities, [])
     document = document_of(design)
     assert [[each.value for each in entity.attributes][-2:] for entity in document.entities] == [
         ["2026-03-14", "nickname-1"],

@@ -135,6 +135,7 @@ def test_it_is_the_table_that_the_data_layer_makes() -> None:
     from stator import connect
 
     design = sources()["shop"].design
+    assert isinstance(design, Design)
     with Engine.open() as engine:
         connect(design, engine).close()
         made = engine.call("DescribeTable", {"TableName": "shop-stator"})["Table"]

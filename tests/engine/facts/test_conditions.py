@@ -47,8 +47,8 @@ def test_contains_finds_any_value_in_a_list(subject: Subject) -> None:
         assert subject.holds("contains(l, :v)", {":v": part})
     assert subject.holds("contains(s, :v)", {":v": "bc"})
     assert subject.holds("contains(b, :v)", {":v": b"bc"})
-    for name, part in (("b", {1, 2}), ("m", "k"), ("t", True), ("s", 1)):
-        assert not subject.holds(f"contains({name}, :v)", {":v": part}), name
+    for name, other in (("b", {1, 2}), ("m", "k"), ("t", True), ("s", 1)):
+        assert not subject.holds(f"contains({name}, :v)", {":v": other}), name
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,8 @@ def create(engine: Engine, name: str, keys: list[str], *indexes: list[str]) -> N
 
 
 def test_a_name_of_65535_bytes_is_fine_everywhere(subject: Subject) -> None:
-    subject.put(**{LONGEST: 1})
+    longest: dict[str, Any] = {LONGEST: 1}
+    subject.put(**longest)
     names = {"#n": LONGEST}
     subject.update("SET #n = #n + :v", {":v": 1}, ExpressionAttributeNames=names)
     assert subject.get(ProjectionExpression="#n", ExpressionAttributeNames=names) == {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -220,9 +220,7 @@ def test_garbage_is_answered_with_a_service_error(
         ("BatchExecuteStatement", {"Statements": [member]}),
         ("ExecuteTransaction", {"TransactStatements": [member]}),
     ):
-        refused = _refusal(
-            lambda operation=operation, request=request: stocked.engine.call(operation, request)
-        )
+        refused = _refusal(partial(stocked.engine.call, operation, request))
         assert refused is None or refused.status == 400
 
 

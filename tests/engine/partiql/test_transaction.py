@@ -13,6 +13,7 @@ from stator.errors import (
     TransactionCanceled,
     ValidationFailed,
 )
+from stator.model.scope import Scope
 from tests.engine.partiql.statements import NWF, Statements, n, s
 
 FIRST = "Validation failed in TransactStatements[0]: "
@@ -237,7 +238,7 @@ def test_a_token_makes_a_transaction_happen_once(things: Statements) -> None:
 
 
 def test_a_transaction_under_way_is_a_conflict(engine: Engine, things: Statements) -> None:
-    table = engine.database.catalog.find(*_scope(engine), "things")
+    table = engine.database.catalog.find(_scope(engine), "things")
     assert table is not None
     with engine.database.transaction_locks.hold([table.encode_key({"pk": s("a")})]):
         [reason] = reasons(things, WRITE)
@@ -246,5 +247,5 @@ def test_a_transaction_under_way_is_a_conflict(engine: Engine, things: Statement
         assert answer["Error"]["Code"] == "TransactionConflict"
 
 
-def _scope(engine: Engine) -> list[Any]:
-    return [next(engine.database.catalog.all()).scope]
+def _scope(engine: Engine) -> Scope:
+    return next(engine.database.catalog.all()).scope

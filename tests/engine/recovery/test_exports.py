@@ -297,7 +297,8 @@ def test_exports_are_listed_in_pages_for_90_days(world: World) -> None:
     for _ in range(5):
         arns.append(world.export()["ExportArn"])
         world.clock.advance(1)
-    found, request = [], {}
+    found: list[dict[str, Any]] = []
+    request: dict[str, Any] = {}
     while True:
         page = world.call("ListExports", MaxResults=2, TableArn=ARN + "orders", **request)
         assert len(page["ExportSummaries"]) <= 2

@@ -102,7 +102,8 @@ def test_a_table_is_not_copied_into_itself(source: Engine, tmp_path: Path) -> No
 
 
 def test_a_transform_is_found_by_its_name() -> None:
-    assert find_transform("json:loads") is json.loads
+    transform: object = find_transform("json:loads")
+    assert transform is json.loads
     for name, message in (
         ("json", "names no function"),
         ("nowhere:x", "no module"),

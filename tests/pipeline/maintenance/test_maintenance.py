@@ -70,7 +70,7 @@ def reading(minutes: float, value: int, bed: str = "b1") -> Reading:
     return Reading(bed_id=bed, at=START + timedelta(minutes=minutes), value=value)
 
 
-def hours(db: Db, bed: str = "b1") -> list[tuple[int, Decimal, Decimal, Decimal, Decimal]]:
+def hours(db: Db, bed: str = "b1") -> list[tuple[int | Decimal, ...]]:
     found = readings(db).rollup("hour", of=Reading.value).range(bed, START - DAY, START + DAY)
     return [(each.count, each.sum, each.min, each.max, each.last) for each in found]
 

@@ -9,7 +9,8 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Consumer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from stator import Change, Db, StreamApp
 from stator.errors import ConfigurationError
@@ -60,7 +61,8 @@ def read(kafka: KafkaServer, topic: str, count: int) -> list[Any]:
         }
     )
     consumer.subscribe([topic])
-    found, ended = [], set()
+    found: list[Any] = []
+    ended: set[Any] = set()
     try:
         while len(ended) < 3 or len(found) < count:
             message = consumer.poll(20)
@@ -105,7 +107,7 @@ def test_a_function_chooses_the_topic(
     app: StreamApp, db: Db, kafka: KafkaServer, topic: str
 ) -> None:
     def chosen(change: Change[Any]) -> str:
-        if change.entity == "Customer" and change.new.name == "nobody":
+        if change.entity == "Customer" and change.new and change.new.name == "nobody":
             raise ValueError("nobody has no topic")
         return f"{topic}-{change.entity}"
 

@@ -138,7 +138,7 @@ def test_a_transform_that_returns_no_row_parks_its_item(
         ParquetSink(
             "archive",
             tmp_path,
-            transform=lambda change: "text" if change.new.total == 1 else {"a": 1},
+            transform=lambda change: "text" if change.new and change.new.total == 1 else {"a": 1},
         )
     )
     db.put(Order(order_id="bad", total=1))

@@ -144,8 +144,8 @@ class ViewSimulation(Simulation):
         view, projection = make_view(), make_projection()
         reader = ViewReader(_Db(self), view.in_database(self.context))  # type: ignore[type-var]
         copies = projection.on(_Db(self))  # type: ignore[type-var]
-        view = make_sums().in_database(self.context)
-        sums = ViewReader(_Db(self), view)  # type: ignore[type-var]
+        maintained = make_sums().in_database(self.context)
+        sums = ViewReader(_Db(self), maintained)  # type: ignore[type-var]
         for zone in ZONES:
             inside = [each for each in samples if each.zone == zone and each.ok]
             row = self.run(reader.get.work(zone=zone))

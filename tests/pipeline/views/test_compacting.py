@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stator.model.values import Item
 from stator.pipeline.views.layout import BASE, ViewGroup
 from stator.tables.work import Work
 
@@ -74,9 +75,9 @@ def test_a_reader_that_sees_half_a_merge_reads_again_or_leaves_out() -> None:
     """BASE as it was after, a partial as it was before: it counts once."""
     from stator.pipeline.views.reader import _is_whole, _to_sum
 
-    base = {"merged": {"SS": ["a"]}, "merges": {"N": "1"}, "n": {"N": "5"}}
-    before = {"n": {"N": "5"}, "applied": {"S": "1"}}
-    emptied = {"applied": {"S": "1"}, "merged": {"BOOL": True}}
+    base: Item = {"merged": {"SS": ["a"]}, "merges": {"N": "1"}, "n": {"N": "5"}}
+    before: Item = {"n": {"N": "5"}, "applied": {"S": "1"}}
+    emptied: Item = {"applied": {"S": "1"}, "merged": {"BOOL": True}}
     assert _is_whole({BASE: base, "a": before}) and _to_sum({BASE: base, "a": before}) == [base]
     assert _is_whole({BASE: base, "a": emptied})
     assert not _is_whole({"a": emptied})

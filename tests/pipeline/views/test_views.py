@@ -142,6 +142,7 @@ def test_many_rows_at_once(db: Db) -> None:
         {"isp": "acme", "at": at(0)},
     ]
     last, nobody, first = hours.on(db).many(asked)
+    assert last is not None and first is not None
     assert (last.at, first.at, nobody) == (at(120), at(0), None)
     assert hours.on(db).many([]) == []
     with pytest.raises(DesignError, match="a group of this view has the fields isp, at"):
