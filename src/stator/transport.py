@@ -7,11 +7,11 @@ two it calls.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, TypedDict, Unpack
+from typing import Any, Protocol, TypedDict
 
 
 class CallOptions(TypedDict, total=False):
-    """The options of one call.
+    """The options of one call, for transports that pass them on as they are.
 
     ``idempotent`` (default True): the request may be sent again if the first reply is lost.
     Otherwise the call raises OutcomeUnknown. ``deadline_seconds``: the time for all attempts
@@ -29,7 +29,12 @@ class Transport(Protocol):
         ...
 
     def call(
-        self, operation: str, request: Mapping[str, Any], **options: Unpack[CallOptions]
+        self,
+        operation: str,
+        request: Mapping[str, Any],
+        *,
+        idempotent: bool = True,
+        deadline_seconds: float | None = None,
     ) -> dict[str, Any]:
         """Return the reply.
 
@@ -42,7 +47,12 @@ class Transport(Protocol):
 
 class AsyncTransport(Protocol):
     async def call(
-        self, operation: str, request: Mapping[str, Any], **options: Unpack[CallOptions]
+        self,
+        operation: str,
+        request: Mapping[str, Any],
+        *,
+        idempotent: bool = True,
+        deadline_seconds: float | None = None,
     ) -> dict[str, Any]: ...
 
     async def close(self) -> None: ...

@@ -25,11 +25,8 @@ def size(size_bytes: float) -> str:
     """Format a size in the largest unit it fills, 1,024 bytes to the KB: ``1.5 KB``, ``400 KB``."""
     if size_bytes < 1024:
         return f"{size_bytes:,.0f} bytes"
-    value = float(size_bytes)
-    for unit in _SIZE_UNITS:
-        value /= 1024
-        if value < 1024 or unit == _SIZE_UNITS[-1]:
-            break
+    power = min((int(size_bytes).bit_length() - 1) // 10, len(_SIZE_UNITS))
+    value, unit = size_bytes / 1024**power, _SIZE_UNITS[power - 1]
     text = f"{value:,.2f}" if value < 10 else f"{value:,.1f}"
     return f"{text.rstrip('0').rstrip('.')} {unit}"
 

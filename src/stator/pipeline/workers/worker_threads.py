@@ -52,10 +52,10 @@ class _WakefulRunner(Runner):
     def wake(self) -> None:
         self._called.set()
 
-    def _do(self, wish: Any) -> Any:
-        if type(wish) is not Pause or not isinstance(self.clock, SystemClock):
-            return super()._do(wish)
-        if self._called.wait(wish.seconds):
+    def _do(self, effect: Any) -> Any:
+        if type(effect) is not Pause or not isinstance(self.clock, SystemClock):
+            return super()._do(effect)
+        if self._called.wait(effect.seconds):
             self._called.clear()
         return None
 
