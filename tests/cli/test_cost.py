@@ -169,7 +169,7 @@ def test_without_git_there_is_nothing_to_compare_with(folder: Path) -> None:
 
 @pytest.mark.parametrize("revision", ["no-such-branch", "--output=x", "HEAD~99", ""])
 def test_an_unknown_revision_is_named(committed: Path, revision: str) -> None:
-    assert f"git knows no revision {revision}" in fails(committed, f"--diff={revision}")
+    assert f"git does not know the revision {revision}" in fails(committed, f"--diff={revision}")
 
 
 def test_a_revision_without_a_lock_file_is_told(committed: Path) -> None:

@@ -201,5 +201,5 @@ def test_within_does_not_change_keys_or_requests() -> None:
 
 @pytest.mark.parametrize("within", [0, -5])
 def test_within_must_be_positive(within: float) -> None:
-    with pytest.raises(DesignError, match="is not a latency"):
+    with pytest.raises(DesignError, match="must be a positive number"):
         read(within=within)

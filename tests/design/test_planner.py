@@ -611,7 +611,7 @@ def test_consistent_reads_of_a_field_that_changes_are_refused() -> None:
     sell = write(rps=1)(lambda: updates(Account.owner))
     with pytest.raises(PatternRefused, match="a global index is never consistent") as caught:
         design_of(of_owner, sell).plan()
-    assert caught.value.hint is not None and "drop consistent=True" in caught.value.hint
+    assert caught.value.hint is not None and "remove consistent=True" in caught.value.hint
 
     @read(rps=1, consistent=True)
     def of_plan(plan: str) -> Query[Account]:
@@ -761,7 +761,7 @@ def test_keys_written_by_hand_are_checked() -> None:
         b: str = ident()
 
     for entity, problem in (
-        (Run, "nothing separates the parts"),
+        (Run, "nothing separates two fields"),
         (Lost, "leaves out b"),
         (Wrong, "{c} is not a field"),
         (Short, "the key is empty"),

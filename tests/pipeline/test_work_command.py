@@ -238,9 +238,9 @@ def asked(url: str) -> str:
         (["work", "tests.pipeline.work_app:shop"], "shop is not a StreamApp"),
         (
             ["work", "tests.pipeline.work_app", "--from", "yesterday"],
-            "--from yesterday is not a start position",
+            "--from yesterday is not supported",
         ),
-        (["parked", "retry", APP], "no item is named"),
+        (["parked", "retry", APP], "no item was named"),
         (["parked", "retry", APP, "ghost"], "no parked item matches ghost"),
     ],
 )

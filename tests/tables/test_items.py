@@ -226,7 +226,7 @@ def test_a_number_inside_is_started_where_there_is_none(target: Target) -> None:
     found = db.get(Order, order_id="o001", consistent=True)
     assert found is not None and found.extra == {"a": -3, "b": 14}
     with (
-        pytest.raises(RequestRefused, match="something of itself"),
+        pytest.raises(RequestRefused, match="computed from its own value"),
         db.update(Order, order_id="o001") as o,
     ):
         o.extra["b"] = if_not_exists(o.extra["a"], 10) + 2
@@ -416,7 +416,7 @@ def test_what_cannot_be_right_is_refused(target: Target) -> None:
         db.update(Product, sku="s1") as p,
     ):
         p.sku = "s2"
-    with pytest.raises(UpdateRefused, match="kept by Stator"), db.update(User, user_id="u1") as u:
+    with pytest.raises(UpdateRefused, match="set by Stator"), db.update(User, user_id="u1") as u:
         u.rev = 7
     with pytest.raises(RequestRefused, match="changes nothing"), db.update(Product, sku="s1"):
         pass

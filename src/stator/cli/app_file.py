@@ -14,7 +14,7 @@ from stator.pipeline.workers.app import StreamApp
 def load_app(text: str) -> StreamApp:
     """Return the app that ``text`` names.
 
-    Its design is planned from the lock file beside the file.
+    Its design is planned from the lock file next to the app's file.
     """
     target = parse_target(text, APP_HINT)
     module = run_target(target)

@@ -1,4 +1,6 @@
-"""Shared by load, export and copy: the target of ``--entity``, the progress bar, interruption."""
+"""Code shared by load, export and copy: the target of ``--entity``, the progress bar,
+interruption.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +36,15 @@ class DesignEntity:
 
 
 def find_entity(text: str) -> DesignEntity:
-    """Return the entity of ``design.py:Entity``, ``design.py:design:Entity`` or
-    ``module:Entity``.
+    """Find the entity that the option names.
+
+    The forms are ``design.py:Entity``, ``design.py:design:Entity`` and ``module:Entity``.
     """
     head, _, name = text.rpartition(":")
     if not head or not name:
         raise ConfigurationError(
             f"--entity {text} names no entity",
-            hint="write the design and the entity, as in --entity design.py:Order",
+            hint="write the design and the entity, for example --entity design.py:Order",
         )
     design = load_design_file(head).design
     entities = {info(cls).name: cls for cls in design.entities}
@@ -138,7 +141,7 @@ class ProgressBar:
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """Turns Ctrl-C into exit code 130 and a line that says how to continue."""
+    """Turn Ctrl-C into exit code 130 and a message that says how to continue."""
     try:
         yield
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""Errors of a user's design file, explained: the file, the line, and what to write instead."""
+"""Explains errors in a user's design file: the file, the line, and what to write instead."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HOMES = {
 
 
 def explain(error: BaseException, target: str) -> DesignFileWrong:
-    """Return the error of a design file that raised any exception while it ran."""
+    """Explain an exception that a design file raised while it ran."""
     if isinstance(error, SyntaxError):
         return _syntax_error(error, target)
     where = error_location(error) or Location(target, 1)
@@ -74,7 +74,10 @@ def _syntax_error(error: SyntaxError, target: str) -> DesignFileWrong:
 
 
 def _root(error: BaseException) -> BaseException:
-    """Return the first exception: the planner wraps what a pattern raises while it is traced."""
+    """Return the original exception.
+
+    The planner wraps exceptions that a pattern raises while it is traced.
+    """
     while isinstance(error, DesignError) and (error.__cause__ or error.__context__):
         error = error.__cause__ or error.__context__ or error
     return error
@@ -144,7 +147,7 @@ def _frame(error: BaseException) -> FrameType | None:
 
 
 def located(error: DesignError, design: Design) -> DesignError:
-    """Return the same error, with its message led by the file and line it is about."""
+    """Return the same error, with the file and line it is about at the start of its message."""
     where, problem = locate(error, design)
     if where is not None:
         excerpt = where.excerpt.strip()

@@ -36,7 +36,10 @@ APP_HINT = "name an app as work.py, work.py:app or package.module:app"
 
 @dataclass(frozen=True, slots=True)
 class DesignTarget:
-    """A file or a module, and the name of an object in it. Without a name, the file has one."""
+    """A file or a module, and the name of an object in it.
+
+    The name may be omitted if there is only one.
+    """
 
     file: Path | None
     module: str | None
@@ -48,7 +51,7 @@ class DesignTarget:
 
 @dataclass(frozen=True)
 class DesignFile:
-    """A design and the file that defines it. The lock file lies beside that file."""
+    """A design and the file that defines it. The lock file is next to that file."""
 
     design: Design
     path: Path
@@ -66,7 +69,7 @@ class DesignFile:
 def load_design(target: str | None = None) -> Design:
     """Return the design that ``target`` names.
 
-    Raises DesignFileWrong for a faulty file, ConfigurationError if there is no such file.
+    Raises DesignFileWrong for a faulty file, and ConfigurationError if the file does not exist.
     """
     return load_design_file(target).design
 
@@ -82,7 +85,7 @@ def load_design_file(text: str | None = None, *, fresh: bool = False) -> DesignF
 
 
 def plan_of(design: Design) -> Plan:
-    """Return the plan of a design. A refusal names the file and line of the pattern or entity."""
+    """Plan a design. A refusal names the file and line of the pattern or entity."""
     try:
         return design.plan()
     except DesignError as error:
@@ -90,7 +93,7 @@ def plan_of(design: Design) -> Plan:
 
 
 def choices(target: DesignTarget, names: Iterable[str]) -> str:
-    """What to write on the command line for each of these objects in a file."""
+    """Return what to write on the command line for each of these objects in a file."""
     return " or ".join(f"{target}:{name}" for name in names)
 
 
@@ -98,7 +101,7 @@ def choices(target: DesignTarget, names: Iterable[str]) -> str:
 
 
 def parse_target(text: str, hint: str = DESIGN_HINT) -> DesignTarget:
-    """Return a target as the command line names it. ``hint`` is the next step in an error."""
+    """Parse a target from the command line. ``hint`` is the hint of the error if that fails."""
     if Path(text).is_dir():
         return _find(Path(text))
     head, colon, name = text.rpartition(":")
@@ -126,7 +129,7 @@ def _suggestion(missing: Path, hint: str) -> str:
 
 
 def _find(folder: Path) -> DesignTarget:
-    """Return the design of a folder."""
+    """Find the design of a folder."""
     settings = folder / "pyproject.toml"
     if settings.is_file():
         setting = _setting(settings)
@@ -143,7 +146,7 @@ def _find(folder: Path) -> DesignTarget:
         names = ", ".join(file.name for file in files)
         raise ConfigurationError(
             f"several files in {where} define a Design: {names}",
-            hint=f"name one, as in {files[0]}; "
+            hint=f"name one, for example {files[0]}; "
             f'or put design = "{files[0].name}" under [tool.stator] in pyproject.toml',
         )
     raise ConfigurationError(
@@ -174,7 +177,7 @@ def _setting(settings: Path) -> str | None:
 
 
 def _parse_setting(setting: str, settings: Path) -> DesignTarget:
-    """Like a target of the command line, but relative to the folder of pyproject.toml."""
+    """Parse a target like one of the command line, relative to the folder of pyproject.toml."""
     head = setting.rpartition(":")[0] if ":" in setting else setting
     if not head.endswith(".py"):
         return parse_target(setting)
@@ -188,7 +191,7 @@ def _parse_setting(setting: str, settings: Path) -> DesignTarget:
 
 
 def _design_files(folder: Path) -> list[Path]:
-    """Return the files in a folder that assign a Design. No file is run for this."""
+    """Return the files in a folder that assign a Design, without running any of them."""
     return [
         file
         for file in sorted(folder.glob("*.py"))

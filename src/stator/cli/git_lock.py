@@ -12,7 +12,7 @@ from stator.errors import ConfigurationError, DesignError
 def plan_at(revision: str, path: Path) -> Plan:
     """Return the plan in the lock file ``path`` at a revision.
 
-    Raises ConfigurationError if none is.
+    Raises ConfigurationError if there is none.
     """
     folder, name = path.parent.resolve(), path.name
     if _git(folder, "rev-parse", "--show-toplevel") is None:
@@ -25,8 +25,8 @@ def plan_at(revision: str, path: Path) -> Plan:
     )
     if commit is None:
         raise ConfigurationError(
-            f"git knows no revision {revision}",
-            hint="name a branch, a tag or a commit, as in --diff main",
+            f"git does not know the revision {revision}",
+            hint="name a branch, a tag or a commit, for example --diff main",
         )
     text = _git(folder, "show", f"{commit.strip()}:./{name}")
     if text is None:

@@ -40,9 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def build_app(arguments: Sequence[str]) -> typer.Typer:
-    """Return the Typer application, with only the called command imported.
+    """Build the Typer application, with only the called command imported.
 
-    Other commands carry just the summary that ``--help`` shows.
+    Other commands have only the summary that ``--help`` shows.
     """
     # Help is plain text: drawing it in boxes would take longer than the rest of the start.
     app = typer.Typer(
@@ -68,7 +68,7 @@ def _load(entry: CommandEntry) -> Callable[..., Any]:
 
 
 def _not_loaded() -> None:
-    """Stands in for a command that was not called."""
+    """Takes the place of a command that was not called."""
 
 
 def _print_version(requested: bool) -> None:

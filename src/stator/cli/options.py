@@ -31,7 +31,9 @@ AtOption = Annotated[
 ]
 PrefixOption = Annotated[
     str,
-    typer.Option(metavar="TEXT", help="Text before the table names of the design, as in prod-."),
+    typer.Option(
+        metavar="TEXT", help="Text before the table names of the design, for example prod-."
+    ),
 ]
 RegionOption = Annotated[
     str | None, typer.Option(metavar="REGION", help="The region for an http address.")

@@ -1,4 +1,4 @@
-"""How commands write: errors on stderr as text or JSON, and generated text to files."""
+"""Output of commands: errors on stderr as text or JSON, and generated text in files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan as text and as JSON: its cost, tables, keys, and every pattern with its reasons."""
+"""Shows a plan as text and as JSON: its cost, tables, keys, and every pattern with its reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several workers as separate processes, restarted when one is killed.
+"""Runs several workers as separate processes, and restarts a worker that is killed.
 
 Each process runs the same ``stator work`` command for a single worker.
 """
@@ -40,7 +40,7 @@ class WorkerProcesses:
 
 
 class _Slot:
-    """One worker process and its successors."""
+    """One worker process. A killed process is replaced by a new one."""
 
     def __init__(self, command: list[str]) -> None:
         self._command = command
@@ -59,8 +59,8 @@ class _Slot:
     def has_ended(self) -> bool:
         """Whether the worker has exited by itself.
 
-        A worker that was killed by a signal is started again. The pause before a restart doubles
-        up to a limit, and shrinks back once a worker has run steadily.
+        A worker that was killed by a signal is started again. The pause before a restart doubles up
+        to a limit, and shrinks back once a worker has run steadily.
         """
         if self._restart_at is not None:
             if time.monotonic() >= self._restart_at:
@@ -98,7 +98,7 @@ class _Slot:
 
 
 def _single_worker(arguments: Sequence[str]) -> list[str]:
-    """Return the same arguments without --workers."""
+    """Return the arguments without --workers."""
     remaining: list[str] = []
     skip_value = False
     for word in arguments:

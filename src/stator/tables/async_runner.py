@@ -55,7 +55,7 @@ class AsyncRunner:
             work.close()
 
     async def iterate(self, pages: Pages[T]) -> AsyncIterator[T]:
-        """Read pages one by one, each when its first item is asked for."""
+        """Iterate over pages. Each page is read when its first item is requested."""
         while not pages.is_done:
             for each in await self.run(pages.page()):
                 yield each
@@ -93,7 +93,10 @@ class AsyncRunner:
         return reply
 
     async def _gather(self, effect: Gather) -> list[Any]:
-        """Run parts at once. Cancellation, or a foreign error in one part, cancels them all."""
+        """Run parts concurrently.
+
+        Cancellation, or a foreign error in one part, cancels all of them.
+        """
         tasks = [asyncio.ensure_future(self._part(part)) for part in effect.parts]
         try:
             return await asyncio.gather(*tasks)

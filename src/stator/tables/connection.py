@@ -92,7 +92,7 @@ _OPTIONS = {
 
 
 class _Unset:
-    """Shown where an option's default depends on the address."""
+    """The value shown for an option whose default depends on the address."""
 
     def __repr__(self) -> str:
         return "..."

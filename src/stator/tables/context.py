@@ -1,4 +1,6 @@
-"""What reads and writes need beside their arguments: schema, clock, randomness, blob store."""
+"""What reads and writes need in addition to their arguments: schema, clock, randomness, blob
+store.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,13 @@ class Context:
         return self.clock.now()
 
     def backoff(self, attempt: int, backoff: Backoff = _BACKOFF) -> float:
-        """Seconds to wait after ``attempt`` earlier failures, counted from 0."""
+        """Return the seconds to wait after ``attempt`` earlier failures, counted from 0."""
         return backoff.delay(attempt, self.random.random())
 
     def timer(self, backoff: Backoff, wait_seconds: float | None = None) -> BackoffTimer:
-        """Return a counter of waits, for a caller that gives up after ``wait_seconds``."""
+        """Return a timer that counts waits, for a caller that stops trying after
+        ``wait_seconds``.
+        """
         return BackoffTimer(backoff, self.clock, self.random, wait_seconds)
 
     def token(self) -> str:

@@ -128,9 +128,9 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def _described(method: _F, plan: Callable[..., Any], owner: str, result: str) -> _F:
-    """Give a method the name, docstring and signature of its plan, for ``help()`` and editors.
+    """Copy the name, docstring and signature of a plan to its method, for ``help()`` and editors.
 
-    ``result`` is what the method returns, with ``{}`` for the type inside the plan's annotation.
+    ``result`` is the method's return type, with ``{}`` for the type inside the plan's annotation.
     """
     returned = str(plan.__annotations__["return"])
     inner = re.fullmatch(r"\w+\[(.*)\]", returned)
@@ -146,10 +146,10 @@ def _described(method: _F, plan: Callable[..., Any], owner: str, result: str) ->
 
 
 class Db:
-    """A design's tables, with blocking methods. ``connect`` makes one.
+    """Access to a design's tables through blocking methods; ``connect`` returns one.
 
-    ``meter`` sums the consumed capacity by pattern where ``connect(..., measure=True)`` asked for
-    it. ``close()``, or the end of a ``with`` block, closes the connection.
+    With ``connect(..., measure=True)``, ``meter`` adds up the consumed capacity of each pattern.
+    ``close()``, or the end of a ``with`` block, closes the connection.
     """
 
     def __init__(self, context: Context, runner: Runner, meter: Meter | None = None) -> None:
@@ -170,7 +170,7 @@ class Db:
         self.close()
 
     def close(self) -> None:
-        """Close the connection; a folder's engine is closed with it."""
+        """Close the connection. If the Db opened a folder, its engine is closed, too."""
         self.runner.close()
 
     def within(self, seconds: float) -> Db:
@@ -178,7 +178,7 @@ class Db:
         return Db(self.context, self.runner.within(seconds), self.meter)
 
     def run(self, work: Work[T]) -> T:
-        """Run work of your own, or of a pattern object."""
+        """Run your own work, or that of a pattern object."""
         return self.runner.run(work)
 
     def explain(self, query: Question) -> Explanation:
@@ -209,10 +209,10 @@ class Db:
 
 
 class AsyncDb:
-    """A design's tables, with methods to await. ``connect_async`` makes one.
+    """Access to a design's tables through awaitable methods; ``connect_async`` returns one.
 
-    ``meter`` sums the consumed capacity by pattern where ``connect_async(..., measure=True)`` asked
-    for it. ``await db.close()``, or the end of an ``async with`` block, closes the connection.
+    With ``connect_async(..., measure=True)``, ``meter`` adds up the consumed capacity of each
+    pattern. ``await db.close()``, or the end of an ``async with`` block, closes the connection.
     """
 
     def __init__(self, context: Context, runner: AsyncRunner, meter: Meter | None = None) -> None:
@@ -233,7 +233,7 @@ class AsyncDb:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connection; a folder's engine is closed with it."""
+        """Close the connection. If the AsyncDb opened a folder, its engine is closed, too."""
         await self.runner.close()
 
     def within(self, seconds: float) -> AsyncDb:
@@ -241,7 +241,7 @@ class AsyncDb:
         return AsyncDb(self.context, self.runner.within(seconds), self.meter)
 
     async def run(self, work: Work[T]) -> T:
-        """Run work of your own, or of a pattern object."""
+        """Run your own work, or that of a pattern object."""
         return await self.runner.run(work)
 
     def explain(self, query: Question) -> Explanation:

@@ -52,9 +52,10 @@ class DbOperations:
         return reply
 
     def ensure(self, settings: TableSettings | None = None) -> Work[list[str]]:
-        """Create the tables, or bring them to the design; return what changed, one line each.
+        """Create the tables, or adjust them to the design.
 
-        A change that would lose data raises DestructiveChange before anything is changed.
+        Return one line for each change. A change that would lose data raises DestructiveChange
+        before anything is changed.
         """
         return TableSetup(self.context, settings or TableSettings()).run()
 
@@ -63,7 +64,7 @@ class DbOperations:
     def create(self, entity: Any, *, when: Any = None) -> Work[None]:
         """Write a new item.
 
-        Raises ItemExists if the item is there already, UniqueTaken if another item has one of its
+        Raises ItemExists if the item already exists, UniqueTaken if another item has one of its
         unique values, and ConditionFailed if ``when`` does not hold.
         """
         of = self.context.schema.of_object(entity)
@@ -72,9 +73,10 @@ class DbOperations:
     def put(
         self, entity: E, *, when: Any = None, returns: Literal["old"] | None = None
     ) -> Work[E | None]:
-        """Write an item, whether it exists or not; ``returns="old"`` returns the one it replaces.
+        """Write an item, whether it exists or not.
 
-        Raises VersionConflict if the entity has a version and the stored one differs.
+        ``returns="old"`` returns the item it replaces. Raises VersionConflict if the entity has a
+        version and the stored one differs.
         """
         of = self.context.schema.of_object(entity)
         return write_entity(
@@ -82,9 +84,10 @@ class DbOperations:
         )
 
     def upsert(self, entity: E, *, when: Any = None) -> Work[E]:
-        """Create an item, or set every field of the existing one; return it as stored.
+        """Create an item, or set every field of the existing one.
 
-        Attributes outside the entity and the time of creation stay as they are.
+        Return the item as stored. Attributes outside the entity and the time of creation do not
+        change.
         """
         of = self.context.schema.of_object(entity)
         item = yield from write(
@@ -133,9 +136,9 @@ class DbOperations:
         consistent: bool = False,
         include_expired: bool = False,
     ) -> Work[list[E | None]]:
-        """Return items in the order of ``identities``, with None for each one that is absent.
+        """Return items in the order of ``identities``, with None for each missing item.
 
-        An identity is a mapping of fields, or the value itself where one field is the identity.
+        An identity is a mapping of fields. If the identity is a single field, its value is enough.
         """
         of = self.context.schema.of(entity)
         return items.get_many(
@@ -149,7 +152,7 @@ class DbOperations:
     def exists(
         self, entity: type[Any], /, *, consistent: bool = False, **identity: Any
     ) -> Work[bool]:
-        """Return whether an item with this identity is there and has not expired."""
+        """Return whether an item with this identity exists and has not expired."""
         found = yield from self.get(entity, consistent=consistent, **identity)
         return found is not None
 
@@ -182,13 +185,14 @@ class DbOperations:
     ) -> OpenUpdate[Any]:
         """Change parts of an item: ``with db.update(User, user_id="u1") as u: u.name = "Anna"``.
 
-        The block records the changes; its end sends them as one UpdateItem and reads nothing. With
-        ``AsyncDb`` write ``async with``. Given an object instead of a class, the update holds only
-        if the stored item still has the object's version, and the object is brought up to date.
+        The block records the changes. At its end they are sent as one UpdateItem, and nothing is
+        read. With ``AsyncDb``, write ``async with``. If you pass an object instead of a class, the
+        update applies only if the stored item still has the object's version, and the object is
+        brought up to date.
 
         ``or_create`` creates a missing item from the changes and the fields' defaults. ``returns``
-        ("old" or "new") puts that state of the item into ``result`` of the update. ``once`` sends
-        a transaction with a token: twice the write units, and never applied twice.
+        ("old" or "new") puts that state of the item into ``result`` of the update. ``once`` sends a
+        transaction with a token: it costs twice the write units, and is never applied twice.
         """
         return OpenUpdate(
             self.context,
@@ -234,10 +238,10 @@ class DbOperations:
         returns: Literal["old"] | None = None,
         **identity: Any,
     ) -> Work[Any]:
-        """Delete an item: by class and identity, or an object as it was read.
+        """Delete an item: by class and identity, or as an object that was read.
 
-        An object is deleted only if the stored item still has its version. ``must_exist`` raises
-        ItemNotFound for an absent item. ``keep_blobs`` moves its blobs aside instead of deleting
+        An object is deleted only if the stored item still has its version. With ``must_exist``, a
+        missing item raises ItemNotFound. ``keep_blobs`` moves its blobs aside instead of deleting
         them. ``returns="old"`` returns the deleted item.
         """
         of, values, read = target(self.context, entity, identity)
@@ -261,10 +265,11 @@ class DbOperations:
         consistent: bool | None = None,
         include_expired: bool = False,
     ) -> Pages[E]:
-        """Iterate over everything a pattern finds; pages are read as they are needed.
+        """Iterate over everything a pattern finds.
 
-        ``limit`` bounds the items in addition to the pattern's own limit. ``consistent`` overrides
-        the pattern's choice. Expired items are left out unless ``include_expired`` is set.
+        Pages are read as they are needed. ``limit`` limits the number of items, in addition to the
+        pattern's own limit. ``consistent`` overrides the pattern's choice. Expired items are
+        skipped unless ``include_expired`` is set.
         """
         return PatternFetch(
             PatternRead(self.context, query, ReadOptions(consistent, include_expired)), limit
@@ -297,10 +302,10 @@ class DbOperations:
         consistent: bool | None = None,
         include_expired: bool = False,
     ) -> Work[int]:
-        """Count the items a pattern finds. DynamoDB reads and bills them, but sends none.
+        """Count the items a pattern finds.
 
-        A keys-only index does not hold the expiry time: there, expired items count until the
-        service deletes them.
+        DynamoDB reads and bills them, but sends none. A keys-only index does not hold the expiry
+        time, so it counts expired items until the service deletes them.
         """
         return PatternRead(self.context, query, ReadOptions(consistent, include_expired)).count()
 
@@ -336,15 +341,15 @@ class DbOperations:
     def transaction(self, *, token: str | None = None) -> Transaction:
         """Collect the writes of a ``with`` block and send them as one: all of them or none.
 
-        Nothing is sent if the block raises. A transaction with a ``token`` is applied once however
-        often it is sent within a day.
+        Nothing is sent if the block raises. A transaction with a ``token`` is applied once, no
+        matter how often it is sent within a day.
         """
         return Transaction(self.context, token)
 
     def write_many(self, changes: Iterable[Any]) -> Work[BatchResult]:
         """Put entities and apply ``Delete(...)`` objects, any number, in batches.
 
-        The result names every change that was not written, and why.
+        The result names every change that was not written, and the reason.
         """
         batch, result = Batch(self.context, changes), BatchResult()
         while (window := (yield from batch.window())) is not None:
@@ -352,7 +357,7 @@ class DbOperations:
         return result
 
     def delete_many(self, entity: type[Any], identities: Iterable[Any]) -> Work[BatchResult]:
-        """Delete items in batches; identities are as for ``get_many``."""
+        """Delete items in batches. Identities have the same form as in ``get_many``."""
         names = self.context.schema.of(entity).identity
         return self.write_many(Delete(entity, **_as_identity(names, each)) for each in identities)
 

@@ -1,7 +1,7 @@
 """Table setup: creates a design's tables, and adds indexes, TTL, streams, recovery and tags.
 
-Setup only adds. A change that would lose data, or needs a table or index to be created again, is
-refused before anything is changed, with all the reasons at once.
+Setup only adds. A change that would lose data, or that requires a table or index to be created
+again, is refused before anything is changed. The error lists all the reasons.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _POLLING = Backoff(base_seconds=0.02, cap_seconds=_POLL_SECONDS, jitter=0.0)
 
 @dataclass(frozen=True, slots=True)
 class TableSettings:
-    """Settings of tables beside keys and indexes. None leaves a setting as it is."""
+    """Settings of tables in addition to keys and indexes. None leaves a setting unchanged."""
 
     stream: StreamView | None = None
     point_in_time_recovery: bool | None = None
@@ -43,7 +43,7 @@ class TableSettings:
 
 
 class TableSetup:
-    """Brings the tables to the design; ``done`` lists what changed, in words."""
+    """Adjusts the tables to the design. ``done`` lists what changed, in words."""
 
     def __init__(self, context: Context, settings: TableSettings) -> None:
         self.context = context

@@ -10,9 +10,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """One call. ``started`` and ``seconds`` include retries.
+    """The record of one call.
 
-    ``read_units`` and ``write_units`` are zero unless capacity is measured.
+    ``started`` and ``seconds`` include retries. ``read_units`` and ``write_units`` are zero unless
+    capacity is measured.
     """
 
     operation: str
@@ -41,7 +42,7 @@ MEASURED = WRITES | {"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetIte
 
 
 def table_of(request: dict[str, Any]) -> str:
-    """Return the table a request reads or writes; several are joined with a comma."""
+    """Return the table a request reads or writes. Several tables are joined with a comma."""
     if "TableName" in request:
         return str(request["TableName"])
     if "RequestItems" in request:
@@ -51,7 +52,7 @@ def table_of(request: dict[str, Any]) -> str:
 
 
 def units_of(reply: dict[str, Any]) -> float:
-    """Return the consumed capacity a reply reports, tables and indexes together."""
+    """Return the consumed capacity that a reply reports, tables and indexes together."""
     found = reply.get("ConsumedCapacity") or ()
     entries = [found] if isinstance(found, dict) else found
     return float(sum(entry.get("CapacityUnits", 0.0) for entry in entries))
@@ -68,7 +69,7 @@ class Usage:
 
 @dataclass(slots=True)
 class Meter:
-    """An observer that sums capacity, calls and errors by pattern and kind of write."""
+    """An observer that adds up capacity, calls and errors by pattern and kind of write."""
 
     by_label: dict[str, Usage] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)

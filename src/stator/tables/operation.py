@@ -1,4 +1,4 @@
-"""Operations of pattern objects: planned once, run by whichever Db the object was made with.
+"""Operations of pattern objects: planned once, run by the Db that the object was created with.
 
     class Counter(OnDb[D]):
         @operation
@@ -8,7 +8,7 @@
     await Counter(async_db, "views").add(1)     an int, awaited
 
 Type checkers see both. Inside a pattern, ``yield from self.add.work(1)`` makes the operation part
-of another. ``Db`` itself is made of plain functions instead (see ``db``), which ``help()`` and
+of another. ``Db`` itself uses plain functions instead (see ``db``), which ``help()`` and
 ``inspect`` show with their signatures and docstrings.
 """
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class OnDb(Generic[D]):
-    """An object on a Db or an AsyncDb."""
+    """A pattern object on a Db or an AsyncDb."""
 
     def __init__(self, db: D) -> None:
         self.db: D = db
@@ -39,7 +39,7 @@ class OnDb(Generic[D]):
 
 
 class Bound(Generic[P, T]):
-    """An operation of one object: calling it runs it; ``work`` returns it as part of other work."""
+    """An operation of one object. Calling it runs it; ``work`` returns it as part of other work."""
 
     __slots__ = ("_instance", "_plan")
 

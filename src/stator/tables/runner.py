@@ -1,4 +1,4 @@
-"""Runs work with blocking calls; a ``Gather`` uses threads if the transport gains by them."""
+"""Runs work with blocking calls. A ``Gather`` uses threads if they make the transport faster."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Runner:
         self._pool = _Pool(threads)
 
     def within(self, seconds: float) -> Runner:
-        """Return this runner with a deadline for each call; it shares the threads."""
+        """Return this runner with a deadline for each call. Both share the threads."""
         made = Runner(
             self.transport,
             self.clock,
@@ -66,7 +66,7 @@ class Runner:
             return result
 
     def iterate(self, pages: Pages[T]) -> Iterator[T]:
-        """Read pages one by one, each when its first item is asked for."""
+        """Iterate over pages. Each page is read when its first item is requested."""
         while not pages.is_done:
             yield from self.run(pages.page())
 
@@ -149,9 +149,10 @@ class Observed:
 
 
 class _Pool:
-    """Threads, started when first needed.
+    """Threads, started when they are first needed.
 
-    Work that gathers inside one of them continues in it: waiting for a free thread could deadlock.
+    Work in such a thread that gathers again continues in the same thread, because waiting for a
+    free thread could deadlock.
     """
 
     def __init__(self, threads: int) -> None:

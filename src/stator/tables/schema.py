@@ -44,7 +44,7 @@ class Stamped:
 
 
 class EntityMap:
-    """One entity in one plan."""
+    """How one entity is stored in one plan."""
 
     def __init__(self, cls: type[Any], plan: EntityPlan, table: TablePlan) -> None:
         self.cls = cls
@@ -111,7 +111,7 @@ class EntityMap:
         return self.codec.decode(item)
 
     def key_of(self, entity: Any) -> Item:
-        """Return the table's key of an object."""
+        """Return the table's key for an object."""
         key: Item = {}
         self._write_base(entity, key)
         for name, field in self._base_fields:
@@ -119,7 +119,7 @@ class EntityMap:
         return key
 
     def key_from(self, values: Mapping[str, Any]) -> Item:
-        """Return the table's key from the fields it is made of, whose types are checked."""
+        """Return the table's key, computed from its fields. The types of the fields are checked."""
         for name in self.base_fields:
             if name in values:
                 self.codec.encode_field[name](values[name])
@@ -138,7 +138,7 @@ class EntityMap:
         return item
 
     def key_value(self, key: PlannedKeyAttribute, values: Mapping[str, Any]) -> Value | None:
-        """Return the value of a key attribute from field values, or None where items do not have
+        """Return the value of a key attribute, or None if items with these values do not have
         it.
         """
         which = (key.name, key.index)
@@ -151,7 +151,7 @@ class EntityMap:
         return {name: item[name] for name in self.key_names}
 
     def beside_the_key(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values that are no part of the key: the item must have them."""
+        """Return the values that are not part of the key. The stored item must have them."""
         return {name: value for name, value in values.items() if name not in self.base_fields}
 
     def has_base(self, values: Mapping[str, Any]) -> bool:
@@ -169,7 +169,7 @@ class EntityMap:
     def stamped(self, entity: Any, now: float, *, fresh: bool) -> Stamped:
         """Return a copy with version, times and expiry as a write at ``now`` sets them.
 
-        ``fresh`` says that the write creates the item.
+        ``fresh`` means that the write creates the item.
         """
         if not self.has_stamps:
             return Stamped(entity, {})
@@ -192,9 +192,9 @@ class EntityMap:
         return Stamped(made, changes)
 
     def _was_read(self, entity: Any, fresh: bool) -> bool:
-        """Whether the object was read, judged by its version or time of creation.
+        """Whether the object was read from the table, judged by its version or time of creation.
 
-        A read object without an expiry has none on purpose.
+        An object that was read and has no expiry has none on purpose.
         """
         if fresh:
             return False
@@ -204,7 +204,9 @@ class EntityMap:
         )
 
     def expiry(self, now: float) -> Any:
-        """When an item written at ``now`` expires, as the field's type; None if it does not."""
+        """Return when an item written at ``now`` expires, in the field's type, or None if it does
+        not.
+        """
         if self.ttl is None or self._after is None:
             return None
         moment = now + self._after.total_seconds()
@@ -213,7 +215,7 @@ class EntityMap:
         return datetime.fromtimestamp(moment, UTC) if is_time else int(moment)
 
     def is_keyed_by(self, field: str) -> bool:
-        """Whether a key attribute is made of a field without being that field."""
+        """Whether a key attribute contains a field, without being that field itself."""
         return any(field in fields_of(key) and not is_the_field(key) for key in self.plan.keys)
 
     def copied(self, entity: Any, changes: Mapping[str, Any]) -> Any:
@@ -226,7 +228,9 @@ class EntityMap:
         return made
 
     def write_back(self, entity: Any, changes: Mapping[str, Any]) -> None:
-        """Set on the caller's object what a write set on the item, unless it is frozen."""
+        """Copy the values that a write set on the item to the caller's object, unless it is
+        frozen.
+        """
         if not self.info.is_frozen:
             for name, value in changes.items():
                 setattr(entity, name, value)
@@ -238,7 +242,7 @@ class EntityMap:
         return value is not None and "N" in value and float(value["N"]) <= now
 
     def shown(self, values: Mapping[str, Any]) -> str:
-        """For messages: ``Order(order_id='o1')``."""
+        """Return the entity and its identity for messages: ``Order(order_id='o1')``."""
         shown = (f"{name}={value!r}" for name, value in values.items() if name in self.identity)
         return f"{self.name}({', '.join(shown)})"
 
@@ -247,8 +251,8 @@ class EntityMap:
 
 
 def _key_values(table: TablePlan) -> Callable[[Item], Any]:
-    """Return a function from an item to the table's key, as a value to compare and to look up
-    by.
+    """Return a function from an item to the table's key, in a form that can be compared and
+    hashed.
     """
     types = dict(table.attributes)
     partition, kind = table.partition, types[table.partition]
@@ -262,7 +266,7 @@ def _key_values(table: TablePlan) -> Callable[[Item], Any]:
 
 
 def _comparable(content: str, kind: str) -> Any:
-    """DynamoDB returns numbers in its own spelling: compare them by value."""
+    """Return a key value that compares by value. DynamoDB returns numbers in its own spelling."""
     return Decimal(content) if kind == "N" else content
 
 
@@ -272,7 +276,9 @@ def _marker_after(field: EntityField) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A table for items that belong to no entity, such as ``<design>-stator``, and their keys."""
+    """A table for items that belong to no entity, such as ``<design>-stator``, and its key
+    attributes.
+    """
 
     table: str
     partition: str
@@ -297,7 +303,8 @@ class Place:
 class StepRoute:
     """A step with its table and index, looked up once.
 
-    ``sort`` names the sort key attributes of what it reads; ``key`` those of a start key.
+    ``sort`` names the sort key attributes of the table or index; ``key`` names the attributes of a
+    start key.
     """
 
     step: Step
@@ -317,7 +324,7 @@ class StepRoute:
 
 
 class Schema:
-    """All entities of a design, in the plan in force."""
+    """All entities of a design, in the current plan."""
 
     def __init__(self, design: Design, plan: Plan, prefix: str = "") -> None:
         self.design = design
@@ -338,7 +345,7 @@ class Schema:
         self.place = Place.of(own_table(design.name, prefix))
 
     def ttl_of(self, table: str) -> str | None:
-        """Return the attribute by which items of a table expire."""
+        """Return the attribute by which items of a table expire, or None."""
         return next(
             (each.ttl for each in self._by_name.values() if each.plan.table == table and each.ttl),
             None,
@@ -387,7 +394,7 @@ class Schema:
         return found
 
     def of_item(self, item: Item, table: str, entities: tuple[str, ...] = ()) -> EntityMap | None:
-        """Return the entity of an item, or None for an item that is none of the design's."""
+        """Return the entity of an item, or None if the item belongs to no entity of the design."""
         candidates = entities or self.tables[table].entities
         first = self._by_name[candidates[0]]
         discriminator = first.plan.discriminator
@@ -398,7 +405,7 @@ class Schema:
 
 
 def prefixed(plan: Plan, prefix: str) -> Plan:
-    """Return the same plan for tables whose names begin with ``prefix``."""
+    """Return the same plan with ``prefix`` before every table name."""
     if not prefix:
         return plan
     return replace(

@@ -12,7 +12,7 @@ from stator.tables.observers import CallRecord, Observer
 def log_calls(
     logger: logging.Logger | None = None, *, level: int = logging.DEBUG, slow_seconds: float = 1.0
 ) -> Observer:
-    """Return an observer that logs each call; failed and slow calls are warnings."""
+    """Return an observer that logs each call. Failed and slow calls are logged as warnings."""
     to = logger or logging.getLogger("stator.calls")
 
     def observe(record: CallRecord) -> None:
@@ -35,7 +35,7 @@ def log_calls(
 
 
 def trace_calls(tracer: Any = None) -> Observer:
-    """Return an observer that makes a span of each call, under the current span.
+    """Return an observer that creates a span for each call, under the current span.
 
     Attributes follow OpenTelemetry's semantic conventions for databases.
     """

@@ -1,9 +1,9 @@
 """Work: reads and writes as generators that do no I/O themselves.
 
 A read or a write is a generator. It yields an effect (a call, several at once, a pause), receives
-the answer, and returns its result. An error of a call is raised at the yield. Two small runners
-(``runner``, ``async_runner``) carry work out, one with blocking calls and one with awaited ones, so
-everything between a ``Db`` method and the transport is written once.
+the answer, and returns its result. If a call fails, its error is raised at the yield. Two small
+runners (``runner``, ``async_runner``) execute work, one with blocking calls and one with awaited
+ones, so everything between a ``Db`` method and the transport is written once.
 
     def exists(key: Item) -> Work[bool]:
         reply = yield Call("GetItem", {"TableName": "shop", "Key": key})
@@ -22,8 +22,9 @@ Items = TypeVar("Items", covariant=True)
 
 @dataclass(slots=True)
 class Call:
-    """One request. ``label`` names its purpose (a pattern, ``put Order``) for sums of capacity.
+    """One request.
 
+    ``label`` names its purpose (a pattern, ``put Order``), by which capacity is added up.
     ``idempotent`` allows the client to send it again when its answer is lost.
     """
 
@@ -35,9 +36,10 @@ class Call:
 
 @dataclass(slots=True)
 class Gather:
-    """Several calls or pieces of work at once.
+    """Several calls or pieces of work that run concurrently.
 
-    The answer is a list in the same order, with the error in the place of each part that failed.
+    The answer is a list in the same order. If a part fails, its error takes the place of its
+    result.
     """
 
     parts: Sequence[Call | Generator[Any, Any, Any]]
@@ -60,7 +62,7 @@ Work = Generator[Effect, Any, T]
 
 
 class Pages(Protocol[Items]):
-    """Something read page by page until ``is_done``. A page may be empty before the end."""
+    """Something that is read page by page until ``is_done``. A page may be empty before the end."""
 
     @property
     def is_done(self) -> bool: ...
@@ -69,7 +71,7 @@ class Pages(Protocol[Items]):
 
 
 def gathered(results: Sequence[Any]) -> Sequence[Any]:
-    """Return the results of a ``Gather``; raise the first error among them."""
+    """Return the results of a ``Gather``. Raises the first error among them."""
     for result in results:
         if isinstance(result, BaseException):
             raise result

@@ -1,6 +1,6 @@
 """boto3 without a socket: requests go from botocore's serializer straight into an engine.
 
-Everything of botocore except the connection is in use (validation, serialization, signing, retries,
+Every part of botocore except the connection is used (validation, serialization, signing, retries,
 parsing), so code under test behaves as it does against AWS.
 """
 

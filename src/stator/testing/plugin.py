@@ -3,7 +3,7 @@
 Fixtures:
     stator_clock          a virtual clock; ``stator_clock.advance(60)`` moves the engine's time
     stator_engine         an engine in memory on that clock
-    stator_connect        ``stator_connect(design)`` is a Db on that engine, tables included
+    stator_connect        ``stator_connect(design)`` returns a Db on that engine, tables included
     stator_connect_async  the same for an AsyncDb
     dynamodb_client       a boto3 client wired into the engine
     dynamodb_resource     a boto3 resource wired into the engine

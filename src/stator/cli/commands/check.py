@@ -39,7 +39,7 @@ def command(
         Path | None,
         typer.Option(
             metavar="PATH",
-            help="The lock file. By default, <name>.design.json beside the design.",
+            help="The lock file. By default, <name>.design.json next to the design.",
             show_default=False,
         ),
     ] = None,
@@ -50,7 +50,7 @@ def command(
         bool | None,
         typer.Option(
             "--fixes/--no-fixes",
-            help="Print what to do below each finding. By default, only on a terminal.",
+            help="Print a suggested fix under each finding. By default, only on a terminal.",
             show_default=False,
         ),
     ] = None,
@@ -102,7 +102,7 @@ def _frozen(file: DesignFile, lock: Path | None) -> Plan | None:
     if found is None:
         raise ConfigurationError(
             f"there is no lock file {lock}",
-            hint="`stator plan --write` writes one beside the design",
+            hint="`stator plan --write` writes one next to the design",
         )
     return found
 

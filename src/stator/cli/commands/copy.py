@@ -1,4 +1,4 @@
-"""``stator copy``: a table into another table, on any DynamoDB endpoint."""
+"""``stator copy``: copies a table into another table, on any DynamoDB endpoint."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def command(
 def _target(
     source: str, to: str, origin: BulkTarget, table: str, connecting: TransportOptions
 ) -> BulkTarget:
-    """Return the destination. A copy within one folder uses the source's connection to it."""
+    """Open the destination. A copy within one folder uses the source's connection to it."""
     if to == source:
         return BulkTarget(origin.transport, table, address=to, owned=False)
     return BulkTarget.open(to, table, options=connecting)

@@ -128,9 +128,9 @@ def _change(
     known: PriceFile,
     options: CostOptions,
 ) -> CostDiff:
-    """Price each side by its own workload.
+    """Compare the cost of two revisions, each priced with its own workload.
 
-    A lock file from before workloads were stored borrows today's.
+    If the older lock file has no stored workload, it borrows today's.
     """
     before = plan_at(revision, file.lock)
     return compare(cost(before, facts=file.design, known=known, **options), now, (before, plan))
@@ -222,7 +222,7 @@ def _percent(share: float) -> str:
 
 
 def _bar(share: float) -> str:
-    """Return a bar drawn in eighths of a character, so that small shares differ visibly."""
+    """Draw a bar in eighths of a character, so that small shares differ visibly."""
     eighths = round(share * _BAR * 8)
     whole, rest = divmod(eighths, 8)
     return "█" * whole + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[rest]

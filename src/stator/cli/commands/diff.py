@@ -1,4 +1,4 @@
-"""``stator diff``: a design compared with live tables."""
+"""``stator diff``: compares a design with live tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def command(
     with_patterns: Annotated[
         bool,
         typer.Option(
-            "--with-patterns", help="Compare the table NAME-stator even if no field is unique()."
+            "--with-patterns", help="Include the table NAME-stator even if no field is unique()."
         ),
     ] = False,
     region: RegionOption = None,

@@ -1,4 +1,4 @@
-"""``stator export``: a table, or an AWS export of one, written to files."""
+"""``stator export``: writes a table, or an AWS export of one, to files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def command(
     table: Annotated[str | None, typer.Option(metavar="NAME", help="The table to export.")] = None,
     entity: Annotated[
         str | None,
-        typer.Option(metavar="DESIGN:ENTITY", help="The entity to export, as in design.py:Order."),
+        typer.Option(
+            metavar="DESIGN:ENTITY", help="The entity to export, for example design.py:Order."
+        ),
     ] = None,
     design: Annotated[
         str | None,
@@ -107,7 +109,7 @@ def command(
 ) -> None:
     """Write a table, or an AWS export of one, to JSON, CSV or Parquet files.
 
-    A manifest beside the files holds their counts and checksums.
+    A manifest next to the files holds their counts and checksums.
 
     Example: stator export http://localhost:8000 --table orders --out orders/ --format parquet
 

@@ -1,4 +1,4 @@
-"""``stator export-design``: a design for other tools."""
+"""``stator export-design``: writes a design for other tools."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def command(
         typer.Option(metavar="NAME", help="With iam: only this pattern. May be repeated."),
     ] = None,
     region: Annotated[
-        str, typer.Option(metavar="REGION", help="With iam: the region in the ARNs.")
+        str, typer.Option(metavar="REGION", help="With iam: the region to put in the ARNs.")
     ] = "*",
     account: Annotated[
-        str, typer.Option(metavar="ID", help="With iam: the account in the ARNs.")
+        str, typer.Option(metavar="ID", help="With iam: the account ID to put in the ARNs.")
     ] = "*",
     with_patterns: Annotated[
         bool,

@@ -61,7 +61,7 @@ def command(
 ) -> None:
     """Propose a design for an existing table.
 
-    Everything that is a guess is listed in the file. The table is only read.
+    The file lists every guess. The table is not changed.
 
     Example: stator infer aws://eu-west-1 orders --out design.py
     """
@@ -116,7 +116,7 @@ def _table_hint(tables: LiveTables) -> str:
 def _on_the_wire(item: Any) -> Any:
     """Return an item with plain containers.
 
-    Binary values stay bytes: their content does not matter.
+    Binary values stay bytes, because their content does not matter.
     """
     return {name: _value(value) for name, value in item.items()}
 
@@ -161,7 +161,9 @@ def _from_files(path: Path, name: str | None, sample: int, key: str | None) -> I
 
 
 def _lines(file: Path) -> Iterator[Any]:
-    """Items in DynamoDB JSON: one a line as in an export to S3, or ``aws dynamodb scan`` output."""
+    """Yield items in DynamoDB JSON: an export to S3 has one on each line, ``aws dynamodb scan`` a
+    list.
+    """
     try:
         with open_decompressed(file.open("rb"), by_extension(file.suffix)) as stream:
             text = stream.read().decode()

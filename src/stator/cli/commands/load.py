@@ -1,4 +1,4 @@
-"""``stator load``: files loaded into a table."""
+"""``stator load``: loads files into a table."""
 
 from __future__ import annotations
 
@@ -40,14 +40,15 @@ def command(
         str | None,
         typer.Option(
             metavar="DESIGN:ENTITY",
-            help="The entity to load, as in design.py:Order. Types and keys come from the design.",
+            help="The entity to load, for example design.py:Order. Types and keys come from the "
+            "design.",
         ),
     ] = None,
     prefix: Annotated[
         str,
         typer.Option(
             metavar="TEXT",
-            help="With --entity: text before the table names of the design, as in prod-.",
+            help="With --entity: text before the table names of the design, for example prod-.",
         ),
     ] = "",
     blobs: Annotated[
@@ -119,7 +120,7 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The journal that --resume continues from. By default, beside the first file.",
+            help="The journal that --resume continues from. By default, next to the first file.",
         ),
     ] = None,
     resume: ResumeOption = False,

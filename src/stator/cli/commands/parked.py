@@ -80,7 +80,7 @@ def _chosen(parked: list[ParkedKey], marks: list[str], *, everything: bool) -> l
         return parked
     if not marks:
         raise ConfigurationError(
-            f"no item is named; {plural(len(parked), 'item')} parked",
+            f"no item was named; {plural(len(parked), 'item')} parked",
             hint="name items by the id that `stator parked list` shows, or use --all",
         )
     found = []

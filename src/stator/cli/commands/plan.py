@@ -46,7 +46,7 @@ def command(
 ) -> None:
     """Show a design's keys, indexes and requests, with their cost and the reasons.
 
-    If the lock file <name>.design.json lies beside the design, its keys and indexes are kept,
+    If the lock file <name>.design.json is next to the design, its keys and indexes are kept,
     unless changing them pays for moving the data.
 
     Example: stator plan shop.py --write

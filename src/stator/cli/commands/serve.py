@@ -173,7 +173,7 @@ def _buckets(plan: ServePlan) -> ObjectStore | str | None:
 
 
 def _where(plan: ServePlan) -> str | None:
-    """Where the buckets are, as shown to people."""
+    """Return where the buckets are, as shown to people."""
     return plan.s3_endpoint if plan.buckets is None else str(plan.buckets.resolve())
 
 
@@ -219,7 +219,7 @@ def _acknowledged(durability: Durability) -> str:
 
 
 def _example_call(url: str, plan: ServePlan) -> str:
-    """Return an AWS CLI call that works as it stands in a shell on this machine."""
+    """Return an AWS CLI call that works unchanged in a shell on this machine."""
     if plan.credentials_file is not None and plan.options.credentials:
         profile = next(iter(plan.options.credentials.values())).profile
         identity = (

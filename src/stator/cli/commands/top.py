@@ -1,4 +1,4 @@
-"""``stator top``: the workers of an app, seen from outside."""
+"""``stator top``: shows the workers of an app."""
 
 from __future__ import annotations
 

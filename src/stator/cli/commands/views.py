@@ -1,4 +1,4 @@
-"""``stator views``: an app's views, listed or rebuilt."""
+"""``stator views``: lists or rebuilds an app's views."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def command(
     """List an app's views, or rebuild them while they are in use.
 
     Rebuild a view whose table held items before the view was added, or whose declaration changed.
-    The new generation is built beside the one in use while workers and readers continue, and then
-    replaces it. The app's workers must be running; if they are not, use --work.
+    The new generation is built alongside the one in use while workers and readers continue, and
+    then replaces it. The app's workers must be running; if they are not, use --work.
 
     Example: stator views rebuild summaries.py:app isp_hours --at http://localhost:8000
     """
@@ -137,7 +137,7 @@ def _rebuilt(
 
 
 class _RebuildDisplay:
-    """Progress on a terminal, and a line at the end."""
+    """Shows progress on a terminal, and one line at the end."""
 
     def __init__(self, name: str, *, quiet: bool) -> None:
         self._name = name

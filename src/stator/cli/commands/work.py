@@ -1,4 +1,4 @@
-"""``stator work``: an app's handlers run for every change in its tables."""
+"""``stator work``: runs an app's handlers for every change in its tables."""
 
 from __future__ import annotations
 
@@ -107,11 +107,11 @@ def command(
     if workers > 1 and metrics_port:
         raise typer.BadParameter(
             f"{workers} workers cannot share --metrics-port {metrics_port}; "
-            "--metrics-port 0 gives each a free port"
+            "--metrics-port 0 assigns each a free port"
         )
     if start not in _START_POSITIONS:
         raise ConfigurationError(
-            f"--from {start} is not a start position",
+            f"--from {start} is not supported",
             hint=f"choose one of {', '.join(_START_POSITIONS)}",
         )
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -143,7 +143,7 @@ def command(
 
 
 def _note_missing_tables(db: Db, app: StreamApp, at: str, prefix: str) -> None:
-    """Say on stderr which tables the workers wait for."""
+    """Print on stderr which tables the workers wait for."""
     for table in app.design.plan().tables:
         name = f"{prefix}{table.name}"
         try:
@@ -180,7 +180,7 @@ def _stop_on_signal(running: RunningWorker, stop_signal: StopSignal) -> None:
 
 
 class _ProgressDisplay:
-    """Progress lines on stderr, or JSON lines on stdout."""
+    """Prints progress lines on stderr, or JSON lines on stdout."""
 
     def __init__(self, running: RunningWorker, name: str, *, as_json: bool) -> None:
         self._running = running

@@ -106,12 +106,13 @@ def capacity(
     share = _exact(utilisation)
     if not 0 < share <= 1:
         raise DesignError(
-            f"a utilisation of {utilisation} is impossible",
-            hint="give a share between 0 and 1, as in 0.7",
+            f"utilisation={utilisation} must be greater than 0 and at most 1",
+            hint="use the share of capacity that is used, for example 0.7",
         )
     if _exact(peak_to_average) < 1:
         raise DesignError(
-            f"a peak of {peak_to_average} times the average is below it", hint="give 1 or more"
+            f"peak_to_average={peak_to_average} must be 1 or more",
+            hint="a peak cannot be below the average",
         )
     held = _exact(average) if auto_scaling else _exact(average) * _exact(peak_to_average)
     return max(Decimal(1), (held / share).to_integral_value(ROUND_CEILING))

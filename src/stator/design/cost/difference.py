@@ -36,7 +36,7 @@ class CostDiff:
 
     @property
     def sentence(self) -> str:
-        """Say what the change does to the bill, and why."""
+        """A sentence that says what the change does to the bill, and why."""
         telling = [each for each in self.changes if abs(each.dollars) >= _CENT]
         if abs(self.dollars) < _CENT:
             if not telling:
@@ -98,7 +98,7 @@ def compare(
     """
     if before.basis != after.basis:
         raise DesignError(
-            "the two costs are not on the same basis",
+            "the two costs do not have the same basis",
             hint="price both with the same region, mode and options",
         )
     old, new = before.by(cause_of), after.by(cause_of)

@@ -78,18 +78,19 @@ class Basis:
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise DesignError(
-                f"there is no billing mode {self.mode!r}", hint=f"use one of {', '.join(MODES)}"
+                f"billing mode {self.mode!r} is not supported",
+                hint=f"use one of {', '.join(MODES)}",
             )
         if not 0 < self.utilisation <= 1:
             raise DesignError(
-                f"a utilisation of {self.utilisation:g} is impossible",
-                hint="give a share between 0 and 1, as in 0.7",
+                f"utilisation={self.utilisation:g} must be greater than 0 and at most 1",
+                hint="use the share of capacity that is used, for example 0.7",
             )
         if self.backups < 0 or self.stream_consumers < 0:
             raise DesignError(
                 f"backups={self.backups:g} and stream_consumers={self.stream_consumers} must not "
                 f"be negative",
-                hint="give 0 or more",
+                hint="use 0 or more",
             )
         if self.mode == "reserved" and self.table_class != "standard":
             raise DesignError(

@@ -85,7 +85,7 @@ def _marker(model: type, field: str, given: Any) -> Marker:
     if found is None:
         raise DesignError(
             f"{model.__name__}.{field}: {given!r} is not a marker",
-            hint='as in markers={"email": unique()}',
+            hint='for example, markers={"email": unique()}',
         )
     return found
 
@@ -165,7 +165,7 @@ class AdaptedInfo(EntityInfo):
         names = tuple(name for name, marker in self.roles.items() if marker.role == "ident")
         if not names:
             raise DesignError(
-                f"{self.name} has no identity", hint='name the fields, as in ident="order_id"'
+                f"{self.name} has no identity", hint='name the fields, for example ident="order_id"'
             )
         return names
 
@@ -221,7 +221,7 @@ def _nested(library: Library, model: type, where: str, above: tuple[type, ...]) 
     if model in above:
         raise DesignError(
             f"{where}: {model.__name__} contains itself",
-            hint="store the inner ones as items of their own, or use Any",
+            hint="store the inner models as separate items, or use Any",
         )
     members = [
         (

@@ -94,7 +94,7 @@ def as_condition(value: Any) -> Condition:
         return value
     raise DesignError(
         f"{value!r} is not a condition",
-        hint="compare a field of the entity, as in Order.total > 10",
+        hint="compare a field of the entity, for example Order.total > 10",
     )
 
 
@@ -203,6 +203,6 @@ def attr(field: T) -> Attribute[T]:
     """
     if not isinstance(field, FieldRef):
         raise DesignError(
-            f"{field!r} is not a field", hint="name it on its class, as in attr(Order.status)"
+            f"{field!r} is not a field", hint="name it on its class, for example attr(Order.status)"
         )
     return cast("Attribute[T]", field)

@@ -150,7 +150,7 @@ class EntityInfo:
         if not names:
             raise DesignError(
                 f"{self.name} has no identity",
-                hint="mark the identifying fields with ident(), as in `id: str = ident()`",
+                hint="mark the identifying fields with ident(), for example `id: str = ident()`",
             )
         return names
 

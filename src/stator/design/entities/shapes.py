@@ -174,7 +174,7 @@ def _choice(values: tuple[Any, ...], enum: type[Enum] | None, where: str) -> Cho
     if len(kinds) != 1 or next(iter(kinds)) not in (str, int, bool, Decimal):
         raise DesignError(
             f"{where}: the choices must all be str, or all be int",
-            hint="give every choice one type",
+            hint="use one type for all choices",
         )
     return Choice(values, Scalar(next(iter(kinds))), enum)
 

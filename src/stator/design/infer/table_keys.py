@@ -65,7 +65,7 @@ def table_keys(items: Sequence[Item], description: Mapping[str, Any] | None) -> 
             return TableKeys(names[0], names[1] if len(names) > 1 else None, indexes)
     raise ConfigurationError(
         "the table's key is unknown: an export does not name it, and no attribute looks like one",
-        hint="name the key attributes, as in --key user_id or --key user_id,placed_at",
+        hint="name the key attributes, for example --key user_id or --key user_id,placed_at",
     )
 
 

@@ -118,7 +118,7 @@ def _compared(facts: Facts, pattern: str, reference: FieldRef) -> Finding:
         pattern,
         f"{pattern} compares {reference!r}, which is inside a map: it cannot be a key, so it only "
         f"filters items that were already read",
-        f"make it a field of {info(reference.owner).name}, as in `{flat}: ...`",
+        f"make it a field of {info(reference.owner).name}, for example `{flat}: ...`",
     )
 
 

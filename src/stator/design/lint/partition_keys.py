@@ -86,7 +86,7 @@ def time_based(facts: Facts) -> Iterator[Finding]:
             others = tuple(name for name in each.fields[entity] if name not in times)
             if not times or facts.distinct(entity, others) >= FEW_VALUES:
                 continue
-            # All current writes go to the current value, however many values history has.
+            # All current writes go to the current value, no matter how many values history has.
             values = facts.distinct(entity, others) * each.shards
             now = (
                 facts.rate(entity, "create")

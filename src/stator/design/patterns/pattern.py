@@ -34,6 +34,8 @@ C = TypeVar("C")
 D = TypeVar("D")
 F = TypeVar("F", covariant=True)
 
+_ESTIMATE_HINT = "use 0 or more; a rough estimate is enough"
+
 
 class Param:
     """Stands for an argument while a pattern is traced."""
@@ -93,14 +95,14 @@ class Ask:
         if field is not None and not isinstance(field, FieldRef):
             raise DesignError(
                 f"{field!r} is not a field",
-                hint="order by a field of the entity, as in Order.placed_at",
+                hint="order by a field of the entity, for example Order.placed_at",
             )
         return replace(self, order=field, descending=descending, by_time=field is None)
 
     def limited(self, count: int) -> Ask:
         if not isinstance(count, Param) and count < 1:
             raise DesignError(
-                f"a limit of {count} returns nothing", hint="give a limit of 1 or more"
+                f"a limit of {count} returns nothing", hint="use a limit of 1 or more"
             )
         return replace(self, limit=count)
 
@@ -383,7 +385,7 @@ class Pattern(Generic[P, Q]):
         except NameError as error:
             raise DesignError(
                 f"{self.where}: the type of an argument of {self.name} cannot be resolved: {error}",
-                hint="define the type above the pattern, best at the top level of its module",
+                hint="define the type above the pattern, ideally at the top level of its module",
             ) from None
         return {name: hints.get(name, Any) for name in self._names}
 
@@ -434,14 +436,16 @@ def read(
     ``within``, the plan warns if the pattern is expected to take longer than that many
     milliseconds. ``allow_scan`` permits reading the whole table.
     """
-    if rps < 0 or (returns is not None and returns <= 0):
+    if rps < 0:
+        raise DesignError(f"rps={rps} is negative", hint=_ESTIMATE_HINT)
+    if returns is not None and returns <= 0:
         raise DesignError(
-            f"rps={rps} must not be negative and returns={returns} must be positive",
-            hint="an estimate is enough",
+            f"returns={returns} must be positive", hint="a rough estimate is enough, for example 25"
         )
     if within is not None and within <= 0:
         raise DesignError(
-            f"within={within} is not a latency", hint="give milliseconds, as in within=20"
+            f"within={within} must be a positive number of milliseconds",
+            hint="for example within=20",
         )
     traffic = Traffic(rps, returns, consistent, within, allow_scan)
     frame = inspect.currentframe()
@@ -521,5 +525,5 @@ class WritePattern:
 def write(*, rps: float = 1.0) -> Callable[[Callable[[], Any]], WritePattern]:
     """Declare a write that happens ``rps`` times a second."""
     if rps < 0:
-        raise DesignError(f"rps={rps} must not be negative", hint="an estimate is enough")
+        raise DesignError(f"rps={rps} is negative", hint=_ESTIMATE_HINT)
     return lambda function: WritePattern(function, rps)

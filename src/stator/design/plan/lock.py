@@ -1,4 +1,4 @@
-"""The lock file: the plan that the tables were created by, committed beside the design.
+"""The lock file: the plan that the tables were created by, committed next to the design.
 
 Keys cannot change once data is stored under them, so the planner's choice is frozen in
 ``<name>.design.json``. ``compare`` says what a new plan means for data written under the old one:
@@ -389,7 +389,7 @@ def _patterns(old: Plan, new: Plan) -> Iterator[LockChange]:
                 "safe",
                 f"pattern {name}",
                 what,
-                "deploy it after the changes of keys and indexes above",
+                "deploy it after the changes to keys and indexes above",
             )
 
 

@@ -143,7 +143,7 @@ class Assignment:
         options: list[tuple[float, int]] = [(now[at], -1)] if now[at] < FAR else []
         for index, use in enumerate(self.use):
             price = use[at]
-            # ``now`` covers what is open. Opening something dearer than that never pays for this
+            # ``now`` covers what is open. Opening something more expensive never pays for this
             # need alone; a later need for which it pays opens it itself.
             if price is not None and index not in opened and price + self.have[index] < FAR:
                 options.append((price + self.have[index], index))

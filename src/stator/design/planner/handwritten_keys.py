@@ -47,8 +47,8 @@ def parse(entity: type[Entity], written: tuple[str, ...], index: str | None = No
         or not all(isinstance(one, str) for one in written)
     ):
         raise DesignError(
-            f"{where}: {written!r} is not a key",
-            hint='write ("USER#{user_id}", "ORDER#{order_id}")',
+            f"{where}: {written!r} is not a valid key",
+            hint='write one or two texts, for example ("USER#{user_id}", "ORDER#{order_id}")',
         )
     sides = [_pieces(entity, text, where) for text in written]
     return Handwritten(sides[0], sides[1] if len(sides) == 2 else (), index)
@@ -66,16 +66,16 @@ def _pieces(entity: type[Entity], text: str, where: str) -> tuple[Piece, ...]:
         declared = info(entity).fields.get(name)
         if declared is None or keys.encoding_of(declared.shape) is None:
             raise DesignError(
-                f"{where}: {part} is not a field that can stand in a key",
+                f"{where}: {part} is not a field that a key can hold",
                 hint=f"fields of {info(entity).name}: {', '.join(info(entity).fields)}",
             )
         pieces.append((True, name))
     for (left, _), (right, following) in pairwise(pieces):
         if left and (right or not following.startswith(keys.SEPARATOR)):
             raise DesignError(
-                f"{where}: nothing separates the parts of {text!r}",
+                f"{where}: nothing separates two fields in {text!r}",
                 hint=f"put {keys.SEPARATOR} after each field: it never occurs in a value",
             )
     if not pieces:
-        raise DesignError(f"{where}: the key is empty", hint="write at least a word")
+        raise DesignError(f"{where}: the key is empty", hint="give it at least one word or field")
     return tuple(pieces)

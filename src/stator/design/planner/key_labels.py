@@ -95,8 +95,8 @@ def _joined(labels: KeyLabels, groups: list[TogetherGroup], kept: KeyLabels) -> 
         if fixed is not None:
             found[column] = fixed
             continue
-        # The entity that the value identifies gives the label; of several, the one that a field is
-        # named after. Otherwise the first field does.
+        # The label is that of the entity that the value identifies; of several, the one that a
+        # field is named after. Otherwise it is that of the first field.
         words = {labels._own(entities[name], field) for name, field in joined if field != "id"}
         owners = sorted(
             (name for name, field in joined if info(entities[name]).identity == (field,)),

@@ -338,7 +338,7 @@ def group_of(pattern: Pattern[..., Any], estimates: Estimates) -> TogetherGroup:
         raise DesignError(
             f"{pattern.where}: {pattern.name} reads {names} together, but compares no field that "
             f"all of them have",
-            hint="compare a field that each of them has, as in "
+            hint="compare a field that each of them has, for example "
             ".where(User.user_id == user_id, Order.user_id == user_id)",
         )
     share = _shares(members, pattern.traffic.returns)

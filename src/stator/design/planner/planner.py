@@ -316,7 +316,7 @@ def _check_distinct_keys(entities: list[type[Entity]]) -> None:
             raise DesignError(
                 f"{seen[form]} and {known.name} have the same key {known.overrides.key}: "
                 f"one would overwrite the other",
-                hint="start the sort key of each with a word of its own, as in ORDER#{order_id}",
+                hint="start each sort key with a different word, for example ORDER#{order_id}",
             )
         seen[form] = known.name
 

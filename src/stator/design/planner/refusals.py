@@ -88,8 +88,8 @@ def _inconsistent(choices: EntityChoices, need: Need, where: str) -> PatternRefu
         need.name,
         f"{where}: {need.name} asks for consistent reads by {', '.join(need.equal)}, which only a "
         f"global index could serve, and a global index is never consistent",
-        hint=f"drop consistent=True; or keep {', '.join(need.equal)} out of every updates(), so "
-        f"that the key of {known.name} can hold it",
+        hint=f"remove consistent=True, or never change {', '.join(need.equal)} in updates(): only "
+        f"unchanging fields can be part of {known.name}'s key",
     )
 
 
@@ -108,7 +108,7 @@ def refuse_component(component: Component) -> None:
             consistent[0],
             f"{names} cannot all read consistently: only the table's own key and its local "
             f"indexes can, and they have one partition for each entity",
-            hint="drop consistent=True from one of them",
+            hint="remove consistent=True from one of them",
         )
     raise PatternRefused(
         together[0],

@@ -40,7 +40,7 @@ MARK = "stator:packed"
 
 
 def packed(of: EntityMap, item: Item, store: BlobStore | None, nonce: str) -> Work[Item]:
-    """Pack the large values of an item; offloaded values are in the store when this returns."""
+    """Pack the large values of an item. Offloaded values are in the store when this returns."""
     uploads: list[tuple[str, bytes]] = []
     for name, marker in of.large.items():
         value = item.get(name)
@@ -102,7 +102,9 @@ def blob_prefix(of: EntityMap) -> str:
 
 
 def _content(value: Value) -> tuple[str, bytes]:
-    """Return the bytes of a value: text and binary unchanged, anything else as its JSON."""
+    """Return the kind and the bytes of a value: text and binary unchanged, anything else as
+    JSON.
+    """
     [(kind, inner)] = value.items()
     if kind == "S":
         return "S", inner.encode()
@@ -112,7 +114,7 @@ def _content(value: Value) -> tuple[str, bytes]:
 
 
 def unpacked(of: EntityMap, items: list[Item], store: BlobStore | None) -> Work[list[Item]]:
-    """Unpack the large values of items; blobs are read in parallel."""
+    """Unpack the large values of items. Blobs are read in parallel."""
     keys = [key for item in items for key in blob_keys(of, item)]
     found: dict[str, bytes] = {}
     if keys:

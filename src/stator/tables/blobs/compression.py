@@ -1,4 +1,6 @@
-"""Compression of large values. The stored map names the method, so any of them can be read back."""
+"""Compression of large values. The stored map names the method, so values of any method can be
+read.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,10 @@ Method = Literal["gzip", "lz4", "zstd"]
 
 
 def compress(content: bytes, method: str) -> tuple[str, bytes]:
-    """Compress, and return the method used with the result.
+    """Compress the content.
 
-    ``auto`` takes the smallest result of the installed methods.
+    Return the method used and the result. ``auto`` takes the smallest result of the installed
+    methods.
     """
     if method != "auto":
         return method, _COMPRESS[method](content)

@@ -17,20 +17,23 @@ from stator.errors import BlobMissing, ConfigurationError
 
 
 class BlobStore(Protocol):
-    """Bytes under names. Methods block; callers that must not block run them in threads."""
+    """Stores bytes under names.
+
+    Its methods block; callers that must not block run them in threads.
+    """
 
     def put(self, key: str, content: bytes) -> None: ...
 
     def get(self, key: str) -> bytes:
-        """Return the bytes. Raises BlobMissing if there are none."""
+        """Return the bytes. Raises BlobMissing if there is no such blob."""
         ...
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Delete blobs; absent ones are ignored."""
+        """Delete blobs. Missing blobs are ignored."""
         ...
 
     def keys(self, prefix: str) -> Iterator[tuple[str, float]]:
-        """Return every key with this prefix, and the time it was written."""
+        """Yield every key with this prefix, and the time it was written."""
         ...
 
 
@@ -40,7 +43,7 @@ class FolderStore:
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def put(self, key: str, content: bytes) -> None:
-        """Write all or nothing: to a file beside the target, then renamed."""
+        """Write all or nothing: to a temporary file next to the target, which is then renamed."""
         path = self._folder / key
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
@@ -68,7 +71,7 @@ class FolderStore:
 
 
 class S3Store:
-    """``client`` is a botocore or boto3 S3 client; the default is the one boto3 would make."""
+    """A store in S3. ``client`` is a botocore or boto3 S3 client; by default, boto3 creates one."""
 
     def __init__(self, bucket: str, prefix: str = "", *, client: Any = None) -> None:
         self._bucket = bucket
@@ -111,7 +114,10 @@ def _s3_client() -> Any:
 
 
 def open_store(given: BlobStore | str | os.PathLike[str] | None) -> BlobStore | None:
-    """Open ``s3://bucket/prefix`` or a folder; return a store as it is."""
+    """Open the store at ``s3://bucket/prefix`` or in a folder.
+
+    A BlobStore or None is returned unchanged.
+    """
     if given is None or not isinstance(given, (str, os.PathLike)):
         return given
     text = os.fspath(given)
@@ -119,5 +125,5 @@ def open_store(given: BlobStore | str | os.PathLike[str] | None) -> BlobStore | 
         return FolderStore(text)
     parts = urlsplit(text)
     if not parts.netloc:
-        raise ConfigurationError(f"{text!r} names no bucket", hint="as in s3://bucket/prefix")
+        raise ConfigurationError(f"{text!r} names no bucket", hint="for example s3://bucket/prefix")
     return S3Store(parts.netloc, parts.path)

@@ -18,7 +18,7 @@ writing it at once takes about half. The generated code is about
             out += b',"note":{"S":%b}' % dumps(v3)
         return k1, out + b"}}}"
 
-It returns the item's key beside the bytes. A value that is not exactly of its field's type goes to
+It returns the item's key and the bytes. A value that is not exactly of its field's type goes to
 ``checked``, the codec's encoder: it accepts other fitting values, such as a subclass, or raises
 an error that names the field. The tests compare both.
 """
@@ -42,7 +42,7 @@ from stator.tables.codegen.key_writer import is_simple, is_the_field, key_text, 
 
 BulkEntry = tuple[Any, bytes]
 
-# By type: the test that the fast form does not apply, the JSON with a hole, its filling.
+# By type: the test that the fast form does not apply, the JSON with a placeholder, its value.
 _FORMS: dict[type, tuple[str, str, str]] = {
     str: ("type({v}) is not str", '{{"S":%b}}', "dumps({v})"),
     int: ("type({v}) is not int", '{{"N":"%d"}}', "{v}"),
@@ -67,8 +67,9 @@ _FORMS: dict[type, tuple[str, str, str]] = {
 def bulk_writer(
     known: EntityInfo, plan: EntityPlan, table: TablePlan, checked: Callable[[Any], BulkEntry]
 ) -> Callable[[Any], BulkEntry]:
-    """Return a function from an object to its key and PutRequest; ``checked`` serves all other
-    values.
+    """Return a function from an object to its key and PutRequest.
+
+    ``checked`` encodes the values that are not exactly of their field's type.
     """
     names = (table.partition,) if table.sort is None else (table.partition, table.sort)
     base = [key for key in plan.keys if key.index is None]
@@ -131,8 +132,8 @@ class _Writer:
         self._later.append(f"    out += {f',{_quoted(name)}:{form}'.encode()!r} % ({written},)")
 
     def _forms(self, shape: Shape, value: str) -> tuple[str, str, str]:
-        """Return the test that sends a value to ``checked``, the JSON with a hole, and its
-        filling.
+        """Return the source for one value: the test that sends it to ``checked``, the JSON with a
+        placeholder, and the expression for the placeholder.
         """
         if isinstance(shape, Scalar) and shape.python in _FORMS:
             test, form, written = _FORMS[shape.python]

@@ -1,4 +1,4 @@
-"""Key attributes as generated functions: every item has them, so they must be fast.
+"""Key attributes as generated functions. Every item has them, so they must be fast.
 
 For ``PK "USER#" {user_id}`` and a sparse ``GSI1PK "OPEN#" {region}`` the code is about
 
@@ -9,9 +9,9 @@ For ``PK "USER#" {user_id}`` and a sparse ``GSI1PK "OPEN#" {region}`` the code i
         if v2 is not None and v3 is not None and w4(v3) == "open":
             item["GSI1PK"] = {"S": "OPEN#" + w5(v2)}
 
-``key_writer`` reads the fields of an object whose types the codec has checked. ``key_reader`` makes
-one function per attribute that reads a mapping of field values, any of which may be None. The tests
-compare both with the plan's own templates, which fill keys without generated code.
+``key_writer`` reads the fields of an object whose types the codec has checked. ``key_reader``
+returns one function per attribute that reads a mapping of field values, any of which may be None.
+The tests compare both with the plan's own templates, which fill keys without generated code.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ KeyReader = Callable[[Mapping[str, Any]], Value | None]
 def key_writer(known: EntityInfo, attributes: Iterable[PlannedKeyAttribute]) -> KeyWriter:
     """Return a function that puts key attributes of an object into its item.
 
-    An attribute that is a field itself is skipped: the codec has written it.
+    A key attribute that is itself a field is skipped, because the codec has written it.
     """
     writer = _KeySource(known, lambda field: attribute("o", field), is_checked=True)
     body = [
@@ -53,8 +53,9 @@ def key_writer(known: EntityInfo, attributes: Iterable[PlannedKeyAttribute]) -> 
 
 
 def key_reader(known: EntityInfo, key: PlannedKeyAttribute) -> KeyReader:
-    """Return a function from field values to a key attribute's value, or None where it is not
-    written.
+    """Return a function from field values to a key attribute's value.
+
+    The function returns None if the attribute is not written.
     """
     writer = _KeySource(known, lambda field: f"o[{field!r}]", is_checked=False)
     body = ["item = {}", *writer.statements(key), f"return item.get({key.name!r})"]
@@ -63,7 +64,7 @@ def key_reader(known: EntityInfo, key: PlannedKeyAttribute) -> KeyReader:
 
 
 class _KeySource:
-    """Writes the source of key attributes. ``read`` is the source that reads a field."""
+    """Writes the source of key attributes. ``read`` returns the source that reads a field."""
 
     def __init__(self, known: EntityInfo, read: Callable[[str], str], *, is_checked: bool) -> None:
         self.source = CodecSource()
@@ -72,7 +73,7 @@ class _KeySource:
         self._is_checked = is_checked
 
     def statements(self, key: PlannedKeyAttribute) -> list[str]:
-        """Statements that put the attribute into ``item`` if the object has it."""
+        """Return statements that put the attribute into ``item`` if the object has it."""
         if self._is_checked and is_simple(self._known, key):
             parts = " + ".join(
                 key_text(self.source, self._known, each) for each in key.template.parts
@@ -88,7 +89,9 @@ class _KeySource:
         return [*lines, *([f"if {' and '.join(tests)}:", f"    {written}"] if tests else [written])]
 
     def _template(self, template: Template, lines: list[str], tests: list[str]) -> str:
-        """Return an expression for a template's value, once its fields are known not to be None."""
+        """Return an expression for a template's value, valid once its fields are known not to be
+        None.
+        """
         if not template.native:
             texts = [self._part(part, lines, tests) for part in template.parts]
             return f'{{"S": {" + ".join(texts)}}}'
@@ -113,8 +116,9 @@ class _KeySource:
         return self._encoded(part, value)
 
     def _member(self, part: Part, lines: list[str]) -> str:
-        """Return a part of the identity a shard is computed from; it counts as "None" where it is
-        None.
+        """Return the source of one part of the identity that determines a shard.
+
+        None is written as "None".
         """
         if part.kind == "text":
             return repr(part.value)
@@ -144,7 +148,7 @@ def _encoder(part: Part) -> Callable[[Any], str]:
 
 
 def fields_of(key: PlannedKeyAttribute) -> set[str]:
-    """Return the fields that a key attribute is made of, or depends on."""
+    """Return the fields that a key attribute contains or depends on."""
     found: set[str] = set()
 
     def walk(parts: tuple[Part, ...]) -> None:
@@ -160,12 +164,12 @@ def fields_of(key: PlannedKeyAttribute) -> set[str]:
 
 
 def is_the_field(key: PlannedKeyAttribute) -> bool:
-    """Whether a key attribute is a field itself: changing the field changes the key."""
+    """Whether a key attribute is itself a field, so that changing the field changes the key."""
     return key.template.native and not key.when and key.template.parts[0].value == key.name
 
 
 def is_simple(known: EntityInfo, key: PlannedKeyAttribute) -> bool:
-    """Whether every item has the key, and it is made of text and fields alone."""
+    """Whether every item has the key, and the key consists only of text and fields."""
     if key.when or key.template.native:
         return False
     return all(

@@ -1,9 +1,10 @@
 """Cursors: where a page ended, as text that a client can hand back.
 
 A cursor holds the position in each request of the pattern, and is bound to the pattern and its
-arguments by a MAC. It is URL-safe base64 of JSON. With a key of your own (``connect(...,
-cursor_key=...)``) nobody else can make or change one. Without a key, the MAC only detects damage
-and cursors of other queries. A cursor contains keys of items: do not put secrets into keys.
+arguments by a MAC. It is URL-safe base64 of JSON. With your own key (``connect(...,
+cursor_key=...)``) nobody else can create or change a cursor. Without a key, the MAC only detects
+corrupted cursors and cursors from a different query. A cursor contains keys of items: do not put
+secrets into keys.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ def make_cursor(
     key: bytes | None,
     returned: int = 0,
 ) -> str:
-    """``returned`` counts the items of the pages so far: a pattern may have a limit of its own."""
+    """Return a signed cursor.
+
+    ``returned`` counts the items of the pages so far, because a pattern may have its own limit.
+    """
     body = orjson.dumps([returned, *positions])
     return urlsafe_b64encode(_mac(body, pattern, arguments, key) + body).rstrip(b"=").decode()
 

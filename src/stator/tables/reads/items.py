@@ -67,7 +67,7 @@ def get_many(
     consistent: bool = False,
     include_expired: bool = False,
 ) -> Work[list[Any]]:
-    """Return entities in the order of ``identities``, None for an absent one.
+    """Return entities in the order of ``identities``, with None for each missing one.
 
     An identity that occurs twice is read once.
     """
@@ -92,7 +92,7 @@ def get_many(
 def batch_get(
     context: Context, table: str, keys: list[Item], label: str, consistent: bool = False
 ) -> Work[list[Item]]:
-    """Return the items with these keys, in any order; unprocessed keys are retried."""
+    """Return the items with these keys, in any order. Unprocessed keys are retried."""
     chunks = [keys[at : at + BATCH_GET_KEYS] for at in range(0, len(keys), BATCH_GET_KEYS)]
     parts = [_batch_get_chunk(context, table, chunk, label, consistent) for chunk in chunks]
     results = gathered((yield Gather(parts)))
@@ -120,7 +120,8 @@ def _batch_get_chunk(
 
 
 def key_text(key: Item) -> tuple[tuple[str, Any], ...]:
-    """Return a key as a value to compare and to look up by; numbers compare by value, not by
-    spelling.
+    """Return a key in a form that can be compared and hashed.
+
+    Numbers compare by value, not by spelling.
     """
     return tuple(sorted((name, comparable(value)) for name, value in key.items()))

@@ -1,8 +1,8 @@
-"""From an identity to the table's key.
+"""Finds the table's key from an identity.
 
-As a rule the key is made of the identity alone. Where the planner chose otherwise (orders under
-their user, by time), it needs other fields. They are passed, or an index keyed by the identity is
-queried first.
+Usually the key consists of the identity alone. If the planner chose otherwise (for example, orders
+under their user, by time), the key needs other fields. The caller passes them, or an index keyed by
+the identity is queried first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from stator.tables.writes.expressions import Expressions
 
 
 def locate(of: EntityMap, values: Mapping[str, Any]) -> Work[Item | None]:
-    """Find the key of the item with these values; None if a queried index has no such item."""
+    """Find the key of the item with these values.
+
+    Returns None if a queried index has no such item.
+    """
     if of.has_base(values):
         return of.key_from(values)
     missing_identity = [name for name in of.identity if name not in values]
@@ -40,7 +43,7 @@ def locate(of: EntityMap, values: Mapping[str, Any]) -> Work[Item | None]:
             f"the key of {of.name} is made of {', '.join(of.base_fields)}; "
             f"{', '.join(missing)} is missing",
             hint=f"pass it, or declare a pattern that finds {of.name} by {', '.join(of.identity)}, "
-            "which gives it an index",
+            "which creates an index for it",
         )
     index, keys = found
     is_whole = set().union(*map(fields_of, keys)) == set(of.identity)
@@ -56,8 +59,9 @@ def locate(of: EntityMap, values: Mapping[str, Any]) -> Work[Item | None]:
 
 
 def _index(of: EntityMap) -> tuple[IndexPlan, list[PlannedKeyAttribute]] | None:
-    """Return an index whose partition follows from the identity, with the attributes of that
-    partition.
+    """Return an index whose partition can be computed from the identity.
+
+    Also returns the attributes of that partition.
     """
     best: tuple[IndexPlan, list[PlannedKeyAttribute]] | None = None
     for index in of.table.indexes:
@@ -102,7 +106,7 @@ def _request(
 
 
 def _looks_like(of: EntityMap, item: Item) -> bool:
-    """Whether an item's own key begins as the entity's keys do."""
+    """Whether an item's own key begins like the entity's keys."""
     for key in base_keys(of.plan):
         first = key.template.parts[0]
         if first.kind == "text" and not str(item[key.name].get("S", "")).startswith(first.value):
@@ -111,10 +115,11 @@ def _looks_like(of: EntityMap, item: Item) -> bool:
 
 
 def _is_it(of: EntityMap, item: Item, values: Mapping[str, Any], is_whole: bool) -> bool:
-    """Whether an item of the index is the one with these values.
+    """Whether an item found in the index is the one with these values.
 
-    An index may hold other entities, and other items of the same partition. If it does not project
-    the identity, only the keys tell, and only where the partition is made of the whole identity.
+    An index may hold other entities, and other items of the same partition. If the index does not
+    project the identity, only the keys can decide, and only if the partition contains the whole
+    identity.
     """
     discriminator = of.plan.discriminator
     if (

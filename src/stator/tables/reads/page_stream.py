@@ -1,7 +1,7 @@
-"""Page streams: the answers of one request, page by page, from wherever the caller stopped.
+"""Page streams: the answers of one request, page by page, from where the caller stopped.
 
-As a rule a pattern is one request. It is several where its partition is sharded, where a field may
-have one of several values, or where its entities live in different tables. Requests of one step are
+Most patterns make one request. A pattern makes several if its partition is sharded, if a field may
+have one of several values, or if its entities live in different tables. Requests of one step are
 merged in order; steps follow one another. A stream knows its position as the key of the last item
 taken from it. A page may therefore stop in the middle of a DynamoDB page and still have an exact
 cursor.
@@ -21,7 +21,7 @@ from stator.tables.work import Call, Work
 
 
 class PageStream:
-    """One request of a pattern. ``request`` has no ``Limit``: each call says how much it needs."""
+    """One request of a pattern. ``request`` has no ``Limit``, because each call sets its own."""
 
     def __init__(
         self, route: StepRoute, request: dict[str, Any], label: str, position: Position = "start"
@@ -42,7 +42,7 @@ class PageStream:
 
     @property
     def is_buffered(self) -> bool:
-        """Whether items have been read and not taken."""
+        """Whether items have been read but not yet taken."""
         return bool(self._buffer)
 
     @property
@@ -67,7 +67,7 @@ class PageStream:
         return Call(self.step.operation, request, self.label)
 
     def receive(self, reply: dict[str, Any]) -> None:
-        """Take in the answer of ``next_call``."""
+        """Accept the answer to ``next_call``."""
         if self.step.operation == "GetItem":
             if "Item" in reply:
                 self._buffer.append(reply["Item"])
@@ -78,7 +78,7 @@ class PageStream:
         self._exhausted = self._next is None
 
     def fill(self, want: int | None) -> Work[bool]:
-        """Read until there is an item to take; False at the end."""
+        """Read until there is an item to take. Returns False at the end."""
         while not self._buffer and not self._exhausted:
             self.receive((yield self.next_call(want)))
         return bool(self._buffer)
@@ -91,7 +91,7 @@ class PageStream:
         return item
 
     def take_some(self, want: int | None) -> list[Item]:
-        """Take what has been read, at most ``want`` items."""
+        """Take up to ``want`` of the items that have been read."""
         if want is not None and want < len(self._buffer):
             return [self.take() for _ in range(want)]
         items = list(self._buffer)
@@ -100,8 +100,8 @@ class PageStream:
         return items
 
     def order(self, item: Item) -> tuple[Any, ...]:
-        """Return the order of an item among several requests: by the field asked for, then by sort
-        key.
+        """Return the position of an item among several requests: by the requested field, then by
+        sort key.
         """
         name = self.step.order
         first = (comparable(item[name]),) if name is not None and name in item else ()
@@ -110,7 +110,7 @@ class PageStream:
 
 
 def comparable(value: Value) -> Any:
-    """Return a key value as Python compares it in DynamoDB's order."""
+    """Return a key value as a Python value that sorts in DynamoDB's order."""
     [(kind, content)] = value.items()
     if kind == "N":
         return Decimal(content)

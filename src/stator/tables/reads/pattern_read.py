@@ -1,4 +1,4 @@
-"""Reads by declared pattern: everything, page by page with cursors, the first item, a count."""
+"""Reads by declared pattern: everything, page by page with cursors, the first item, or a count."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _MERGE_PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[E]):
-    """Some of the items a pattern finds. ``cursor`` leads to the next page; None after the last."""
+    """Some of the items a pattern finds.
+
+    ``cursor`` leads to the next page; it is None after the last.
+    """
 
     items: list[E]
     cursor: str | None
@@ -38,7 +41,7 @@ class Page(Generic[E]):
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """``consistent`` None leaves the choice to the pattern."""
+    """Options of a read. ``consistent=None`` leaves the choice to the pattern."""
 
     consistent: bool | None = None
     include_expired: bool = False
@@ -47,7 +50,7 @@ class ReadOptions:
 class PatternRead:
     """One call of a pattern, read from the start or from a cursor.
 
-    ``returned`` counts the items of earlier pages: a pattern may have a ``limit`` of its own.
+    ``returned`` counts the items of earlier pages, because a pattern may have its own ``limit``.
     """
 
     def __init__(
@@ -55,7 +58,8 @@ class PatternRead:
     ) -> None:
         if not isinstance(query, Question) or query.pattern is None:
             raise RequestRefused(
-                "this query belongs to no declared pattern, and only declared patterns are read",
+                "this query is not part of a declared pattern, and only declared patterns can be "
+                "run",
                 hint="put it into a function decorated with @read and add that to the design; "
                 "db.scan() reads everything",
             )
@@ -109,7 +113,7 @@ class PatternRead:
         return request
 
     def _shown_arguments(self) -> dict[str, str]:
-        """Return the arguments as a cursor is bound to them."""
+        """Return the arguments in the form that a cursor is bound to."""
         return {name: repr(value) for name, value in self.arguments.items()}
 
     def cursor(self) -> str | None:
@@ -175,7 +179,7 @@ class PatternRead:
         return taken
 
     def _entities(self, step: Step, items: list[Item]) -> Work[list[Any]]:
-        """Decode items, without those that have expired or belong to no entity of the step."""
+        """Decode items. Items that have expired or belong to no entity of the step are skipped."""
         if step.fetch:
             items = yield from self._whole_items(step, items)
         schema, now = self.context.schema, self.context.now()
@@ -193,7 +197,7 @@ class PatternRead:
         return found
 
     def _whole_items(self, step: Step, items: list[Item]) -> Work[list[Item]]:
-        """Read the items of which an index held only the keys, in the index's order."""
+        """Read the whole items for keys that an index returned, in the index's order."""
         # An item whose index key changes between two requests is in both answers.
         keys = {
             key_text(key): key
@@ -231,7 +235,7 @@ class PatternRead:
         return total if self.limit is None else min(total, self.limit)
 
     def _exclude_expired(self, route: StepRoute, call: Call) -> None:
-        """Filter expired items out of a count, where the index holds the expiry time."""
+        """Filter expired items out of a count, if the index holds the expiry time."""
         if self.options.include_expired:
             return
         schema = self.context.schema
@@ -291,7 +295,7 @@ def page(
 
 def check_limit(limit: int | None) -> None:
     if limit is not None and limit < 1:
-        raise RequestRefused(f"a page of {limit} items is empty", hint="pass a limit of 1 or more")
+        raise RequestRefused(f"limit={limit} must be 1 or more", hint="for example limit=25")
 
 
 def first(context: Context, query: Question, options: ReadOptions) -> Work[Any]:
@@ -302,7 +306,8 @@ def first(context: Context, query: Question, options: ReadOptions) -> Work[Any]:
 def explained(context: Context, query: Question) -> Explanation:
     if query.pattern is None:
         raise RequestRefused(
-            "this query belongs to no declared pattern, and only declared patterns are explained",
+            "this query is not part of a declared pattern, and only declared patterns can be "
+            "explained",
             hint="put it into a function decorated with @read",
         )
     plan = context.schema.pattern(query.pattern.name)

@@ -1,4 +1,4 @@
-"""A scan of one entity's table, for callers who confirm that they mean it."""
+"""A scan of one entity's table, for callers who confirm that they intend it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stator.tables.work import Call, Gather, Work, gathered
 
 
 class EntityScan:
-    """The pages of a scan; segments are read in parallel."""
+    """The pages of a scan. Segments are read in parallel."""
 
     def __init__(
         self, context: Context, of: EntityMap, *, allow: bool, segments: int, options: ReadOptions

@@ -1,15 +1,16 @@
 """Batches: any number of puts and deletes in as few requests as possible, with nothing dropped.
 
-Items are sent in windows of a few dozen parallel requests. Within a window the last change of a key
-wins, as if the changes had been made one after the other. The next window starts when this one has
-ended, so a later change never overtakes an earlier one. A request holds up to 25 items and 16 MB.
+Items are sent in windows of a few dozen parallel requests. Within a window the last change to a key
+wins, as if the changes had been made one after the other. The next window starts when the current
+one has ended, so a later change never overtakes an earlier one. A request holds up to 25 items and
+16 MB.
 
-Unprocessed items are retried with back-off. A refused request is halved until the item at fault
-stands alone, so that one bad item does not take twenty-four good ones with it. The result names
-every change that was not made, and why.
+Unprocessed items are retried with back-off. A refused request is halved until the faulty item is
+alone, so that one bad item does not fail twenty-four good ones. The result names every change that
+was not made, and the reason.
 
-BatchWriteItem takes no conditions. Entities that need them (a version or a unique field) and those
-with large values are written one by one, in parallel.
+BatchWriteItem takes no conditions. Entities that need them (a version or a unique field) and
+entities with large values are written one by one, in parallel.
 """
 
 from __future__ import annotations
@@ -63,7 +64,11 @@ class FailedWrite:
 
 @dataclass(slots=True)
 class BatchResult:
-    """``written`` counts the changes made, and those that a later change of their key replaced."""
+    """The result of a batch.
+
+    ``written`` counts the changes that were made, and those replaced by a later change to the same
+    key.
+    """
 
     written: int = 0
     failures: list[FailedWrite] = field(default_factory=list)
@@ -85,10 +90,11 @@ class BatchResult:
 
 
 class BatchWrite:
-    """One write of a batch: the last of its key, which ``stands_for`` all the earlier ones.
+    """One write of a batch: the last to its key.
 
-    ``entry`` is its part of RequestItems, as JSON. ``key_of`` returns the key of an item of the
-    table, to compare with ``key``. ``done`` is called once it is written.
+    ``stands_for`` counts all the writes it represents. ``entry`` is its part of RequestItems, as
+    JSON. ``key_of`` returns the key of an item of the table, to compare with ``key``. ``done`` is
+    called once the write has succeeded.
     """
 
     __slots__ = ("done", "entry", "key", "key_of", "source", "stands_for", "table")
@@ -120,7 +126,7 @@ class Batch:
         self._changes: Iterator[Any] = iter(changes)
 
     def window(self) -> Work[BatchResult | None]:
-        """Send the next window; None when nothing is left."""
+        """Send the next window. Returns None when no changes are left."""
         taken = list(islice(self._changes, WINDOW_REQUESTS * BATCH_WRITE_ITEMS))
         if not taken:
             return None
@@ -180,7 +186,7 @@ class Batch:
     # -- one by one
 
     def _groups(self, changes: list[Any]) -> list[list[Any]]:
-        """Group the changes by item: those of one item stay in order."""
+        """Group the changes by item. Changes to the same item stay in order."""
         groups: dict[Any, list[Any]] = {}
         for change in changes:
             of = self._entity_of(change)
@@ -208,7 +214,7 @@ class Batch:
 
 
 def keep_last_write(changes: dict[Any, BatchWrite], change: BatchWrite) -> None:
-    """Add a change in place of an earlier one of the same key."""
+    """Add a change. It replaces an earlier change to the same key."""
     earlier = changes.pop(change.key, None)
     if earlier is not None:
         change.stands_for += earlier.stands_for
@@ -272,7 +278,7 @@ def chunks(changes: Iterable[BatchWrite]) -> Iterator[list[BatchWrite]]:
 
 
 def _entries(changes: list[BatchWrite]) -> dict[str, list[Any]]:
-    """RequestItems, with entries that are JSON already."""
+    """Return RequestItems, whose entries are already JSON."""
     by_table: dict[str, list[Any]] = {}
     for change in changes:
         by_table.setdefault(change.table, []).append(orjson.Fragment(change.entry))

@@ -1,4 +1,4 @@
-"""Builds expressions: names and values under placeholders, conditions of the user's and our own."""
+"""Builds expressions: names and values under placeholders, the user's conditions and our own."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from stator.tables.schema import EntityMap
 
 
 class Expressions:
-    """The placeholders of one request."""
+    """The names and values of one request, under placeholders."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
         self._values: dict[str, Value] = {}
-        # Its placeholders (#f, :f) are told apart from ours (#n, :v) by their letter.
+        # Its placeholders (#f, :f) differ from ours (#n, :v) by their letter.
         self._conditions = FilterWriter()
 
     def name(self, attribute: str) -> str:
@@ -39,7 +39,7 @@ class Expressions:
         return written
 
     def condition(self, given: Any, of: EntityMap) -> str:
-        """Write a user's condition, with the parentheses it needs to be joined by AND."""
+        """Write a user's condition, in parentheses if it needs them to be joined by AND."""
         condition: Condition = as_condition(given)
         for reference in references(condition):
             if reference.name not in of.fields:

@@ -1,4 +1,4 @@
-"""Open updates, as ``with db.update(...)`` and ``async with db.update(...)`` hold them."""
+"""Open updates: the objects that ``with db.update(...)`` and ``async with db.update(...)`` use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ E = TypeVar("E")
 class OpenUpdate(Generic[E]):
     """An update that records changes.
 
-    ``result`` is the item before or after the update, where ``returns`` asked for it.
+    ``result`` is the item before or after the update, if ``returns`` asked for it.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class OpenUpdate(Generic[E]):
         self.result: E | None = None
 
     def require(self, condition: Any) -> None:
-        """Make the update fail with ConditionFailed unless this holds."""
+        """Make the update fail with ConditionFailed unless this condition holds."""
         self._when.append(condition)
 
     def recorder(self) -> E:
@@ -93,7 +93,10 @@ class OpenUpdate(Generic[E]):
             of.write_back(self._entity, {name: getattr(fresh, name) for name in of.fields})
 
     def _wanted_returns(self) -> Returns | None:
-        """What the write must return: an object given to the update is brought up to date."""
+        """Return what the write must return.
+
+        An object passed to the update is brought up to date.
+        """
         return self._returns or ("new" if self._entity is not None else None)
 
 
@@ -105,16 +108,16 @@ class _UpdateBlock(Generic[E]):
 
     @property
     def result(self) -> E | None:
-        """After the block: the item before or after the update, where ``returns`` asked for it."""
+        """After the block: the item before or after the update, if ``returns`` asked for it."""
         return self._update.result
 
     def require(self, condition: Any) -> None:
-        """Make the update fail with ConditionFailed unless this condition holds, too."""
+        """Make the update fail with ConditionFailed unless this condition holds as well."""
         self._update.require(condition)
 
 
 class SyncUpdate(_UpdateBlock[E]):
-    """What ``with db.update(...)`` opens."""
+    """The context manager of ``with db.update(...)``."""
 
     def __init__(self, runner: Runner, update: OpenUpdate[E]) -> None:
         super().__init__(update)
@@ -134,7 +137,7 @@ class SyncUpdate(_UpdateBlock[E]):
 
 
 class AsyncUpdate(_UpdateBlock[E]):
-    """What ``async with db.update(...)`` opens."""
+    """The context manager of ``async with db.update(...)``."""
 
     def __init__(self, runner: AsyncRunner, update: OpenUpdate[E]) -> None:
         super().__init__(update)

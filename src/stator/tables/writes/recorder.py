@@ -37,7 +37,7 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """``path + value`` or ``path - value``; ``start`` stands for a number that is not there yet."""
+    """``path + value`` or ``path - value``. ``start`` replaces a number that does not exist yet."""
 
     path: Path
     sign: Literal["+", "-"]
@@ -47,7 +47,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Elements put behind, or before, those of a list."""
+    """Elements appended or prepended to a list."""
 
     path: Path
     value: Value
@@ -56,7 +56,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """Members put into a set, or taken out."""
+    """Members added to a set, or removed from it."""
 
     path: Path
     value: Value
@@ -77,7 +77,7 @@ class IfAbsent:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """``if_not_exists(p.counts["x"], 0) + 1``: a sum, as the user gave it."""
+    """``if_not_exists(p.counts["x"], 0) + 1``: a sum with a start value from the user."""
 
     path: Path
     sign: Literal["+", "-"]
@@ -87,9 +87,10 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class RecordedAction:
-    """``value`` is a wire value, one of the above, or None for a removal.
+    """One action on a path.
 
-    ``plain`` is the value as the user set it, where it is known whole.
+    ``value`` is a wire value, one of the classes above, or None for a removal. ``plain`` is the
+    value as the user set it, if the whole value is known.
     """
 
     path: Path
@@ -97,12 +98,14 @@ class RecordedAction:
     plain: Any = None
 
     def __repr__(self) -> str:
-        """Stable text: transaction tokens store a checksum of it (``transaction_tokens``)."""
+        """Return stable text: transaction tokens store a checksum of it
+        (``transaction_tokens``).
+        """
         return f"Action(path={self.path!r}, value={self.value!r}, plain={self.plain!r})"
 
 
 class Recording:
-    """The actions of one update, the last on each path winning."""
+    """The actions of one update. The last action on each path wins."""
 
     def __init__(self, of: EntityMap) -> None:
         self.of = of
@@ -114,14 +117,14 @@ class Recording:
 
     @property
     def relative(self) -> bool:
-        """Whether doing it twice is not the same as doing it once."""
+        """Whether applying the update twice differs from applying it once."""
         return any(
             isinstance(action.value, (Sum, Joined)) or any(isinstance(step, int) for step in path)
             for path, action in self.actions.items()
         )
 
     def known(self) -> dict[str, Any]:
-        """Fields whose value after the update is known, with that value."""
+        """Return the fields whose value after the update is known, with that value."""
         return {
             str(path[0]): action.plain
             for path, action in self.actions.items()
@@ -132,7 +135,8 @@ class Recording:
         if isinstance(given, RecordedField):
             raise RequestRefused(
                 f"{given!r} has no value here: an update is recorded, not read",
-                hint="set it to a value, or to something of itself, as in `p.stock = p.stock - 2`",
+                hint="assign a value, or change the field itself, for example "
+                "`p.stock = p.stock - 2`",
             )
         if isinstance(given, Started):
             field = RecordedField(self, given.path)
@@ -142,7 +146,7 @@ class Recording:
         if isinstance(given, (Sum, Joined, Members)):
             if given.path != path:
                 raise RequestRefused(
-                    f"{self.shown(path)} can only be changed by something of itself",
+                    f"{self.shown(path)} can only be computed from its own value",
                     hint="read the item, and write it back with put",
                 )
             self._keep(RecordedAction(path, given))
@@ -161,7 +165,7 @@ class Recording:
         ):
             raise RequestRefused(
                 f"{self.shown(path)} cannot be removed: every {self.of.name} has one",
-                hint="give it a default, or make it optional",
+                hint="declare a default for it, or make it optional",
             )
         default = self.default(str(path[0])) if len(path) == 1 else None
         value = None if default is None else default()
@@ -208,7 +212,7 @@ class Recording:
             ) from None
 
     def start(self, path: Path) -> Value | None:
-        """Return the number that stands for a missing one: the field's default."""
+        """Return the number to use for a missing one: the field's default, or None."""
         if len(path) != 1:
             return None
         default = self.default(str(path[0]))
@@ -216,15 +220,17 @@ class Recording:
         return None if value is None else self.encoded(path, value)
 
     def default(self, field: str) -> Callable[[], Any] | None:
-        """What makes the value of a field that is not given; None where one has to be."""
+        """Return the function that creates a field's default value, or None if the field is
+        required.
+        """
         return self.of.info.default_maker(field)
 
     def inner_paths(self) -> list[Path]:
-        """What lies inside something else, which has to be there."""
+        """Return the paths inside another value, which must exist."""
         return [path for path in self.actions if len(path) > 1]
 
     def added_to(self) -> list[Path]:
-        """Numbers that have to be there, because nothing stands for them."""
+        """Return the paths of numbers that must exist, because they have no default."""
         return [
             path
             for path, action in self.actions.items()
@@ -255,7 +261,7 @@ def _is_known(action: RecordedAction) -> bool:
 
 
 def _combined(earlier: RecordedAction, later: RecordedAction, shown: str) -> RecordedAction:
-    """Two changes of the same path in one update: sums add up, anything else is refused."""
+    """Combine two changes to the same path in one update. Sums add up; anything else is refused."""
     before, after = earlier.value, later.value
     if isinstance(before, Sum) and isinstance(after, Sum):
         total = _signed(before) + _signed(after)
@@ -278,7 +284,9 @@ def _combined(earlier: RecordedAction, later: RecordedAction, shown: str) -> Rec
             else before.value["L"] + after.value["L"]
         )
         return RecordedAction(later.path, Joined(after.path, {"L": both}, after.in_front))
-    raise RequestRefused(f"{shown} is changed twice in one update", hint="make one change of it")
+    raise RequestRefused(
+        f"{shown} is changed twice in one update", hint="combine the changes into one"
+    )
 
 
 def _signed(change: Sum) -> Decimal:
@@ -305,7 +313,7 @@ def _operand(value: Any, written: Expressions) -> str:
 
 
 class Recorder:
-    """Stands for the item inside an update."""
+    """Represents the item inside an update, and records changes to it."""
 
     __slots__ = ("_recording",)
     _recording: Recording
@@ -455,11 +463,11 @@ class RecordedField:
 
 
 def if_not_exists(field: T, value: T) -> T:
-    """For use inside an update: the field's value, or ``value`` where it has none."""
+    """Inside an update: the field's value, or ``value`` if the field has none."""
     if not isinstance(field, RecordedField):
         raise RequestRefused(
             "if_not_exists() is for use inside an update",
-            hint="as in `u.seen = if_not_exists(u.seen, now)`",
+            hint="for example `u.seen = if_not_exists(u.seen, now)`",
         )
     return IfAbsent(field._path, value)  # type: ignore[return-value]
 

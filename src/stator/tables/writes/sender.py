@@ -1,12 +1,12 @@
-"""Sends statements: one alone, several as a transaction; failures become errors of the statement.
+"""Sends statements: one alone, several as a transaction. Failures become the statement's errors.
 
 A transaction always carries a token, so that sending it again after a lost answer applies it once.
 It is also sent again if it was cancelled only because another transaction held an item
 (TransactionConflict) or an item was throttled.
 
-A single conditional write whose answer was lost may, when sent again, fail on its own first
-attempt. The client marks such an answer (``after_unknown``). If the stored item is exactly the one
-to be written, the write has been applied.
+If the answer to a single conditional write is lost, the write may be sent again and then fail
+because its own first attempt succeeded. The client marks such an answer (``after_unknown``). If the
+stored item is exactly the one to be written, the write has been applied.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ def write(
     once: bool = False,
     read: Callable[[Item | None], Work[Any]] | None = None,
 ) -> Work[Any]:
-    """Plan and send a write; plan it again if a unique value changed in between.
+    """Plan and send a write.
 
-    ``once`` sends even a single write as a transaction with a token. ``read`` reads the returned
-    item while its blobs still exist.
+    Plan it again if a unique value changed in between. ``once`` sends even a single write as a
+    transaction with a token. ``read`` reads the returned item while its blobs still exist.
     """
     for attempt in range(_RACES):
         statements = yield from prepare()
@@ -84,7 +84,7 @@ def _sent(
         return (yield from send_one(statements[0], label, returns))
     if once and returns == "old" and not statements[0].old:
         raise RequestRefused(
-            "a transaction does not return the item it replaces",
+            "a transaction cannot return the item it replaces",
             hint="leave out once=True or returns='old'",
         )
     yield from send_all(context, statements, label)
@@ -94,7 +94,7 @@ def _sent(
 def write_entity(
     context: Context, of: EntityMap, prepare: Prepare, label: str, returns: Returns | None
 ) -> Work[Any]:
-    """Like ``write``, with the returned item decoded."""
+    """Plan and send a write like ``write``, and decode the returned item."""
 
     def read(item: Item | None) -> Work[Any]:
         if item is None or returns is None:
@@ -147,7 +147,7 @@ def _has_happened(statement: Statement, failed: ConditionFailed) -> bool:
 
 
 def items_equal(left: Any, right: Any) -> bool:
-    """Whether items are equal; the order of sets and the spelling of numbers do not count."""
+    """Whether items are equal. The order of sets and the spelling of numbers do not count."""
     return bool(_normal({"M": left}) == _normal({"M": right}))
 
 
@@ -175,7 +175,7 @@ def send_all(
     token: str | None = None,
     on_conflict: int = _CONFLICTS,
 ) -> Work[None]:
-    """Return all or nothing."""
+    """Send statements as one transaction: all of them are applied, or none."""
     if not statements:
         return
     if len(statements) > TRANSACTION_ITEMS:
@@ -205,14 +205,16 @@ def send_all(
 
 
 def certainly_not_applied(error: ServiceError) -> bool:
-    """Whether a failed write certainly was not applied: no server fault, no lost answer before."""
+    """Whether a failed write certainly was not applied: no server fault, and no answer lost
+    before.
+    """
     return error.status < 500 and not error.after_unknown
 
 
 def forget_blobs(
     context: Context, statements: list[Statement], *, has_happened: bool
 ) -> Work[None]:
-    """Delete the blobs no item names, now that it is known whether the statements were applied."""
+    """Delete blobs without an item, now that it is known whether the statements were applied."""
     keys = [
         key
         for each in statements
@@ -225,7 +227,7 @@ def forget_blobs(
 
 
 def is_transient(canceled: TransactionCanceled) -> bool:
-    """Whether only conflicts or throttling cancelled a transaction, so that a retry may pass."""
+    """Whether a retry may succeed: only conflicts or throttling cancelled the transaction."""
     codes = {reason["Code"] for reason in canceled.reasons}
     return codes <= _PASSING and codes != {"None"}
 
@@ -259,7 +261,7 @@ def failed_transaction(
 
 
 def _refused_transaction(refused: ValidationFailed, statements: list[Statement]) -> ServiceError:
-    """Name the statement a refused transaction means, if only one can be meant.
+    """Name the statement that caused a refused transaction, if only one can be the cause.
 
     AWS cancels a transaction for a missing path and names the statement; DynamoDB Local refuses the
     whole request.

@@ -30,9 +30,10 @@ Meaning = Callable[[Item | None], ConditionFailed]
 
 @dataclass(slots=True)
 class Guard:
-    """A statement's guard of a unique value.
+    """The guard of a unique value, as part of a statement.
 
-    ``taking`` plans it again for a value that the given owner frees; None frees the value.
+    ``taking`` plans the guard again for a value that the given owner frees. If it is None, the
+    statement frees the value.
     """
 
     key: bytes
@@ -45,9 +46,10 @@ class Statement:
     """One write, check or guard.
 
     ``shown`` says what it does, for messages. ``meaning`` turns a failed condition into an error,
-    from the stored item. ``done`` is called once it is applied. ``wanted`` is the item afterwards,
-    ``old`` the item before, where known. No item names ``obsolete_blobs`` once it is applied, nor
-    ``new_blobs`` if it certainly was not; ``kept_blobs`` are moved aside once it is applied.
+    based on the stored item. ``done`` is called once the statement is applied. ``wanted`` is the
+    item afterwards and ``old`` the item before, if known. Once the statement is applied, no item
+    names ``obsolete_blobs``; if it certainly was not applied, no item names ``new_blobs``.
+    ``kept_blobs`` are moved aside once it is applied.
     """
 
     kind: Kind
@@ -87,7 +89,10 @@ class Terms:
             self.terms.append(self.expressions.condition(condition, self.of))
 
     def absent(self, now: float) -> None:
-        """No item is there; one that has expired and waits for its deletion does not count."""
+        """Require that there is no item.
+
+        An expired item that waits for its deletion does not count.
+        """
         name = self.expressions.name
         term = f"attribute_not_exists({name(self.of.table.partition)})"
         if self.of.ttl is not None:
@@ -100,7 +105,10 @@ class Terms:
         self.terms.append(f"attribute_exists({self.expressions.name(self.of.table.partition)})")
 
     def version(self, expected: int, now: float | None = None) -> None:
-        """The stored version is ``expected``; 0 also means no item, no version, or expired."""
+        """Require that the stored version is ``expected``.
+
+        0 also allows a missing item, a missing version and an expired item.
+        """
         assert self.of.version is not None
         name = self.expressions.name(self.of.version)
         if expected == 0 and self.of.ttl is not None and now is not None:
@@ -114,7 +122,7 @@ class Terms:
             self.terms.append(f"{name} = {self.expressions.value({'N': str(expected)})}")
 
     def equal(self, attribute: str, value: Any) -> None:
-        """The attribute has this wire value; None stands for none."""
+        """Require that the attribute has this wire value. None requires that it does not exist."""
         name = self.expressions.name(attribute)
         if value is None:
             self.terms.append(f"attribute_not_exists({name})")
@@ -122,12 +130,12 @@ class Terms:
             self.terms.append(f"{name} = {self.expressions.value(value)}")
 
     def stored(self, values: Mapping[str, Value | None]) -> None:
-        """The item has these attributes."""
+        """Require that the item has these attributes."""
         for name, value in values.items():
             self.equal(name, value)
 
     def absent_or_stored(self, values: Mapping[str, Value | None]) -> None:
-        """There is no item, or it has these attributes."""
+        """Require that there is no item, or that it has these attributes."""
         if values:
             inner = Terms(self.of, self.expressions)
             inner.stored(values)
@@ -146,7 +154,7 @@ class Terms:
 
 
 def read_as_far_as_possible(of: EntityMap, item: Item | None) -> Any:
-    """Return the entity, unless parts of it are elsewhere."""
+    """Decode the entity, unless parts of it are in a blob store."""
     return of.decode(plain(of, item, {})) if item and not blob_keys(of, item) else None
 
 
@@ -158,7 +166,7 @@ def meaning_of(
     must_exist: bool = False,
     expected: int | None = None,
 ) -> Meaning:
-    """Return the function that turns a failed condition into an error, from the stored item."""
+    """Return the function that turns a failed condition into an error, based on the stored item."""
 
     def means(item: Item | None) -> ConditionFailed:
         entity = read_as_far_as_possible(of, item)

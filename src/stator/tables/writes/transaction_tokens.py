@@ -1,14 +1,14 @@
 """Tokens: a transaction sent again with the same token is applied once.
 
 DynamoDB's own tokens compare whole requests, and a transaction planned a second time differs in its
-times and versions. So a token from the user is an item, written in its transaction on condition
-that it is not there:
+times and versions. So a token from the user is an item. The transaction writes it, on condition
+that it does not exist:
 
     PK  TOKEN#payment-17    SK  TOKEN    sum  <checksum of the intents>    <ttl>  a day from now
 
-If it is there with the same checksum, the transaction has been applied. With another checksum, the
-token was used for something else. The checksum is made of the ``repr`` of conditions and recorded
-actions: those texts are stored data and must stay as they are.
+If the token exists with the same checksum, the transaction has been applied. With another checksum,
+the token was used for something else. The checksum covers the ``repr`` of conditions and recorded
+actions: those texts are stored data and must not change.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def checksum(intents: list[str]) -> str:
 
 
 def is_done_before(failed: TransactionFailed, place_of_token: int, intents: list[str]) -> bool:
-    """Whether a transaction failed because its token says that it has been applied."""
+    """Whether a transaction failed because its token shows that it was already applied."""
     error = next((error for at, _, error in failed.failures if at == place_of_token), None)
     if not isinstance(error, ConditionFailed) or not error.item:
         return False

@@ -37,7 +37,7 @@ class Transaction:
         self._sent = False
 
     def create(self, entity: Any, *, when: Any = None) -> None:
-        """Write a new item; the transaction fails if it exists."""
+        """Write a new item. The transaction fails if the item exists."""
         self._add(
             lambda: self._preparation.create(entity, when),
             lambda: f"create {self._given(entity)} {when!r}",
@@ -52,7 +52,7 @@ class Transaction:
     def delete(
         self, entity: Any, /, *, when: Any = None, must_exist: bool = False, **identity: Any
     ) -> None:
-        """Delete an item, by class and identity or as an object that was read."""
+        """Delete an item: by class and identity, or as an object that was read."""
         of, values, given = target(self._context, entity, identity)
         self._add(
             lambda: self._preparation.delete(
@@ -64,7 +64,7 @@ class Transaction:
     def check(
         self, entity: Any, /, *, when: Any = None, must_exist: bool = True, **identity: Any
     ) -> None:
-        """Write nothing, but fail the transaction unless this holds."""
+        """Write nothing, but fail the transaction unless the conditions hold."""
         of, values, _ = target(self._context, entity, identity)
         if when is None and not must_exist:
             raise RequestRefused(
@@ -84,7 +84,7 @@ class Transaction:
     def update(
         self, entity: Any, /, *, when: Any = None, or_create: bool = False, **identity: Any
     ) -> Any:
-        """``with tx.update(Product, sku="s1") as p: p.stock -= 2``."""
+        """Change parts of an item: ``with tx.update(Product, sku="s1") as p: p.stock -= 2``."""
         return self._update(entity, identity, [] if when is None else [when], or_create)
 
     @contextmanager
@@ -109,7 +109,9 @@ class Transaction:
         )
 
     def require(self, condition: Any) -> None:
-        """Make the transaction fail unless this holds of the item whose update is open."""
+        """Make the transaction fail unless this condition holds for the item whose update is
+        open.
+        """
         if not self._open:
             raise RequestRefused(
                 "require() adds to the open update, and none is open",
@@ -126,12 +128,12 @@ class Transaction:
 
     def _add(self, prepare: Prepare, intent: Callable[[], str]) -> None:
         if self._sent:
-            raise RequestRefused("this transaction has been sent already", hint="begin a new one")
+            raise RequestRefused("this transaction has been sent already", hint="start a new one")
         self._prepared.append(prepare)
         self._intents.append(intent() if self._token is not None else "")
 
     def _given(self, entity: Any) -> str:
-        """Return an object without the fields that writes set."""
+        """Return the text of an object without the fields that writes set."""
         of = self._context.schema.of_object(entity)
         stamps = {of.version, of.created, of.updated, of.ttl}
         values = {name: getattr(entity, name) for name in of.fields if name not in stamps}
@@ -175,8 +177,8 @@ class Transaction:
 def target(
     context: Context, entity: Any, identity: dict[str, Any]
 ) -> tuple[EntityMap, dict[str, Any], Any]:
-    """Return the entity a write changes, the values that find the item, and the object if there is
-    one.
+    """Return the entity that a write changes, the values that find the item, and the object, if
+    any.
     """
     if isinstance(entity, type):
         return context.schema.of(entity), identity, None

@@ -1,15 +1,15 @@
-"""Unique fields: no two items of an entity have the same value, whatever happens at the same time.
+"""Unique fields: no two items of an entity have the same value, even with concurrent writes.
 
-DynamoDB knows one kind of uniqueness: a key. So each unique value is an item of its own, a guard,
+DynamoDB supports one kind of uniqueness: keys. So each unique value is a separate item, a guard,
 whose key is the value:
 
     PK  UNIQUE#User#email#ann@example.com      SK  GUARD      owner  the key of the user
 
 The guard is written, changed and removed in the transaction that writes, changes or removes its
 item, on condition that no other item owns it. A write that replaces an item must know its old
-value: the item is read first, and the transaction holds only if the value is unchanged; otherwise
-it starts over. A guard expires with its item, so TTL deletes both. Until the service deletes it, an
-expired guard counts as free.
+value. So the item is read first, and the transaction requires that the value is unchanged;
+otherwise it starts over. A guard expires with its item, so TTL deletes both. Until the service
+deletes it, an expired guard counts as free.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def guard_key(place: Place, of: EntityMap, field: str, value: Any) -> Item:
     encoding = encoding_of(of.fields[field].shape)
     if encoding is None:
         raise DesignError(
-            f"{of.name}.{field} cannot be unique: values of its type are no keys",
+            f"{of.name}.{field} cannot be unique: a key cannot hold values of its type",
             hint="use text, a number, a time or a UUID",
         )
     text = keys.encode(encoding.name, value)
@@ -122,7 +122,7 @@ def guard_delete(place: Place, of: EntityMap, field: str, value: Any, owner: Ite
 
 
 def merge_guard_handovers(statements: list[Statement]) -> list[Statement]:
-    """Merge the two guard writes of a value that one item frees and another takes into one."""
+    """Merge the two guard writes of a value that one item frees and another takes."""
     freed = {
         each.guard.key: each
         for each in statements
@@ -148,9 +148,9 @@ def merge_guard_handovers(statements: list[Statement]) -> list[Statement]:
 def guards(
     place: Place, of: EntityMap, old: Item | None, new: Item | None, key: Item, now: float
 ) -> list[Statement]:
-    """Return the guard statements when ``old`` becomes ``new``.
+    """Return the guard statements for a write that turns ``old`` into ``new``.
 
-    A guard whose value stays is written again only if its expiry changes.
+    If a value does not change, its guard is written again only if its expiry changes.
     """
     found = []
     if old is not None and of.is_expired(old, now):
@@ -168,6 +168,6 @@ def guards(
 
 
 def unique_value(of: EntityMap, field: str, item: Item | None) -> Any:
-    """Return the value of a unique field in an item, or None if it has none."""
+    """Return the value of a unique field in an item, or None if the item has none."""
     stored = None if item is None else item.get(field)
     return None if stored is None else of.codec.decode_field[field](stored)

@@ -1,9 +1,10 @@
-"""From a recording to one UpdateItem: index keys recomputed, version counted up, times set.
+"""Turns a recording into one UpdateItem: recomputes index keys, increments the version, sets times.
 
-An index key is made of fields. When one of them changes, the key changes too, and all its other
-fields must be known. Known are the identity and the values the update sets; if the update was begun
-with an object instead of a class, also the fields of the object, on condition that the stored item
-still has them. Where that is not enough, the update is refused, naming the missing fields.
+An index key contains fields. When one of them changes, the key changes too, and all its other
+fields must be known. The identity and the values that the update sets are known. If the update was
+started with an object instead of a class, the object's fields are known as well, on condition that
+the stored item still has them. If that is not enough, the update is refused, and the error names
+the missing fields.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ def update_statement(
 ) -> Statement:
     """Plan the UpdateItem of a recording.
 
-    ``values`` are fields known because the key is made of them; ``entity`` is the object the update
-    was begun with, if any.
+    ``values`` are fields known because the key contains them. ``entity`` is the object the update
+    was started with, if any.
     """
     shown = of.shown(values)
     _refuse_fixed(of, recording)
@@ -85,20 +86,23 @@ def update_statement(
 def _missing_path(
     of: EntityMap, recording: Recording, shown: str, refused: ValidationFailed
 ) -> ValidationFailed:
-    """DynamoDB does not say which path it means. Where several could be meant, all are named."""
+    """Return an error that names the missing path.
+
+    DynamoDB does not say which path it means. If several are possible, all are named.
+    """
     if INVALID_PATH in refused.message:
         found, trouble = (
             recording.inner_paths(),
             "is inside something that the item does not have, or that is of another kind",
         )
         hint = (
-            "set the whole field, as in `order.address = Address(...)`, "
+            "set the whole field, for example `order.address = Address(...)`, "
             "or read the item and put it back"
         )
     elif MISSING in refused.message:
         found, trouble = recording.added_to(), "is not there to be added to"
         hint = (
-            "name a start value, as in `p.counts[key] = if_not_exists(p.counts[key], 0) + 1`, "
+            "use a start value, for example `p.counts[key] = if_not_exists(p.counts[key], 0) + 1`, "
             "or set it to a value"
         )
     else:
@@ -128,7 +132,7 @@ def _refuse_fixed(of: EntityMap, recording: Recording) -> None:
     }
     if kept:
         raise UpdateRefused(
-            f"{of.name}.{min(kept)} is kept by Stator itself", hint="leave it out of the update"
+            f"{of.name}.{min(kept)} is set by Stator itself", hint="leave it out of the update"
         )
 
 
@@ -141,7 +145,7 @@ def _counted(of: EntityMap, expected: int | None) -> dict[str, Any]:
 
 
 def _stamps(of: EntityMap, now: float) -> dict[str, Any]:
-    """Fields that every update sets, with what it sets them to."""
+    """Return the fields that every update sets, with their new values."""
     return {} if of.updated is None else {of.updated: datetime.fromtimestamp(now, UTC)}
 
 
@@ -152,7 +156,9 @@ def _index_keys(
     values: Mapping[str, Any],
     entity: Any,
 ) -> tuple[dict[str, Value | None], set[str]]:
-    """New values of the index keys that change, and the fields of ``entity`` they rely on."""
+    """Return new values of the index keys that change, and the fields of ``entity`` they rely
+    on.
+    """
     changed = recording.fields | {name for name in (of.updated, of.version) if name is not None}
     found: dict[str, Value | None] = {}
     relied_on: set[str] = set()
@@ -196,7 +202,7 @@ def _incomplete(
 def _own_changes(
     of: EntityMap, keys: dict[str, Value | None], now: float, written: Expressions
 ) -> dict[str, list[str]]:
-    """What is changed beside what the user said: keys, times, the version."""
+    """Return the changes that Stator adds to the user's: keys, times, the version."""
     sets = [
         f"{written.name(name)} = {written.value(value)}"
         for name, value in keys.items()
@@ -224,8 +230,9 @@ def _of_a_new_item(
     now: float,
     written: Expressions,
 ) -> list[str]:
-    """Return the attributes an item needs if the update creates it; an existing item keeps its
-    own.
+    """Return the attributes an item needs if the update creates it.
+
+    An existing item keeps its own.
     """
     known = _defaults(of, recording) | dict(values) | recording.known()
     stored: dict[str, Value] = {
@@ -258,8 +265,9 @@ def _of_a_new_item(
 
 
 def _defaults(of: EntityMap, recording: Recording) -> dict[str, Any]:
-    """Return the values of the fields that the update says nothing of; refuses when one has no
-    default.
+    """Return the default values of the fields that the update does not set.
+
+    Raises UpdateRefused if one has no default.
     """
     found = {}
     needed = of.fields.keys() - recording.fields - {*of.identity, *of.base_fields}
@@ -280,7 +288,7 @@ def _defaults(of: EntityMap, recording: Recording) -> dict[str, Any]:
 
 
 def _refuse_doubtful(of: EntityMap, key: PlannedKeyAttribute) -> None:
-    """Refuse a key that an item may lack on purpose: a new item lacks it as well."""
+    """Refuse a key that an item may lack on purpose, because a new item lacks it as well."""
     if key.when or any(isinstance(of.fields[name].shape, Maybe) for name in fields_of(key)):
         raise UpdateRefused(
             f"{key.name} of {key.index} depends on fields that an update which may create the item "

@@ -24,7 +24,9 @@ from stator.tables.writes.update_statement import update_statement
 
 
 class LostRace(ConditionFailed):
-    """The item changed between the read of its unique values and the write: plan it again."""
+    """The item changed between the read of its unique values and the write, which is planned
+    again.
+    """
 
     code = "StatorLostRace"
 
@@ -99,7 +101,10 @@ class WritePlanner:
         return (yield from packed(of, item, self.context.blobs, self.context.token()))
 
     def upsert(self, entity: Any, when: Any = None) -> Work[list[Statement]]:
-        """Set every field of the object; other attributes and the time of creation stay."""
+        """Set every field of the object.
+
+        Other attributes and the time of creation do not change.
+        """
         of = self.context.schema.of_object(entity)
         now = self.context.now()
         old = None
@@ -203,7 +208,9 @@ class WritePlanner:
         return [statement, *guards(self.place, of, old, after, key, now)]
 
     def _clear_expired(self, of: EntityMap, key: Item, now: float) -> Work[None]:
-        """Delete an expired item, so that an update that may create one does not continue it."""
+        """Delete an expired item, so that an update that may create an item does not change the old
+        one.
+        """
         old = yield from self.stored(of, key)
         if old is None or not of.is_expired(old, now):
             return
@@ -222,7 +229,7 @@ class WritePlanner:
     def _pack_changes(
         self, of: EntityMap, recording: Recording, key: Item, names: list[str]
     ) -> Work[tuple[str, ...]]:
-        """Pack the large values that an update sets; return the names of their blobs."""
+        """Pack the large values that an update sets. Return the names of their blobs."""
         found: Item = dict(key)
         for name in names:
             action = recording.actions.get((name,))
@@ -342,7 +349,7 @@ def _set_all(of: EntityMap, item: Item, terms: Terms) -> str:
 
 
 def _watched(of: EntityMap, old: Item | None, terms: Terms, otherwise: Meaning) -> Meaning:
-    """Add the condition that the unique values are still those that were read."""
+    """Add the condition that the unique values have not changed since they were read."""
     for name in of.unique:
         terms.equal(name, None if old is None else old.get(name))
     return _raced_or(of, old, otherwise)
@@ -374,7 +381,7 @@ def _refuse_unseen(of: EntityMap, recording: Recording) -> None:
 def _after(of: EntityMap, old: Item | None, recording: Recording, created_at: float | None) -> Item:
     """Return the unique values and expiry of an item after an update.
 
-    ``created_at`` is set when the update may have created the item.
+    ``created_at`` is set if the update may have created the item.
     """
     after: Item = dict(old or {})
     if old is None and created_at is not None and of.ttl is not None:

@@ -72,7 +72,7 @@ def entity_warnings(
     more = [name for name in layout.base.path.fields if name not in identity]
     if more and layout.base.path.handwritten is None:
         yield (
-            f"the key holds {', '.join(more)} beside the identity: two items with the same "
+            f"the key holds {', '.join(more)} in addition to the identity: two items with the same "
             f"{', '.join(identity)} but a different {', '.join(more)} are not refused"
         )
     if any(each.kind == "local" for each in layout.opened):

@@ -116,7 +116,9 @@ class SlotNames:
             self.slots[placement] = self._slot("GSI", names[chosen], placement)
 
     def _free_names(self, kind: str) -> Iterator[str]:
-        """Index names (GSI1, GSI2, ...) that no handwritten index, attribute or lock entry uses."""
+        """Yield index names (GSI1, GSI2, ...) that no handwritten index, attribute or lock entry
+        uses.
+        """
         taken = {own for name in self.taken for own in self._names_of(name)}
         names = (f"{kind}{at}" for at in count(1))
         return (

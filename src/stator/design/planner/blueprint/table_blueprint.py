@@ -300,7 +300,7 @@ def ttl_attribute(table: str, entities: Iterable[type[Entity]]) -> str | None:
         shown = " and ".join(f"{entity}.{name}" for entity, name in marked)
         raise DesignError(
             f"{shown} are in table {table}, which can expire items by one attribute only",
-            hint="give the fields one name, or the entities tables of their own: "
+            hint="use one name for the fields, or a separate table for each entity: "
             'layout="table-per-entity"',
         )
     for entity in members if names else ():

@@ -90,7 +90,8 @@ def _reason(entity: str, placement: Placement, units: float) -> str:
         is_optional(known, name) for name in placement.path.fields
     )
     note = ", which is sparse" if sparse else ""
-    return f"{units:g} write units for the index entry of {entity} by {held}{note}"
+    noun = "write unit" if units == 1 else "write units"
+    return f"{units:g} {noun} for the index entry of {entity} by {held}{note}"
 
 
 def _warnings(changes: tuple[DeclaredWrite, ...], items: float, costs: CostModel) -> list[str]:
