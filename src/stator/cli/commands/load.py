@@ -94,8 +94,8 @@ def command(
         str | None,
         typer.Option(
             metavar="EXPRESSION",
-            help="The condition of every put; :name is the row's own attribute. "
-            "Slower, because rows are written one by one.",
+            help="Write a row only if this condition holds. :name stands for the row's value of "
+            '"name". Slower, because rows are written one at a time.',
         ),
     ] = None,
     rate: Annotated[
