@@ -190,7 +190,7 @@ class Demo:
         return history
 
     def _summarise(self, db: Db, url: str) -> None:
-        """Turn on the stream, start the workers, and backfill the views exactly while they work."""
+        """Turn on the stream, start the workers, and backfill the views while the workers run."""
         db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
         self._workers = [
             WorkerProcess(url, self.folder, "latest").begin() for _ in range(self.scale.workers)
@@ -236,7 +236,7 @@ class Demo:
         )
 
     def _age_out(self, db: Db, history: History) -> None:
-        """Expire the oldest tests: TTL deletes them, and the stream carries them to the archive."""
+        """Expire the oldest tests. TTL deletes them, and the stream carries them to the archive."""
         over = datetime.now(UTC) - timedelta(seconds=30)
         old = [replace(test, expires=over) for test in history.oldest(self._expiring)]
         db.write_many(old).raise_for_failures()
@@ -257,7 +257,10 @@ class Demo:
         self._workers.append(WorkerProcess(url, self.folder, "latest").begin())
 
     def _watch(self, live: LiveFleet, seconds: float, *, until_hot: bool = False) -> None:
-        """Sample every half second; with ``until_hot``, report a partition with most writes."""
+        """Sample every half second.
+
+        With ``until_hot``, report a partition that takes most of the writes.
+        """
         end = time.monotonic() + seconds
         live.written.partitions.clear()
         while time.monotonic() < end:

@@ -59,7 +59,7 @@ def line_chart(
     events: Sequence[tuple[float, str]] = (),
     unit: str = "",
 ) -> str:
-    """Draw lines over seconds: ``series`` are named points, ``events`` are labelled times."""
+    """Draw lines over seconds. ``series`` are named points; ``events`` are labelled times."""
     points = [point for _, values in series for point in values]
     last = max((x for x, _ in points), default=1.0) or 1.0
     top = _nice_top(max((y for _, y in points), default=1.0))
@@ -104,7 +104,7 @@ def bar_chart(
     marked: str = "",
     width: int = _WIDTH,
 ) -> str:
-    """Draw bars with their names below; names that begin with ``marked`` stand out."""
+    """Draw bars with their names below. Bars whose names begin with ``marked`` stand out."""
     top = _nice_top(max((value for _, value in bars), default=1.0))
     inside, plot = width - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
     each = inside / max(len(bars), 1)
@@ -127,7 +127,7 @@ def bar_chart(
 
 
 def blocks(values: Sequence[float], width: int = 60) -> str:
-    """Draw values for a terminal: one block character each."""
+    """Draw values for a terminal, with one block character for each."""
     if not values:
         return ""
     step = max(1, -(-len(values) // width))

@@ -40,13 +40,13 @@ class Feed(Entity):
 
 @read(rps=150, returns=25)
 def tests_of_router(router_id: str) -> Query[Test]:
-    """The newest tests of a router, which support looks at first."""
+    """Read the newest tests of a router, which support looks at first."""
     return find(Test).where(Test.router_id == router_id).newest_first(Test.at).limit(25)
 
 
 @read(rps=40)
 def tests_between(router_id: str, start: datetime, end: datetime) -> Query[Test]:
-    """The tests of a router between two times, such as one day."""
+    """Read the tests of a router between two times, such as one day."""
     return find(Test).where(Test.router_id == router_id, Test.at >= start, Test.at <= end)
 
 
@@ -62,7 +62,7 @@ def routers_of_isp(isp: str) -> Query[Router]:
 
 @write(rps=400)
 def record_test() -> object:
-    """A router reports a test."""
+    """Record a test that a router reports."""
     return creates(Test)
 
 

@@ -1,8 +1,8 @@
-"""A month of tests, as a Parquet file: made column by column, by Arrow's own kernels.
+"""A month of tests, as a Parquet file: computed column by column with Arrow's kernels.
 
-Every router of the fleet tests itself at the same rate, a little beside the hour. Latency follows
-the hour of the day and the provider; one test in three hundred is bad. Tests are kept until
-somebody decides otherwise.
+All routers of the fleet test themselves at the same rate, one after the other. Latency follows the
+hour of the day and the provider; one test in three hundred is bad. Tests have no expiry until the
+demo sets one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ _BATCH_ROWS: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """``tests`` rows of ``routers`` routers from ``start`` to ``end`` (seconds), oldest first."""
+    """A file of ``tests`` rows of ``routers`` routers, oldest first.
+
+    ``start`` and ``end`` are in seconds.
+    """
 
     path: Path
     tests: int
@@ -42,7 +45,10 @@ def router_ids(count: int) -> list[str]:
 
 
 def isp_of(number: int) -> str:
-    """Providers differ in size: of every 64 routers the first has twenty, the last has one."""
+    """Return a router's provider.
+
+    Of every 64 routers the largest provider has twenty, the smallest one.
+    """
     return ISPS[_ISP_OF_REMAINDER[number % 64]]
 
 
@@ -112,7 +118,7 @@ def _rows(history: History, schema: Any, first: int, count: int) -> Any:
 
 
 def _latency(pc: Any, seconds: Any, farther: Any, chance: list[Any]) -> Any:
-    """Ten to thirty milliseconds; more by provider and in the evening, at times far more."""
+    """Return 10 to 30 milliseconds, more by provider and in the evening, and sometimes far more."""
     hour = pc.divide(pc.cast(seconds, "float64"), 3600.0)
     evening = pc.multiply(6.0, pc.add(1.0, pc.sin(pc.multiply(hour, 2 * math.pi / 24))))
     noise = pc.multiply(15.0, pc.add(chance[0], chance[1]))

@@ -24,7 +24,10 @@ HOT: Final = ISPS[0]
 
 
 def feed_of(db: Db, shards: int) -> Series[Db, Feed]:
-    """The newest tests of a provider in time order; each shard of each hour is a partition."""
+    """Return the live feed: a provider's newest tests in time order.
+
+    Each shard of each hour is a partition.
+    """
     return Series(db, Feed, by=Feed.isp, at=Feed.at, bucket="hour", shards=shards)
 
 
@@ -40,7 +43,10 @@ class Written:
 
 
 class LiveFleet:
-    """``start`` writes in a thread; ``is_hot`` makes one provider report far more often."""
+    """Routers that report tests from a thread.
+
+    ``is_hot`` makes one provider report far more often.
+    """
 
     def __init__(self, db: Db, routers: int, per_second: float, seed: int = 7) -> None:
         self._db = db
@@ -67,7 +73,7 @@ class LiveFleet:
             raise self.error
 
     def spread(self, shards: int) -> None:
-        """Give the feed more shards from now on; reads merge old and new ones."""
+        """Give the feed more shards from now on. Reads merge old and new shards."""
         self.feed, self.shards = feed_of(self._db, shards), shards
 
     def _run(self) -> None:

@@ -1,4 +1,4 @@
-"""The server and the workers of the demo, each in a process of its own; one will be killed."""
+"""The server and the workers of the demo, each in its own process. One worker gets killed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _APP = "stator.demo.app:app"
 
 
 class ServerProcess:
-    """``stator serve`` on a folder, at a free local port."""
+    """Runs ``stator serve`` on a folder, at a free local port."""
 
     def __init__(self, folder: Path) -> None:
         command = [
@@ -61,7 +61,7 @@ class WorkerState:
 
 @dataclass(slots=True)
 class WorkerProcess:
-    """``stator work``, which reports its figures as lines of JSON."""
+    """Runs ``stator work``, which reports its figures as lines of JSON."""
 
     url: str
     folder: Path
@@ -131,7 +131,7 @@ class WorkerProcess:
 
 
 def rebuild_views(url: str, names: list[str]) -> dict[str, dict[str, Any]]:
-    """Run ``stator views rebuild``; return its figures for each view."""
+    """Run ``stator views rebuild``. Return its figures for each view."""
     words = [
         "views",
         "rebuild",
@@ -157,7 +157,7 @@ def rebuild_views(url: str, names: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def wait_until(holds: Any, seconds: float) -> bool:
-    """Poll until a condition holds; return whether it did in time."""
+    """Poll until a condition holds. Return whether it did in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if holds():

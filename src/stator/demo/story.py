@@ -25,7 +25,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class PatternSeen:
-    """An access pattern, called several times: its planned and its measured cost."""
+    """An access pattern that was called several times, with its planned and its measured cost."""
 
     name: str
     request: str

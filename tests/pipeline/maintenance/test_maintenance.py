@@ -403,7 +403,7 @@ def test_a_stream_is_enabled_on_an_existing_table(app: StreamApp, engine: Engine
 def test_a_pattern_of_the_wrong_kind_is_refused(app: StreamApp, db: Db) -> None:
     with pytest.raises(ConfigurationError, match="needs a name"):
         app.roll_up(lambda of: readings(of))
-    with pytest.raises(ConfigurationError, match="is not a Series"):
+    with pytest.raises(ConfigurationError, match="is neither a Series nor a function"):
         app.roll_up(3)  # type: ignore[arg-type]
     app.roll_up(readings(db), name="an object")
     app.refresh(readings, name="wrong")  # type: ignore[arg-type]

@@ -354,7 +354,7 @@ def test_declarations_that_make_no_sense_are_explained(db: Db) -> None:
         (View("v", of=Test, tests=sum_of(Test.isp)), "is not a number"),
         (
             View("v", of=Test, bucket=(Test.isp, "hour"), tests=count()),
-            "cannot make time buckets",
+            "is not a datetime, which time buckets need",
         ),
         (View("v", of=Test, by=Stranger.name, tests=count()), "is not a field of Test"),
         (View("v", of=Stranger, tests=count()), "not in the design"),

@@ -1,9 +1,9 @@
 """Maintenance: subscribers that keep pattern objects up to date as items change.
 
-An app gets them through ``app.roll_up(series)``, ``app.refresh(links)``, ``app.relay(outbox,
-to=...)`` and ``app.release_guards()``. Items of patterns are in the design's own table,
-``<design>-stator``; workers then also follow the stream of that table. The result is right even if
-changes arrive again:
+They are registered with ``app.roll_up(series)``, ``app.refresh(links)``,
+``app.relay(outbox, to=...)`` and ``app.release_guards()``. Items of patterns are in the design's
+own table, ``<design>-stator``; workers then also follow the stream of that table. The result is
+correct even if changes arrive again:
 
 - Roll-ups of a series are *exact* subscribers, like views: the item that a change updates also
   holds the sequence number of the shard (``patterns.rollups.stream_changes``).

@@ -1,4 +1,4 @@
-"""``app.release_guards()``: deletes the guards of items that were deleted past the data layer.
+"""``app.release_guards()``: deletes the guards of items that were not deleted by the data layer.
 
 That happens through an item's time to live, or when another program deletes it. A guard is deleted
 in one transaction with a check that its item does not exist, because an item that was created again

@@ -22,7 +22,10 @@ AnyLinks = Links[Any, Any, Any]
 
 
 class LinkRefresher:
-    """Copies what is stored, not what the change shows: a repeated or late change is harmless."""
+    """Refreshes links from what is stored, not from the change.
+
+    Repeated or late changes are harmless.
+    """
 
     def __init__(self, links: AnyLinks | Callable[[Any], AnyLinks], name: str | None) -> None:
         self._links: PatternFactory[AnyLinks] = PatternFactory(links, Links, "links")
@@ -50,12 +53,12 @@ class LinkRefresher:
                     raise
                 except StatorError as error:
                     failures.append(HandlerFailure(record, error))
-                break  # later changes of the item are already in what is stored
+                break  # later changes to the item are already in what is stored
         return failures
 
 
 def _changed(links: AnyLinks, change: Change[Any]) -> Any:
-    """The entity whose links must follow, or None."""
+    """Return the entity whose links must be updated, or None."""
     if change.kind == "REMOVE":
         return change.old
     return change.new if links.copies_changed(change.old, change.new) else None

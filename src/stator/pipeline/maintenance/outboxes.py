@@ -1,9 +1,9 @@
 """``app.relay(outbox, to=...)``: delivers messages of an Outbox as soon as they are written.
 
-The stream only wakes the relay; the table says which messages wait. Therefore nothing here fails a
-change. A message that cannot be delivered now is retried by the outbox's own rules when the relay
-looks at all shards, every few seconds. The same look finds a message that a crash left behind, or
-that is older than the app.
+The stream only wakes the relay; the table says which messages are waiting. Therefore no change ever
+fails here. Every few seconds the relay looks at all shards and retries, by the outbox's own rules,
+messages that could not be delivered. It also finds messages that a crash left behind, or that are
+older than the app.
 """
 
 from __future__ import annotations
@@ -111,7 +111,10 @@ class OutboxRelay:
 
 
 def _for_sink(outbox: str, message: OutboxMessage) -> Message:
-    """A message as an insert into a table with the outbox's name, since sinks send changes."""
+    """Return a message as an insert into a table with the outbox's name.
+
+    Sinks send only changes.
+    """
     content = {"id": message.id, "topic": message.topic, "key": message.key, "body": message.body}
     keys: Item = {"id": {"S": message.id}}
     item: Item = {**keys, "topic": {"S": message.topic}}

@@ -34,7 +34,10 @@ class PatternDb:
 
 
 class PatternFactory(Generic[P]):
-    """Returns the pattern for each database: creates it with a function, or uses the one given."""
+    """Returns the pattern for each database.
+
+    Calls the function that creates it, or returns the given pattern.
+    """
 
     def __init__(self, source: P | Callable[[Any], P], kind: type[P], what: str) -> None:
         self._source = source
@@ -42,7 +45,9 @@ class PatternFactory(Generic[P]):
         self._what = what
         self._created: list[tuple[Context, P]] = []
         if not isinstance(source, kind) and not callable(source):
-            raise ConfigurationError(f"{source!r} is not a {kind.__name__}", hint=self._hint)
+            raise ConfigurationError(
+                f"{source!r} is neither a {kind.__name__} nor a function", hint=self._hint
+            )
 
     @property
     def _hint(self) -> str:
@@ -50,7 +55,7 @@ class PatternFactory(Generic[P]):
         return f"pass a {name}, or a function that creates one: lambda db: {name}(db, ...)"
 
     def name(self, given: str | None) -> str:
-        """The name of the subscriber, the same from run to run."""
+        """Return the name of the subscriber, which is the same from run to run."""
         if given is not None:
             return given
         own = getattr(self._source, "__name__", None) or getattr(self._source, "name", "")
@@ -73,5 +78,7 @@ class PatternFactory(Generic[P]):
         assert callable(self._source)
         pattern = self._source(PatternDb(context))
         if not isinstance(pattern, self._kind):
-            raise ConfigurationError(f"{pattern!r} is not a {self._kind.__name__}", hint=self._hint)
+            raise ConfigurationError(
+                f"the function returned {pattern!r}, not a {self._kind.__name__}", hint=self._hint
+            )
         return pattern

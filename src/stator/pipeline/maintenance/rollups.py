@@ -1,6 +1,6 @@
 """``app.roll_up(series)``: updates the roll-ups of a Series with ``rollups_from="stream"``.
 
-Each change of a reading is counted once; ``patterns.rollups.stream_changes`` explains how.
+Each change to a reading is counted once; ``patterns.rollups.stream_changes`` explains how.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SIDE_BY_SIDE: Final = 16
 
 
 class RollupUpdater:
-    """Applies changes of readings to the roll-ups of their series."""
+    """Applies changes to readings to the roll-ups of their series."""
 
     is_exact = True
 
@@ -61,7 +61,7 @@ class RollupUpdater:
         return self._series.of(context).changes.is_reading(record.image)
 
     def attend(self, scope: HandlerScope, position: str) -> Work[None]:
-        """Does nothing: roll-ups change only with readings."""
+        """Do nothing: roll-ups change only with readings."""
         yield from ()
 
     def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
@@ -76,7 +76,7 @@ class RollupUpdater:
                 failures.append(HandlerFailure(record, error))
                 continue
             if scope.is_retry:
-                # Later changes of the shard are counted already, so its sequence number says
+                # Later changes of the shard are already counted, so its sequence number says
                 # nothing: it is applied once by its name.
                 name = f"{record.shard}#{record.sequence}"
                 yield from retry(scope.context, scope.check, partial(changes.apply, updates, name))

@@ -1,4 +1,4 @@
-"""Batches of unconditional writes of a view's own items, repeated until all are made."""
+"""Batches of unconditional writes to a view's own items, repeated until all have succeeded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def write_all(
     requests: Sequence[dict[str, Any]],
     check: Callable[[], Any] | None,
 ) -> Work[None]:
-    """Make every PutRequest and DeleteRequest, each of another item, while ``check`` allows it."""
+    """Send every PutRequest and DeleteRequest while ``check`` does not raise.
+
+    No two may be for the same item.
+    """
     chunks = [
         requests[at : at + BATCH_WRITE_ITEMS] for at in range(0, len(requests), BATCH_WRITE_ITEMS)
     ]

@@ -1,10 +1,9 @@
-"""The generations of a view: the one that is read, and one that is being built beside it.
+"""The generations of a view: the one that is read, and the one that is being built, if any.
 
-Workers read the head when they start with a shard and then every few seconds (``attend``). A
-worker that sees a generation in the making for the first time stores from which position of its
-shard on the generation has the changes, in a transaction with a check of the lease. From then on
-it writes to both. So the changes after that position are in the new generation, each once, and
-those up to it are not.
+Workers read the head when they start with a shard and then every few seconds (``attend``). When a
+worker first sees that a new generation is being built, it stores its position in the shard, in a
+transaction with a check of the lease. From then on it writes to both generations. So the new
+generation includes every change after that position once, and no change up to that position.
 """
 
 from __future__ import annotations
@@ -54,14 +53,14 @@ class GenerationHeads:
         return _read_head(reply["Item"], self._layout.name) if "Item" in reply else None
 
     def attend(self, scope: HandlerScope, position: str) -> Work[GenerationHead]:
-        """The head; stores this shard's start if a generation is being built."""
+        """Return the head. If a generation is being built, store this shard's start."""
         head = yield from self.begun(scope.group, position)
         if head.building is not None:
             yield from self._start(scope, head.building, position)
         return head
 
     def begun(self, app: str, position: str = OLDEST) -> Work[GenerationHead]:
-        """The head, created if there is none."""
+        """Return the head. Create it if there is none."""
         head = yield from self.load()
         if head is None:
             head = yield from self._create(app)
@@ -121,7 +120,7 @@ class GenerationHeads:
                 raise
 
     def starts(self, generation: int) -> Work[dict[str, str]]:
-        """The position in each shard after which a generation has the changes."""
+        """Return, for each shard, the position after which a generation includes the changes."""
         prefix = self._layout.start_prefix(generation)
         items = yield from query_all(
             prefix_query(self._layout.place, self._layout.directory, prefix), LABEL

@@ -28,7 +28,7 @@ class ViewLayout:
 
     @property
     def directory(self) -> str:
-        """The partition of the head and the starts."""
+        """Return the partition of the head and the starts."""
         return self._start
 
     def head(self) -> Item:
@@ -41,7 +41,7 @@ class ViewLayout:
         return f"START#{generation}#"
 
     def prefix(self, generation: int) -> str:
-        """The prefix of all partitions of a generation."""
+        """Return the prefix of all partitions of a generation."""
         return f"{self._start}#{generation}#"
 
     def groups(self, generation: int) -> str:
@@ -68,11 +68,11 @@ class ViewLayout:
         return self.place.key(f"{self.prefix(generation)}S#{mark}", "STATE")
 
     def split_partial(self, item: Item) -> tuple[str, str]:
-        """The bucket and the shard of a partial."""
+        """Return the bucket and the shard of a partial."""
         bucket, _, shard = item[self.place.sort]["S"].partition(SEPARATOR)
         return bucket, shard
 
 
 def after(bucket: str) -> str:
-    """A sort key after every partial of a bucket."""
+    """Return a sort key after every partial of a bucket."""
     return bucket + AFTER

@@ -1,9 +1,9 @@
-"""The metrics of a view: what it says about a group.
+"""The metrics of a view: the values it has for each group.
 
-``count()``, ``sum_of(field)``, ``avg(field)`` and ``percentiles(field)`` add up;
-``minimum(field)``, ``maximum(field)``, ``top(n, by=field)`` and ``latest(by=field)`` order. Fields
-are named on their class, as in ``avg(Test.latency_ms)``. A source whose field is None counts for
-none of its metrics.
+``count()``, ``sum_of(field)``, ``avg(field)`` and ``percentiles(field)`` are sums;
+``minimum(field)``, ``maximum(field)``, ``top(n, by=field)`` and ``latest(by=field)`` depend on an
+order. Fields are named on their class, for example ``avg(Test.latency_ms)``. A source whose field
+is None does not count in the metrics of that field.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _DIVISION: Final = Arithmetic(prec=NUMBER_DIGITS)
 class Additive:
     """A metric that is a sum.
 
-    ``parts`` returns the attributes a source's value adds to, and how much; ``read`` turns their
-    totals into the result.
+    ``parts`` returns the attributes that a source's value adds to, and the amounts. ``read`` turns
+    their totals into the result.
     """
 
     field: FieldRef | None
@@ -45,7 +45,7 @@ class Additive:
 class Ordered:
     """A metric about the first ``count`` sources in the order of a field.
 
-    ``copies`` are the fields stored of each source; None for all of them.
+    ``copies`` are the fields that are stored of each source; None means all fields.
     """
 
     field: FieldRef
@@ -61,13 +61,14 @@ Metric = Additive | Ordered
 def field_of(given: Any, what: str) -> FieldRef:
     if not isinstance(given, FieldRef) or len(given.path) != 1:
         raise DesignError(
-            f"{what} is {given!r}, not a field", hint="name a field on its class: Order.total"
+            f"{what} is {given!r}, not a field",
+            hint="name a field on its class, for example Order.total",
         )
     return given
 
 
 def exact(value: Any) -> Number:
-    """A number as DynamoDB adds it, without the noise of binary fractions."""
+    """Return a number as DynamoDB adds it, without the rounding noise of binary fractions."""
     return Decimal(repr(value)) if isinstance(value, float) else value
 
 
@@ -84,7 +85,7 @@ def add(sums: dict[str, Number], more: Parts, sign: int = 1) -> None:
 
 
 def count(of: Any = None) -> Additive:
-    """The number of sources; with a field, of those where it is not None."""
+    """Count the sources, or, with a field, the sources where it is not None."""
     if of is None:
         return Additive(
             None, lambda name, value: (), lambda name, totals, kind: int(totals.get("n", 0))
@@ -109,7 +110,7 @@ def sum_of(of: Any) -> Additive:
 
 
 def avg(of: Any) -> Additive:
-    """The mean; None if no source has the field."""
+    """Compute the mean. The result is None if no source has the field."""
 
     def parts(name: str, value: Any) -> Parts:
         return (f"s:{name}", exact(value)), (f"c:{name}", 1)
@@ -125,7 +126,7 @@ def avg(of: Any) -> Additive:
 
 
 def percentiles(of: Any, *, accuracy: float = 0.02) -> Additive:
-    """A sketch of all percentiles within a relative error: ``row.spread[99]``.
+    """Keep a sketch of all percentiles within a relative error: ``row.spread[99]``.
 
     Halving ``accuracy`` doubles the numbers stored.
     """
@@ -164,9 +165,9 @@ def maximum(of: Any) -> Ordered:
 def top(
     count: int, *, by: Any, lowest: bool = False, fields: Sequence[Any] | None = None
 ) -> Ordered:
-    """The sources with the greatest values of a field, or the ``lowest``, in order.
+    """Keep the sources with the greatest values of a field, or with the ``lowest``, in order.
 
-    ``fields`` are stored of each; without it, the whole source.
+    ``fields`` are stored of each source; without it, the whole source is stored.
     """
     if not 1 <= count <= 1000:
         raise DesignError(f"top({count}) is out of range", hint="use 1 to 1000")
@@ -174,7 +175,7 @@ def top(
 
 
 def latest(*, by: Any, fields: Sequence[Any] | None = None) -> Ordered:
-    """The source with the greatest value of a field, such as a time."""
+    """Keep the source with the greatest value of a field, such as a time."""
     return Ordered(
         field_of(by, "latest(by)"), descending=True, count=1, gives="one", copies=_copies(fields)
     )

@@ -1,4 +1,4 @@
-"""Sums: adds the difference that a batch makes to each group, once (see the package's header)."""
+"""Partial sums: adds the effect of a batch to each group once (see the package's header)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ APPLIED: Final = AppliedPosition("applied")
 
 @dataclass(frozen=True, slots=True)
 class MeasuredChange:
-    """A change, and what its item counts for before and after it."""
+    """A change, with its item's share in the view before and after it."""
 
     record: Record
     mark: str
@@ -40,7 +40,7 @@ class MeasuredChange:
 
 @dataclass(frozen=True, slots=True)
 class PartialEntry:
-    """What one change adds to one group."""
+    """The amounts that one change adds to one group."""
 
     sequence: str
     sums: Parts
@@ -48,7 +48,11 @@ class PartialEntry:
 
 
 class Partials:
-    """Writes partials. ``fresh`` are groups that got a new one, and may have old ones to merge."""
+    """Writes partial sums.
+
+    ``fresh`` holds the groups for which a new partial was created; they may have older partials to
+    merge.
+    """
 
     def __init__(self, context: Context, layout: ViewLayout, source: ViewSource) -> None:
         self._context = context
@@ -77,7 +81,7 @@ class Partials:
         gathered((yield Gather(parts)))
 
     def _list(self, generation: int, names: set[str]) -> Work[None]:
-        """List the groups before anything is counted in them."""
+        """Write the list entries of groups before anything is counted in them."""
         unknown = [by for by in sorted(names) if (generation, by) not in self._listed]
         if len(self._listed) > _REMEMBERED:
             self._listed.clear()
@@ -131,9 +135,9 @@ class Partials:
         refusal: ValidationFailed,
         check: Callable[[], Any],
     ) -> Work[dict[str, Any]]:
-        """A sum with more digits than a Number is read and rewritten in pieces.
+        """Add to a sum that has more digits than a Number: read it, and rewrite it in pieces.
 
-        The condition is that nobody has added to it since.
+        The write requires that the sum has not changed since it was read.
         """
         entries, sums = change
         key = {
@@ -208,13 +212,13 @@ class Partials:
 
 @dataclass(frozen=True, slots=True)
 class _Rewritten:
-    """Sums that are set instead of added to: the partial as read, and the new totals."""
+    """Sums that are set instead of added to: the partial as it was read, and the new totals."""
 
     stored: Item
     totals: dict[str, Decimal]
 
     def changes(self, written: Expressions) -> str:
-        """More terms of SET, and REMOVE for pieces that are no longer needed."""
+        """Return more terms of SET, and REMOVE for pieces that are no longer needed."""
         wanted: Item = {}
         for name, total in self.totals.items():
             wanted |= wide_attributes(name, total)
@@ -228,9 +232,9 @@ class _Rewritten:
 
 
 def _by_group(measured: Iterable[MeasuredChange]) -> dict[ViewGroup, list[PartialEntry]]:
-    """What each group gains and loses, in the stream's order.
+    """Return what each group gains and loses, in the stream's order.
 
-    A change that makes no difference is left out, each time it comes.
+    A change without an effect is left out every time it is delivered.
     """
     found: dict[ViewGroup, list[PartialEntry]] = {}
     for each in measured:
@@ -246,7 +250,7 @@ def _by_group(measured: Iterable[MeasuredChange]) -> dict[ViewGroup, list[Partia
 
 
 def _first_part(entries: Sequence[PartialEntry]) -> tuple[list[PartialEntry], dict[str, Number]]:
-    """As many whole changes as fit into one request, and their sum."""
+    """Return as many whole changes as fit into one request, and their sum."""
     taken: list[PartialEntry] = []
     sums: dict[str, Number] = {}
     for entry in entries:

@@ -30,10 +30,11 @@ class Projection(ViewUpdater):
         fields: Sequence[Any] | None = None,
         where: Any = None,
     ) -> None:
-        """Items are found by all fields of ``key`` and come in the order of ``sort``.
+        """Declare a projection.
 
-        ``fields`` are copied; without it, everything. Items for which ``where`` does not hold, or
-        that have None in one of these fields, are left out.
+        Items are found by all fields of ``key`` and returned in the order of ``sort``. ``fields``
+        are copied; without it, everything is copied. Items for which ``where`` does not hold, or
+        that have None in a field of ``key`` or ``sort``, are left out.
         """
         keys = tuple(field_of(each, "key") for each in as_fields(key))
         check_groupable(keys)
@@ -51,7 +52,7 @@ class Projection(ViewUpdater):
 
 
 class ProjectionReader(MaintainedReader[D]):
-    """Reads entities, or rows of the copied fields."""
+    """Reads entities, or rows with the copied fields."""
 
     def __init__(self, db: D, view: MaintainedView, rows: Ordered) -> None:
         super().__init__(db, view)
@@ -61,7 +62,7 @@ class ProjectionReader(MaintainedReader[D]):
     def find(
         self, limit: int = 1000, /, *, newest_first: bool = False, **key: Any
     ) -> Work[list[Any]]:
-        """The items with this key, in order."""
+        """Return the items with this key, in order."""
         group = self._view.source.group_of(key, with_bucket=False)
         generation = yield from self._generation()
         rows = Ordered(self._rows.field, newest_first, limit, "many", self._rows.copies)
@@ -70,6 +71,6 @@ class ProjectionReader(MaintainedReader[D]):
 
     @operation
     def first(self, /, **key: Any) -> Work[Any]:
-        """The first item with this key; None if there is none."""
+        """Return the first item with this key, or None if there is none."""
         found = yield from self.find.work(1, **key)
         return found[0] if found else None

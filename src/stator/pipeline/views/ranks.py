@@ -1,7 +1,6 @@
-"""Rows in order: each source has its own, moved as it changes, with a state that counts changes
-once.
+"""Rows in order: each source has its own row, which moves when the source changes.
 
-The package's header has the argument.
+A state for each source makes every change count once. The package's header explains why.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ TransactAction = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RankTarget:
-    """Where a source belongs after a change.
+    """The rows that a source has after a change.
 
-    ``order`` is the change's place in the stream. It is empty for a scanned item, below every
-    change.
+    ``order`` is the position of the change in the stream. For a scanned item it is empty, which
+    sorts below every change.
     """
 
     mark: str
@@ -52,7 +51,10 @@ RefusedTargets = list[tuple[RankTarget, ServiceError]]
 
 @dataclass(frozen=True, slots=True)
 class RankState:
-    """``order`` is the stream's label and the padded sequence number of the last change."""
+    """The stored state of a source.
+
+    ``order`` is the stream's label and the padded sequence number of the last change.
+    """
 
     order: str
     rows: tuple[tuple[str, str], ...]
@@ -60,7 +62,7 @@ class RankState:
 
 @dataclass(frozen=True, slots=True)
 class RankMove:
-    """A source on its way from the state that was read to its target."""
+    """A source that moves from the state that was read to its target."""
 
     wanted: RankTarget
     order: str
@@ -76,7 +78,7 @@ class Ranks:
     def __init__(
         self, context: Context, layout: ViewLayout, end: Callable[[str], float | None]
     ) -> None:
-        """``end`` returns when the rows of a bucket expire."""
+        """Create a writer of rows. ``end`` returns when the rows of a bucket expire."""
         self._context = context
         self._layout = layout
         self._end = end
@@ -112,7 +114,7 @@ class Ranks:
     def _bundles(
         self, generation: int, moves: list[RankMove]
     ) -> list[list[tuple[RankMove, list[TransactAction]]]]:
-        """Moves grouped into transactions."""
+        """Group moves into transactions."""
         bundles: list[list[tuple[RankMove, list[TransactAction]]]] = []
         room = 0
         for move in moves:
@@ -130,7 +132,7 @@ class Ranks:
         bundle: list[tuple[RankMove, list[TransactAction]]],
         check: Callable[[], Any],
     ) -> Work[RefusedTargets]:
-        """Make all moves in one transaction; if it is refused, one by one."""
+        """Make all moves in one transaction. If it is refused, make them one by one."""
         if len(bundle) > 1:
             actions = [action for _, each in bundle for action in each]
             call = Call("TransactWriteItems", {"TransactItems": actions}, LABEL)
@@ -232,7 +234,7 @@ class Ranks:
 
 
 def _last(measured: Iterable[MeasuredChange], stream: str) -> list[RankTarget]:
-    """The target of each source after a batch; unchanged sources are left out."""
+    """Return the target of each source after a batch. Unchanged sources are left out."""
     found: dict[str, RankTarget] = {}
     for each in measured:
         if _rows_of(each.old) == _rows_of(each.new) and each.mark not in found:
@@ -248,7 +250,10 @@ def _rows_of(counted: ItemShare | None) -> Any:
 
 
 def _ordered(order: str, state: RankState | None) -> str:
-    """A retried parked change does not know its stream: it is that of the state before it."""
+    """Return ``order`` with its stream's label.
+
+    A retried parked change does not know its stream, so it gets the label of the previous state.
+    """
     if order.startswith("#") and state is not None:
         return state.order.partition("#")[0] + order
     return order

@@ -1,4 +1,4 @@
-"""Reading a view: one group and bucket, a range of buckets, or a whole group."""
+"""Reads of a view: one group and bucket, a range of buckets, or a whole group."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class BucketRange:
 
 
 class MaintainedReader(OnDb[D]):
-    """A view or projection in a database."""
+    """Reads a view or projection in a database."""
 
     def __init__(self, db: D, view: MaintainedView) -> None:
         super().__init__(db)
@@ -51,7 +51,7 @@ class MaintainedReader(OnDb[D]):
     ) -> Work[RebuildReport]:
         """Build the view again from its table, while workers update it and readers read it.
 
-        ``progress`` is called now and then. See ``rebuild.rebuild``.
+        ``progress`` is called from time to time. See ``rebuild.rebuild``.
         """
         return (yield from Rebuild(self._view, options, progress).run())
 
@@ -65,14 +65,17 @@ class ViewReader(MaintainedReader[D]):
 
     @operation
     def get(self, /, **group: Any) -> Work[Row | None]:
-        """One row, by its group's fields and a moment in its bucket: ``get(isp=..., at=...)``."""
+        """Return one row, by its group's fields and a time in its bucket.
+
+        For example: ``get(isp=..., at=...)``.
+        """
         asked = self._view.source.group_of(group, with_bucket=True)
         rows = yield from self._rows(asked.by, BucketRange(asked.bucket, asked.bucket))
         return rows[0] if rows else None
 
     @operation
     def many(self, groups: Iterable[Mapping[str, Any]], /) -> Work[list[Row | None]]:
-        """A row for each group, or None: ``many([{"isp": ..., "at": ...}, ...])``."""
+        """Return a row or None for each group: ``many([{"isp": ..., "at": ...}, ...])``."""
         asked = [self._view.source.group_of(group, with_bucket=True) for group in groups]
         generation = yield from self._generation()
         while True:
@@ -90,7 +93,7 @@ class ViewReader(MaintainedReader[D]):
 
     @operation
     def range(self, start: datetime, end: datetime, /, **group: Any) -> Work[list[Row]]:
-        """The rows of a group whose buckets overlap ``start`` to ``end``, oldest first."""
+        """Return the rows of a group whose buckets overlap ``start`` to ``end``, oldest first."""
         asked = self._view.source.group_of(group, with_bucket=False)
         text = self._view.source.bucket_text
         if end <= start:
@@ -100,13 +103,13 @@ class ViewReader(MaintainedReader[D]):
 
     @operation
     def all(self, /, **group: Any) -> Work[list[Row]]:
-        """Every row of a group, oldest first."""
+        """Return every row of a group, oldest first."""
         asked = self._view.source.group_of(group, with_bucket=False)
         return (yield from self._rows(asked.by, None))
 
     @operation
     def groups(self) -> Work[list[dict[str, Any]]]:
-        """The groups that exist or have existed, as the values of their fields."""
+        """Return the groups that exist or have existed, as the values of their fields."""
         generation = yield from self._generation()
         place = self._view.layout.place
         items = yield from query_all(
@@ -145,7 +148,7 @@ class ViewReader(MaintainedReader[D]):
     def _partials(
         self, generation: int, by: str, buckets: BucketRange | None
     ) -> Work[dict[str, list[Item]]]:
-        """The partials to sum, by bucket (``rebuild.compaction`` says which are left out)."""
+        """Return the partials to sum, by bucket. ``rebuild.compaction`` says which are left out."""
         layout = self._view.layout
         request = _range_query(layout.place, layout.partials(generation, by), buckets)
         while True:
@@ -180,7 +183,7 @@ def ranked(
     metric: Ordered,
     limit: int | None = None,
 ) -> Work[Any]:
-    """The result of an ordered metric: the first of its rows."""
+    """Return the result of an ordered metric from the first of its rows."""
     layout = view.layout
     name = metric.field.name
     request = prefix_query(
@@ -202,7 +205,7 @@ def ranked(
 
 
 def copied(view: MaintainedView, items: Sequence[Item], metric: Ordered) -> Work[list[Any]]:
-    """Sources as they were stored: entities, or rows of the chosen fields."""
+    """Return sources as they were stored: entities, or rows of the chosen fields."""
     of = view.source.of
     if metric.copies is None:
         return (yield from decoded(view.context, of, [dict(item) for item in items]))
@@ -234,7 +237,7 @@ def _names_merged(shards: dict[str, Item]) -> set[str]:
 
 
 def _is_whole(shards: dict[str, Item]) -> bool:
-    """Whether no merge happened in the middle of the read."""
+    """Whether no merge happened during the read."""
     emptied = {name for name, item in shards.items() if name != BASE and "merged" in item}
     return emptied <= _names_merged(shards)
 
@@ -246,4 +249,4 @@ def _to_sum(shards: dict[str, Item]) -> list[Item]:
 
 def check_groupable(given: Sequence[Any]) -> None:
     if len({field.name for field in given}) != len(given):
-        raise DesignError("a field is named twice in by=", hint="name each once")
+        raise DesignError("a field is named twice in by=", hint="name each field once")

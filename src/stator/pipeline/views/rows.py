@@ -1,4 +1,4 @@
-"""``Row``: what is read from a view, with the group's fields and the metrics as attributes."""
+"""``Row``: a result of a view, with the group's fields and the metrics as attributes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 
 
 class Row(Mapping[str, Any]):
-    """``row.isp``, ``row.tests`` or ``row["tests"]``; ``dict(row)`` has everything."""
+    """A result of a view.
+
+    ``row.isp``, ``row.tests`` and ``row["tests"]`` work; ``dict(row)`` has everything.
+    """
 
     __slots__ = ("_values",)
 

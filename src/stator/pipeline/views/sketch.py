@@ -2,12 +2,12 @@
 
 Values are counted in buckets whose bounds grow by a constant factor, after DDSketch (Masson, Rim,
 Lee, VLDB 2019). With accuracy a and g = (1 + a) / (1 - a), bucket i holds the values in (g^(i-1),
-g^i] and stands for 2 g^i / (g + 1), which is at most a away from each of them, relatively. Counts
-of buckets are added and subtracted, so a sketch takes back what it was given, and sketches are
-merged by sums.
+g^i] and stands for 2 g^i / (g + 1), whose relative error is at most a for each of them. Counts of
+buckets can be added and subtracted, so a value can be removed from a sketch again, and sketches are
+merged by adding them.
 
-Buckets are named ``p81`` for a positive value, ``n81`` for a negative one by its distance from
-zero, and ``z`` for what is closer to zero than 1e-9.
+Buckets are named ``p81`` for a positive value, ``n81`` for a negative value by its distance from
+zero, and ``z`` for values closer to zero than 1e-9.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _log_growth(accuracy: float) -> float:
 
 
 def _middle(bucket: str, accuracy: float) -> float:
-    """The value a bucket stands for."""
+    """Return the value that a bucket stands for."""
     if bucket == "z":
         return 0.0
     log_growth = _log_growth(accuracy)
@@ -46,7 +46,10 @@ def _middle(bucket: str, accuracy: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Percentiles:
-    """``percentiles[50]`` is the median, None if nothing was counted; so is ``at(0.5)``."""
+    """The percentiles of a field.
+
+    ``percentiles[50]`` and ``at(0.5)`` are the median, or None without values.
+    """
 
     counts: Mapping[str, int]
     accuracy: float
@@ -59,7 +62,7 @@ class Percentiles:
         return self.at(percent / 100)
 
     def at(self, share: float) -> float | None:
-        """The value that this share of all values is at or below."""
+        """Return the value that this share of all values is at or below."""
         total = self.count
         if total <= 0:
             return None

@@ -1,4 +1,4 @@
-"""What an item counts for in a view: its group, its share of the sums, and its rows."""
+"""The share of an item in a view: its group, what it adds to the sums, and its rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ _MINUTES: Final = r":[0-5][0-9]" + _SECONDS
 class ItemShare:
     """One item's share in a view.
 
-    ``sums`` are attributes of a partial and what they grow by; ``rows`` are items by sort key.
+    ``sums`` maps attributes of a partial to the amounts they grow by; ``rows`` maps sort keys to
+    items.
     """
 
     __slots__ = ("group", "rows", "sums")
@@ -124,7 +125,7 @@ class _Bucket:
 
 
 class _Measured:
-    """A measured field, and what its values add to the field's metrics."""
+    """A measured field, and the amounts that its values add to the field's metrics."""
 
     def __init__(
         self, name: str, decode: Callable[[Any], Any], metrics: Sequence[tuple[str, Additive]]
@@ -152,7 +153,7 @@ class _Measured:
 
 
 class ViewSource:
-    """A declaration bound to the entity as it is stored."""
+    """A declaration together with the entity as it is stored."""
 
     def __init__(self, declared: ViewDeclaration, of: EntityMap) -> None:
         self.declared = declared
@@ -165,7 +166,7 @@ class ViewSource:
             Epoch,
         ):
             raise DesignError(
-                f"{declared.bucket[0]!r} cannot make time buckets: it is not a datetime",
+                f"{declared.bucket[0]!r} is not a datetime, which time buckets need",
                 hint="name a datetime field in bucket=(...)",
             )
         self.additive = {
@@ -192,7 +193,7 @@ class ViewSource:
             if name in of.large:
                 raise DesignError(
                     f"{of.name}.{name} is large(), and cannot be counted",
-                    hint="count a field of its own",
+                    hint="count a field that is not large()",
                 )
         self._groupings = [
             _Grouping(name, self._decode[name], encoding) for name, encoding in self._by
@@ -221,12 +222,12 @@ class ViewSource:
         found = encoding_of(self.shape(reference))
         if found is None:
             raise DesignError(
-                f"{reference!r} has no order", hint="name a text, number or datetime field"
+                f"{reference!r} cannot be sorted", hint="name a text, number or datetime field"
             )
         return found
 
     def kind(self, reference: FieldRef) -> type:
-        """The Python type of a number field."""
+        """Return the Python type of a number field."""
         shape = self.shape(reference)
         if not isinstance(shape, Scalar) or shape.python not in _NUMBERS:
             raise DesignError(
@@ -243,7 +244,7 @@ class ViewSource:
     # -- counting
 
     def counted(self, item: Item | None, mark: str, now: float) -> ItemShare | None:
-        """The share of an item; None if there is none, or it is not in the view."""
+        """Return the share of an item, or None if there is no item or it is not in the view."""
         if item is None or (self._kind is not None and item.get(self._kind[0]) != self._kind[1]):
             return None
         if self._where is not None and not evaluate(self._where, item):
@@ -261,7 +262,7 @@ class ViewSource:
         return ItemShare(group, sums, self._rows(item, mark) if self._ordered else _NO_ROWS)
 
     def _group(self, item: Item) -> ViewGroup | None:
-        """None if a field of the group is None."""
+        """Return the group of an item, or None if a field of the group is None."""
         by = ""
         for at, grouping in enumerate(self._groupings):
             value = item.get(grouping.name)
@@ -298,7 +299,7 @@ class ViewSource:
         return rows
 
     def _absent(self, name: str, item: Item) -> Any:
-        """The value of a field whose attribute is missing: None, or the field's default."""
+        """Return the value of a field whose attribute is missing: None, or the field's default."""
         if isinstance(self.of.fields[name].shape, Maybe):
             return None
         if self.of.large:
@@ -315,7 +316,10 @@ class ViewSource:
     # -- expiry
 
     def end(self, bucket: str) -> float | None:
-        """When the items of a bucket expire, in seconds since the epoch; None for never."""
+        """Return when the items of a bucket expire, in seconds since the epoch.
+
+        None means never.
+        """
         if self.declared.keep is None or self._bucket is None:
             return None
         return (
@@ -329,7 +333,7 @@ class ViewSource:
     # -- asking
 
     def group_of(self, given: Mapping[str, Any], *, with_bucket: bool) -> ViewGroup:
-        """The group with these field values."""
+        """Return the group with these field values."""
         names = [name for name, _ in self._by]
         if with_bucket and self._bucket is not None:
             names.append(self._bucket.name)
@@ -357,7 +361,7 @@ class ViewSource:
         return period_text(self._bucket.period, moment)
 
     def values_of(self, group: ViewGroup) -> dict[str, Any]:
-        """The field values of a group; the bucket's is its first moment."""
+        """Return the field values of a group. The value of the bucket is its first moment."""
         texts = group.by.split(SEPARATOR) if self._by else []
         values = {
             name: encoding.read(text)
@@ -369,7 +373,7 @@ class ViewSource:
 
 
 def _orders(metrics: Mapping[str, Metric]) -> dict[str, list[Ordered]]:
-    """The ordered metrics by field: metrics of one field share its rows."""
+    """Return the ordered metrics by field. Metrics of one field share its rows."""
     found: dict[str, list[Ordered]] = {}
     for metric in metrics.values():
         if isinstance(metric, Ordered):
@@ -378,7 +382,7 @@ def _orders(metrics: Mapping[str, Metric]) -> dict[str, list[Ordered]]:
 
 
 def _copied(metrics: Sequence[Ordered]) -> frozenset[str] | None:
-    """The fields that rows copy from their source; None for all."""
+    """Return the fields that rows copy from their source, or None for all."""
     names: set[str] = set()
     for metric in metrics:
         if metric.copies is None:
@@ -388,7 +392,7 @@ def _copied(metrics: Sequence[Ordered]) -> frozenset[str] | None:
 
 
 def bound(where: Any, of: EntityMap) -> BoundCondition:
-    """A condition, bound so that it is evaluated here as DynamoDB would."""
+    """Return a condition that is evaluated here as DynamoDB would evaluate it."""
     condition = as_condition(where)
     for reference in references(condition):
         if reference.name not in of.fields or reference.name in of.large:

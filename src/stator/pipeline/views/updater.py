@@ -1,4 +1,4 @@
-"""The working part of a view: takes changes as a subscriber and updates the view's items."""
+"""The subscriber behind a view: receives changes and updates the view's items."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class ViewUpdater:
         return self._name
 
     def in_database(self, context: Context) -> MaintainedView:
-        """The view in a database; a few databases are remembered."""
+        """Return the view in a database. A few databases are cached."""
         for each in self._views:
             if each.context is context:
                 return each
@@ -144,14 +144,14 @@ class ViewUpdater:
         self.in_database(context)
 
     def tables(self, context: Context) -> Sequence[str]:
-        """The table of the view's entity."""
+        """Return the table of the view's entity."""
         return (self.in_database(context).source.of.table.name,)
 
     def wants(self, record: Record, context: Context) -> bool:
         return self.in_database(context).wants(record)
 
     def attend(self, scope: HandlerScope, position: str) -> Work[None]:
-        """See whether the view is being built again (``generations``), and merge old partials."""
+        """Check whether the view is being rebuilt (``generations``), and merge old partials."""
         return self.in_database(scope.context).attend(scope, position)
 
     def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
@@ -167,5 +167,5 @@ class ViewUpdater:
 
 
 def as_fields(given: Sequence[Any] | Any) -> tuple[Any, ...]:
-    """One field, or several."""
+    """Return ``given`` as a tuple, whether it is one field or a list of them."""
     return tuple(given) if isinstance(given, (list, tuple)) else (given,)

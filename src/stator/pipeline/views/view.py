@@ -36,11 +36,13 @@ class View(ViewUpdater):
         keep: timedelta | None = None,
         **metrics: Metric,
     ) -> None:
-        """``by`` are the fields of a group; ``bucket`` is a datetime field and a period.
+        """Declare a view.
+
+        ``by`` are the fields of a group; ``bucket`` is a datetime field and a period.
 
         Periods are minute, hour, day, month and year. Items for which ``where`` does not hold, or
         that have None in one of these fields, are not counted. A bucket expires ``keep`` after its
-        end; without ``keep``, never.
+        end; without ``keep``, it never expires.
         """
         fields = tuple(field_of(each, "by") for each in as_fields(by))
         check_groupable(fields)
@@ -60,18 +62,18 @@ class View(ViewUpdater):
         )
 
     def on(self, db: D) -> ViewReader[D]:
-        """A reader of the view in a database; with an AsyncDb, every call is awaited."""
+        """Return a reader of the view in a database. With an AsyncDb, await every call."""
         return ViewReader(db, self.in_database(db.context))
 
 
 def _check_metrics(metrics: dict[str, Metric], names: list[str]) -> None:
     if not metrics:
-        raise DesignError("the view has no metrics", hint="add some, such as orders=count()")
+        raise DesignError("the view has no metrics", hint="add one, for example orders=count()")
     for name, metric in metrics.items():
         if not isinstance(metric, (Additive, Ordered)):
             raise DesignError(
                 f"{name}={metric!r} is not a metric",
-                hint="use count(), sum_of(...), avg(...), top(...) and so on",
+                hint="use a metric: count(), sum_of(...), avg(...), top(...) and so on",
             )
         if name in names or name.startswith("_"):
             raise DesignError(

@@ -1,12 +1,12 @@
-"""Stream workers: handlers that any number of processes run for every change of a table.
+"""Stream workers: any number of processes that run handlers for every change to a table.
 
-The promise. Every change is handled at least once. The changes of one item are handled in order:
-when a change is handled for the first time, all earlier ones of its item have been. A change is
-handled again only after a crash, from the last checkpoint on. A change that cannot be handled
-holds up its own item and no other.
+The promise. Every change is handled at least once. The changes to one item are handled in order:
+before a change is handled for the first time, all earlier changes to its item have been handled. A
+change is handled again only after a crash, from the last checkpoint on. A change that cannot be
+handled holds up its own item and no other.
 
-Who does what. The workers of a *group* share one set of leases, one for each shard of the streams,
-in the design's own table:
+Who does what. The workers of a *group* share one set of leases, one for each shard of the streams.
+The leases are stored in the design's own table:
 
     PK  WORK#billing   SK  STREAM#shop                     stream, start, at, opened, skipped
     PK  WORK#billing   SK  LEASE#shop#shardId-0001...      owner, fence, until, position, wanted
@@ -17,12 +17,12 @@ in the design's own table:
 asks workers that have more than their share for one of theirs. ``consume`` (``shards.consumer``)
 reads one shard under its lease. ``renew`` renews the leases. Each is work (``tables.work``): a
 generator that does no I/O itself. Threads run them in production (``worker_threads``). In the
-tests one loop runs all of several workers, in an order of its own choosing, and crashes, delays
-and refuses what it likes.
+tests, a single loop runs several workers. It chooses the order of their steps, and injects crashes,
+delays and refused requests.
 
-A subscriber may ask for the design's own table, too (``handlers.subscribers.TableSubscriber``).
-There workers see their own leases change. Changes nobody wants are passed over without a batch,
-and the checkpoint follows only now and then, because writing it is itself a change of that table.
+A subscriber may also ask for the design's own table (``handlers.subscribers.TableSubscriber``).
+There workers see their own leases change. Changes that no subscriber wants are skipped without a
+batch. For these the checkpoint is written only now and then, because writing it changes that table.
 
 Invariants.
 - A lease has one owner (``coordination.lease``). Taking it counts ``fence`` up; every later write
@@ -32,10 +32,16 @@ Invariants.
 - A child shard is read once its parent has been read to its end, or is gone from the stream.
 - ``position`` advances only when everything up to it has been handled or parked.
 
-What fails, and how it recovers. A worker dies: its leases expire, other workers take them and read
-on from the checkpoints. A shard is gone before it was read: its lease ends as lost, which is
-logged and counted. An iterator expires: a new one is requested. Throttling, or a network that is
-away: retried for as long as it takes.
+What fails, and how it recovers.
+- A worker dies: its leases expire, and other workers take them and read on from the checkpoints.
+- A shard is gone before it was read: its lease ends as lost, which is logged and counted.
+- An iterator expires: a new one is requested.
+- DynamoDB throttles a request, or the network is down: the client's own retries come first. If
+  GetRecords is still throttled, ``shards.consumer`` waits a random time of less than a second and
+  asks again. Any other request that still fails ends the consumer, which starts again from its
+  checkpoint. This continues for as long as it takes.
+- A handler fails: it is retried after waits from ``WorkerOptions.backoff_seconds`` to
+  ``max_backoff_seconds``. An outage that the handler reports does not count as an attempt.
 
 What lives here: ``app`` declares handlers, ``worker`` and ``worker_threads`` run them, ``shards``
 has leases and reading, ``handlers`` has delivery and parking, ``aws_lambda`` runs the same app on

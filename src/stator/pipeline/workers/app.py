@@ -1,4 +1,4 @@
-"""``StreamApp``: handlers for the changes of a design's tables.
+"""``StreamApp``: handlers for the changes to a design's tables.
 
     app = StreamApp(shop, "billing")
     on = app.on
@@ -47,7 +47,7 @@ Decorator = Callable[[F], F]
 
 class StreamApp:
     def __init__(self, design: Design, name: str, *, concurrency: int = 1) -> None:
-        """``concurrency`` is how many items of a shard are handled at once.
+        """Create an app. ``concurrency`` is how many items of a shard are handled at once.
 
         Handlers that wait for other services are faster with more than one.
         """
@@ -78,15 +78,18 @@ class StreamApp:
     ) -> None:
         """Update the roll-ups of a Series that has ``rollups_from="stream"``.
 
-        ``series`` is one, or a function that makes one from a Db. Each change of a reading counts
-        once. ``name`` defaults to the function's.
+        ``series`` is a Series, or a function that creates one from a Db. Each change to a reading
+        counts once. ``name`` defaults to the name of the function.
         """
         self.add(RollupUpdater(series, name))
 
     def refresh(
         self, links: AnyLinks | Callable[[Any], AnyLinks], *, name: str | None = None
     ) -> None:
-        """Update the copies in Links when an entity changes; delete its links with it."""
+        """Update the copies in Links when an entity changes.
+
+        Delete its links when the entity is deleted.
+        """
         self.add(LinkRefresher(links, name))
 
     def relay(
@@ -106,7 +109,7 @@ class StreamApp:
     def release_guards(self, *entities: type[Any]) -> None:
         """Free the ``unique()`` values of items that expired or that another program deleted.
 
-        Without ``entities``, of all entities that have any.
+        Without ``entities``, do so for all entities that have such values.
         """
         given = self.entities_checked(entities or self.design.entities)
         guarded = tuple(
@@ -127,11 +130,14 @@ class StreamApp:
     # -- work
 
     def start(self, db: Db, options: WorkerOptions | None = None) -> RunningWorker:
-        """Run a worker in threads of this process; ``with app.start(db): ...`` shuts it down."""
+        """Run a worker in threads of this process.
+
+        ``with app.start(db): ...`` stops it at the end.
+        """
         return RunningWorker(self, db, options)
 
     def lambda_handler(self, db: Db) -> LambdaHandler:
-        """The handler of an AWS Lambda function for the tables' streams."""
+        """Return the handler of an AWS Lambda function for the tables' streams."""
         return lambda_handler(self, db)
 
     def entities_checked(self, given: Sequence[type[Any]]) -> tuple[type[Any], ...]:
@@ -146,7 +152,7 @@ class StreamApp:
 
 
 class On:
-    """The decorators of an app. Each returns the function unchanged."""
+    """The decorators of an app. Each returns the decorated function unchanged."""
 
     def __init__(self, app: StreamApp) -> None:
         self._app = app
@@ -161,7 +167,10 @@ class On:
     def modify(
         self, entity: type[E], *, when_changed: Any = None, name: str | None = None
     ) -> Callable[[Callable[[Modify[E]], Any]], Callable[[Modify[E]], Any]]:
-        """Changes of existing items; with ``when_changed``, only if one of these fields changed."""
+        """Handle updates to existing items.
+
+        With ``when_changed``, handle only updates that changed one of these fields.
+        """
         changed = _field_names(entity, when_changed)
         return self._each(
             ChangeFilter(frozenset({"MODIFY"}), self._app.entities_checked([entity]), changed), name
@@ -170,7 +179,10 @@ class On:
     def remove(
         self, entity: type[E], *, expired: bool | None = None, name: str | None = None
     ) -> Callable[[Callable[[Remove[E]], Any]], Callable[[Remove[E]], Any]]:
-        """Deleted items; ``expired=True`` for those TTL deleted, ``False`` for the others."""
+        """Handle deleted items.
+
+        With ``expired=True``, handle only items that TTL deleted; with ``False``, only the others.
+        """
         given = ChangeFilter(
             frozenset({"REMOVE"}), self._app.entities_checked([entity]), expired=expired
         )
@@ -183,7 +195,7 @@ class On:
         self, entity: type[E], /, *, name: str | None = None
     ) -> Callable[[Callable[[Change[E]], Any]], Callable[[Change[E]], Any]]: ...
     def any(self, entity: Any, /, *, name: str | None = None) -> Any:
-        """Every change, ``@on.any``, or every change of an entity, ``@on.any(Order)``."""
+        """Handle every change (``@on.any``), or every change to an entity (``@on.any(Order)``)."""
         if isinstance(entity, type):
             return self._each(ChangeFilter(entities=self._app.entities_checked([entity])), name)
         return self._each(ChangeFilter(), name)(entity)
@@ -191,7 +203,10 @@ class On:
     def batch(
         self, *entities: type[Any], name: str | None = None
     ) -> Callable[[Callable[[list[Change[Any]]], Any]], Callable[[list[Change[Any]]], Any]]:
-        """Changes as a list, of some entities or of all. If it raises, halves are tried."""
+        """Handle changes as a list, of some entities or of all.
+
+        If the function raises, it is called again with each half of the list.
+        """
         given = ChangeFilter(entities=self._app.entities_checked(entities))
 
         def register(

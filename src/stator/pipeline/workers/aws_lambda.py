@@ -2,7 +2,7 @@
 
 Lambda reads the shards, keeps their order and its own checkpoints, and starts again from the
 lowest sequence number that is reported as failed. So nothing is parked here: the batch is handled
-up to the first change that fails, that one is reported, and Lambda's retries, bisection and
+up to the first change that fails, and that change is reported. Lambda's retries, bisection and
 destinations do the rest.
 """
 
@@ -51,7 +51,7 @@ def _read(raw: Mapping[str, Any], context: Context) -> Record:
 
 
 def _handled(app: StreamApp, context: Context, records: list[Record]) -> Work[str | None]:
-    """Handle records; return the lowest sequence number that failed, or None."""
+    """Handle records. Return the lowest sequence number that failed, or None."""
     scope = HandlerScope(context, app.name, "", 0, lambda: None)
     failed: str | None = None
     for subscriber in app.subscribers:

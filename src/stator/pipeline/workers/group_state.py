@@ -1,7 +1,7 @@
 """A group of workers seen from outside: who reads which shard, and how far behind it is.
 
-The lag is not what a worker reported last, because a dead one reports nothing new. The stream is
-asked for the first change after each checkpoint.
+The lag is computed from the first change in the stream after each checkpoint. The lag that a worker
+last reported would not do, because a dead worker reports nothing new.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MANY = 1000
 
 @dataclass(frozen=True, slots=True)
 class ShardState:
-    """One shard: ``owner`` is None if nobody reads it.
+    """The state of one shard. ``owner`` is None if no worker reads it.
 
     ``waiting`` says that its parent has not been read to the end. ``lag_seconds`` is the age of the
     first unhandled change.
@@ -100,7 +100,7 @@ class GroupWatch:
         return 0.0 if first is None else max(0.0, now - first)
 
     def _first(self, iterator: ShardCursor, lease: ShardLease) -> Work[float | None]:
-        """The time of the first change after a position; None if there is none."""
+        """Return the time of the first change after a position, or None if there is none."""
         place = self._context.schema.place
         is_own = lease.table == place.table
         following: str | None = iterator.text

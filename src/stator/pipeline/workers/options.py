@@ -1,4 +1,4 @@
-"""How workers behave. The defaults are for AWS and for the embedded engine alike."""
+"""Options of workers. The defaults suit AWS as well as the embedded engine."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ class WorkerOptions:
     change in the stream (``oldest``), or with every item of the tables and then the changes
     (``snapshot``).
 
-    A lease lasts ``lease_seconds`` and is renewed three times in that time; the clocks of workers
+    A lease lasts ``lease_seconds`` and is renewed three times in that time. The clocks of workers
     may differ by ``drift_seconds``. A worker that is asked for a lease has ``handover_seconds`` to
-    hand it over; after that it is taken. A batch is handled when it has ``batch_records`` or is
-    ``window_seconds`` old. A change that fails is tried ``max_attempts`` times in all, with
-    back-off between ``backoff_seconds`` and ``max_backoff_seconds``; then its item is parked. An
-    idle shard is polled at least every ``idle_seconds``. Shards are listed every ``sync_seconds``.
+    hand it over; after that the lease is taken from it. A batch is handled when it has
+    ``batch_records`` records or is ``window_seconds`` old. A change that fails is tried
+    ``max_attempts`` times in all, with back-off between ``backoff_seconds`` and
+    ``max_backoff_seconds``; then its item is parked. An idle shard is polled at least every
+    ``idle_seconds``. Shards are listed every ``sync_seconds``.
     """
 
     start: str = "latest"
@@ -42,7 +43,7 @@ class WorkerOptions:
 
     @property
     def backoff(self) -> Backoff:
-        """The waits between the attempts of a change."""
+        """The waits between the attempts to handle a change."""
         return Backoff(self.backoff_seconds, self.max_backoff_seconds)
 
     def __post_init__(self) -> None:
@@ -60,10 +61,11 @@ class WorkerOptions:
         for name in positive:
             if getattr(self, name) <= 0:
                 raise ConfigurationError(
-                    f"{name}={getattr(self, name)} is not more than 0", hint="set a positive number"
+                    f"{name}={getattr(self, name)} must be greater than 0",
+                    hint="set a positive number",
                 )
         for name in ("batch_records", "max_attempts", "max_leases"):
             if getattr(self, name) < 1:
                 raise ConfigurationError(
-                    f"{name}={getattr(self, name)} is below 1", hint="set 1 or more"
+                    f"{name}={getattr(self, name)} must be 1 or more", hint="set a whole number"
                 )

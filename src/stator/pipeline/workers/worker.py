@@ -1,8 +1,8 @@
 """A worker: finds shards, takes leases, and runs a consumer for each.
 
-``coordinate`` and ``renew`` are two endless pieces of work; consumers are more, started through
-``spawn``. Whoever runs them, threads or a test's loop, provides ``spawn`` and ends the worker with
-``stop``.
+``coordinate`` and ``renew`` are two endless pieces of work. Consumers are further pieces, started
+through ``spawn``. The runner (threads, or the loop of a test) provides ``spawn`` and ends the
+worker with ``stop``.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Worker:
             consumer.stop()
 
     def look_again(self) -> None:
-        """List the shards at the next turn."""
+        """List the shards again in the next round."""
         self._is_stale = True
 
     @property
@@ -108,7 +108,7 @@ class Worker:
         return not self.consumers
 
     def progress(self) -> ShardProgress:
-        """The sum over all shards; the lag is the slowest shard's."""
+        """Return the sum over all shards. The lag is the slowest shard's."""
         total = ShardProgress()
         total.add(self._past)
         for consumer in list(self.consumers.values()):
@@ -188,7 +188,7 @@ class Worker:
             self._streams[table] = StreamInfo(table, arn, (yield from list_shards(arn, _LABEL)))
 
     def _tables(self) -> list[str]:
-        """The tables whose changes a subscriber wants."""
+        """Return the tables whose changes a subscriber wants."""
         wanted = {
             table for each in self._app.subscribers for table in tables_of(each, self._context)
         }
@@ -217,7 +217,7 @@ class Worker:
         return (yield from self._leases.load()) if changed else group
 
     def _begin(self, stream: StreamInfo) -> Work[Beginning]:
-        """Store where this group begins, or read where another worker has said it does."""
+        """Store where this group begins, or read what another worker has stored."""
         at = self._context.now()
         fresh = StreamInfo(stream.table, stream.arn, (yield from list_shards(stream.arn, _LABEL)))
         self._streams[stream.table] = fresh
@@ -263,7 +263,7 @@ class Worker:
             yield from self._leases.ask(lease, self.name)
 
     def _former_end(self, lease: ShardLease) -> float:
-        """Until when the former owner may believe that it holds the lease."""
+        """Return the time until which the former owner may believe that it holds the lease."""
         if lease.owner in (None, self.name):
             return 0.0
         return lease.until + self._options.drift_seconds

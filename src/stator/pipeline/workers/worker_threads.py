@@ -61,7 +61,7 @@ class _WakefulRunner(Runner):
 
 
 class RunningWorker:
-    """A worker that runs in threads of this process, with the means to watch and stop it."""
+    """A worker that runs in threads of this process, with methods to watch and stop it."""
 
     def __init__(
         self, app: StreamApp, db: Db, options: WorkerOptions | None = None, name: str | None = None
@@ -128,12 +128,15 @@ class RunningWorker:
         return self.worker.progress()
 
     def tell_to_stop(self) -> None:
-        """Start no further batch, and wake everyone in ``wait``. ``stop`` waits for the end."""
+        """Start no further batch, and wake all callers of ``wait``.
+
+        ``stop`` also waits for the end.
+        """
         self.worker.stop()
         self._over.set()
 
     def stop(self, timeout_seconds: float = 60.0) -> None:
-        """Finish the batches in flight, release the leases, and end.
+        """Finish the batches in flight, release the leases, and stop.
 
         Raises the error that ended the worker, if there was one.
         """
@@ -157,7 +160,7 @@ class RunningWorker:
             ]
 
     def wait(self, timeout_seconds: float | None = None) -> bool:
-        """Wait until the worker is stopped; False if the time is over first."""
+        """Wait until the worker is stopped. Returns False if the time runs out first."""
         over = self._over.wait(timeout_seconds)
         self._raise()
         return over
@@ -165,7 +168,7 @@ class RunningWorker:
     def catch_up(self, timeout_seconds: float = 60.0) -> None:
         """Wait until the group has handled or parked every change made before this call.
 
-        The changes of a worker that died are handled once its leases have expired.
+        If a worker died, its changes are handled once its leases have expired.
         """
         since = self._db.context.now()
         self.worker.look_again()

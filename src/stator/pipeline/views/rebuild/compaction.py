@@ -1,14 +1,14 @@
-"""Merging the partials of shards that ended, so that a group does not grow with time.
+"""Compaction: merges the partials of ended shards, so that a group does not grow with time.
 
-A partial may be merged when nobody can write it any more: its shard's lease ended an hour ago, or
-is deleted, which happens a day later. One transaction adds it to the partial named BASE and
-empties it. The emptied one stays, marked ``merged``, and BASE names it in ``merged``, until the
+A partial may be merged when no worker can write it any more: its shard's lease ended an hour ago,
+or is deleted, which happens a day later. One transaction adds the partial to the one named BASE and
+empties it. The emptied partial stays, marked ``merged``, and BASE names it in ``merged``, until the
 next merge deletes it. The reason is that a reader's Query may see one item before the merge and
-the other after it. So a reader leaves out partials that BASE names, and reads again if one is
-marked that BASE does not name.
+the other after it. So a reader leaves out partials that BASE names. It reads again if it finds a
+marked partial that BASE does not name.
 
-Merging happens when a shard has written a group for the first time, because that is when a group
-grows.
+Merging happens after a shard has written to a group for the first time, because that is when a
+group grows.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Compaction:
     ) -> Work[None]:
         """Merge a few of the groups that have grown, in the generation that is read.
 
-        A generation in the making must wait: its builder may repeat a write, which would count
-        twice if the partial had been merged in between.
+        A generation that is being built must wait. Its builder may repeat a write, which would
+        count twice if the partial had been merged in between.
         """
         known = list(fresh)
         for each in known:
@@ -64,14 +64,14 @@ class Compaction:
                 continue  # another worker merges it, or a later turn will: nothing depends on it
 
     def _over(self, app: str) -> Work[Any]:
-        """A predicate: whether nobody can hold a shard any more."""
+        """Return a predicate: whether no worker can hold a shard any more."""
         leases = (yield from LeaseTable(self._context, app, 1.0, 0.0).load()).leases.values()
         limit = self._context.now() - SAFE_SECONDS
         live = {lease.shard for lease in leases if not lease.is_ended or lease.ended_at > limit}
         return lambda shard: shard not in live
 
     def merge(self, generation: int, group: ViewGroup, over: Any) -> Work[int]:
-        """Merge the partials of a group; return how many."""
+        """Merge the partials of a group. Return how many were merged."""
         request = prefix_query(
             self._layout.place, self._layout.partials(generation, group.by), f"{group.bucket}#"
         )
@@ -99,7 +99,10 @@ class Compaction:
     def _merged(
         self, generation: int, group: ViewGroup, base: Item | None, fresh: list[tuple[str, Item]]
     ) -> list[Any]:
-        """BASE is put as a whole: a sketch has more numbers than an update takes."""
+        """Return the statements that merge partials into BASE.
+
+        BASE is put as a whole, because a sketch has more numbers than an update takes.
+        """
         count = 0 if base is None else int(base["merges"]["N"])
         merged = self._layout.partial(generation, group, BASE)
         sums = added([item for _, item in fresh] + ([] if base is None else [base]))
@@ -124,7 +127,7 @@ class Compaction:
         return [{"Put": put}, *(self._emptied(item) for _, item in fresh)]
 
     def _emptied(self, item: Item) -> dict[str, Any]:
-        """Empty a partial, if nobody has written it since it was read."""
+        """Return the statement that empties a partial if it has not changed since it was read."""
         written = Expressions()
         left = {**self._key(item), "applied": item["applied"], "merged": {"BOOL": True}}
         ttl = self._layout.place.ttl
@@ -149,7 +152,7 @@ class Compaction:
 
 
 def added(items: Iterable[Item]) -> dict[str, Decimal]:
-    """The sums of the numbers in several partials."""
+    """Return the sums of the numbers in several partials."""
     sums: dict[str, Decimal] = {}
     for item in items:
         for name, value in item.items():

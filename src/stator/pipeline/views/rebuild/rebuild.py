@@ -1,33 +1,34 @@
-"""Building a view again from its table, exactly, while it is read and updated.
+"""Rebuilds a view from its table, exactly, while the view is read and updated.
 
-A new *generation* is built beside the one in use. The difficulty: a scan takes time, and items
-change during it. An item may be read before its change or after, and the change must count once
-either way.
+A new *generation* is built while the old one is in use. The difficulty: a scan takes time, and
+items change during it. An item may be read before its change or after, and the change must count
+once either way.
 
 1. The head records that generation 2 is being built. Every worker, when it next reads the head
    (``generations``), stores the position of its shard, the *start*, and from then on writes its
    changes to both generations. When every shard has a start, the starts together are a moment:
    generation 2 gets the changes after it.
-2. What is missing is the *base*: what the items counted for at that moment. The table is scanned,
-   and now and then the stream is read from the starts to its tip. A key with a change since its
-   start is *dirty*: it counts with the image before its first change, whatever the scan sees of
-   it. A key that is not dirty when its page is counted has not changed since the start: it counts
+2. The new generation lacks the *base*: the items' shares at that moment. The table is scanned,
+   and from time to time the stream is read from the starts to its tip. A key with a change since
+   its start is *dirty*: it counts with the image before its first change, no matter what the scan
+   sees. A key that is not dirty when its page is counted has not changed since the start: it counts
    as it was scanned. At the end, dirty keys that were not counted are added with those first
-   images. (Eight bytes are remembered of each counted key, and of each dirty key what it counts
-   for.) A stream may be a little late: a page is counted once the stream was read
-   ``settle_seconds`` after it (``tally`` counts).
-3. The base is written as partials of a shard named BUILD, and the head is switched: readers follow
-   it, workers leave generation 1 alone, and it is deleted.
+   images. (Eight bytes are kept in memory for each counted key, and the share for each dirty key.)
+   A stream may be a little late: a page is counted once the stream was read ``settle_seconds``
+   after it (``tally`` counts).
+3. The base is written as partials of a shard named BUILD, and the head is switched. Readers follow
+   the head, workers stop writing to generation 1, and generation 1 is deleted.
 
 Rows need none of that. The scan writes a source's rows and state only if there is no state, and the
-state of a change is above a scan's. Whoever comes first, the last change wins.
+state of a change is above the state of a scan. The last change wins, no matter which is written
+first.
 
 What fails: a builder that dies leaves generation 2 unfinished, and workers write to it until
 another builder starts generation 3. ``until`` and ``builder`` in the head keep two builders apart.
 Because the workers count the changes, and not the builder, nothing has to be handed over.
 
 Several views can be built together (``rebuild_together``): each as above, but a table that several
-are of is scanned once.
+views share is scanned only once.
 """
 
 from __future__ import annotations
@@ -74,9 +75,9 @@ _WRITTEN_TOGETHER: Final = 500
 class RebuildOptions:
     """Times of a rebuild, in seconds.
 
-    ``settle_seconds`` is how late a stream may show a change, ``wait_seconds`` how long workers
-    have to read the head. The old generation is deleted ``grace_seconds`` after the switch, when
-    no worker writes to it any more.
+    ``settle_seconds`` is how late a stream may show a change; ``wait_seconds`` is how long workers
+    have to read the head. The old generation is deleted ``grace_seconds`` after the switch, when no
+    worker writes to it any more.
     """
 
     settle_seconds: float = 2.0
@@ -87,7 +88,7 @@ class RebuildOptions:
 
 @dataclass(slots=True)
 class RebuildReport:
-    """What a rebuild did; ``unreadable`` counts items that do not decode and are left out."""
+    """The result of a rebuild. ``unreadable`` counts items that do not decode and are left out."""
 
     generation: int = 0
     scanned: int = 0
@@ -96,7 +97,7 @@ class RebuildReport:
     unreadable: int = 0
 
 
-# Called now and then, from whichever thread counts.
+# Called from time to time, from the thread that counts.
 RebuildProgress = Callable[[RebuildReport], None]
 
 
@@ -126,13 +127,16 @@ class Rebuild:
         return self.rebuilt
 
     def start(self, builds: Sequence[Rebuild]) -> Work[None]:
-        """Wait until workers write changes to the new generation, too. The head must be taken."""
+        """Wait until workers also write changes to the new generation. The head must be taken."""
         arn, starts = yield from self._started(builds)
         yield from self._refuse_parked()
         self._tail = StreamTail(self.context, self.table, arn, starts, self.check)
 
     def finish(self, builds: Sequence[Rebuild]) -> Work[None]:
-        """Everything is counted: write the base and switch the head. Renews the other builds."""
+        """Write the base and switch the head, after everything is counted.
+
+        Renews the other builds' leases.
+        """
         self._tally.count_dirty()
         yield from self._write_base(builds)
         yield from self._switch()
@@ -233,7 +237,7 @@ class Rebuild:
     # -- the starts
 
     def _started(self, builds: Sequence[Rebuild]) -> Work[tuple[str, dict[str, str]]]:
-        """The stream, and where in each shard the new generation begins."""
+        """Return the stream, and the position in each shard where the new generation begins."""
         leases = LeaseTable(self.context, self._app, 1.0, 0.0)
         give_up = self.context.now() + self.options.wait_seconds
         while True:
@@ -265,14 +269,17 @@ class Rebuild:
             yield from _hold(builds)
 
     def _refuse_parked(self) -> Work[None]:
-        """A change parked before the start would count with its item, and again when retried."""
+        """Raise StreamError if changes of the view are parked.
+
+        A change parked before the start would count with its item, and again when it is retried.
+        """
         parking = Parking(self.context, self._app, LeaseTable(self.context, self._app, 1.0, 0.0))
         parked = yield from retry(self.context, self.check, parking.keys)
         mine = [each for each in parked if each.handler == self._view.layout.name]
         if mine:
             raise StreamError(
                 f"{len(mine)} items that {self._view.layout.name} could not count are parked",
-                hint="`stator parked retry` or `drop` them first",
+                hint="run `stator parked retry` or `stator parked drop` first",
             )
 
     # -- the base
@@ -282,7 +289,7 @@ class Rebuild:
         return bool(self._view.source.orders)
 
     def take(self, items: list[Item], keys: list[int]) -> Work[None]:
-        """Take a page of the scan with the digests of its keys; it is counted later."""
+        """Take a page of the scan with the digests of its keys. It is counted later."""
         marks = []
         if self.has_rows:
             texts = (key_text({name: item[name] for name in self.key_names}) for item in items)
@@ -305,7 +312,7 @@ class Rebuild:
         self.rebuilt.unreadable = self._tally.unreadable
 
     def count(self, *, all_of_them: bool = False) -> Work[None]:
-        """Read the stream, and count the pages it has passed."""
+        """Read the stream, and count the pages that the stream has passed."""
         assert self._tail is not None
         now = self.context.now()
         if not all_of_them and abs(now - self._drained_at) < _DRAIN_SECONDS:
@@ -349,7 +356,7 @@ class Rebuild:
 
 
 def rebuild_together(builds: Sequence[Rebuild]) -> Work[list[RebuildReport]]:
-    """Build several views again; a table that several are of is scanned once."""
+    """Rebuild several views. A table that several views share is scanned only once."""
     tables: dict[str, list[Rebuild]] = {}
     for build in builds:
         yield from build.take_head()
@@ -367,7 +374,7 @@ def rebuild_together(builds: Sequence[Rebuild]) -> Work[list[RebuildReport]]:
 
 
 def _scan(those: Sequence[Rebuild], builds: Sequence[Rebuild]) -> Work[None]:
-    """Read the table of ``those`` once for all of them; renew the leases of all ``builds``."""
+    """Read the table of ``those`` once for all of them, and renew the leases of all ``builds``."""
     first = those[0]
     request: dict[str, Any] = {
         "TableName": first.table,

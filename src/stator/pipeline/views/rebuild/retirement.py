@@ -1,4 +1,4 @@
-"""Deleting a generation that is no longer read."""
+"""Deletes a generation that is no longer read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stator.tables.writes.expressions import Expressions
 
 
 def retire(context: Context, layout: ViewLayout, generation: int) -> Work[int]:
-    """Delete the items of a generation, found by a scan; return how many there were."""
+    """Delete the items of a generation, found by a scan. Return how many there were."""
     deleted = 0
     for request in (
         _scan(layout, layout.prefix(generation), None),

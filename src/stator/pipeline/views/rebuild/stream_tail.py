@@ -1,4 +1,7 @@
-"""Reading a table's stream beside its workers, from given positions, without checkpoints."""
+"""Reads a table's stream independently of its workers, from given positions.
+
+It writes no checkpoints.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ class StreamTail:
         self._shards = {shard: _Shard(shard, position) for shard, position in starts.items()}
 
     def drain(self, see: Callable[[Record], None]) -> Work[None]:
-        """Call ``see`` for every new record; parents before their children."""
+        """Call ``see`` for every new record. Parents are read before their children."""
         while True:
             for shard in [each for each in self._shards.values() if not each.is_ended]:
                 yield from self._drain_shard(shard, see)
@@ -85,12 +88,12 @@ class StreamTail:
         except (TrimmedDataAccess, ResourceNotFound) as error:
             raise StreamError(
                 f"the stream trimmed changes of {shard.id} before they were read",
-                hint="a stream keeps changes for a day: start the rebuild again",
+                hint="start the rebuild again; a stream keeps changes for a day",
             ) from error
         return page
 
     def _find_children(self) -> Work[bool]:
-        """Follow shards that have ended to their children; whether there are any."""
+        """Replace ended shards by their children. Return whether there are any."""
         if not any(shard.is_ended for shard in self._shards.values()):
             return False
         listed = yield from retry(
@@ -111,7 +114,10 @@ class StreamTail:
 def uncovered(
     stream: StreamInfo, starts: Mapping[str, str], ended: frozenset[str], skipped: frozenset[str]
 ) -> list[str]:
-    """The shards whose changes may be missing: not ended, not started, and no ancestor started."""
+    """Return the shards whose changes may be missing.
+
+    These have not ended and have no start, and no ancestor has a start.
+    """
     parents = {shard.id: shard.parent for shard in stream.shards}
 
     def is_covered(shard: str | None) -> bool:

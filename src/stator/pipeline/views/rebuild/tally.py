@@ -1,6 +1,6 @@
-"""The base of a rebuild: what the items counted for at its start, although they keep changing.
+"""The base of a rebuild: the items' shares at its start, computed while the items keep changing.
 
-``rebuild`` has the argument.
+``rebuild`` explains why this is exact.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ log = logging.getLogger("stator.views")
 
 
 def digests(items: list[Item], key_names: Sequence[str]) -> list[int]:
-    """A hash of eight bytes for each item's key, valid in this process."""
+    """Return a hash of eight bytes for each item's key.
+
+    The hashes are valid only in this process.
+    """
     first = key_names[0]
     if len(key_names) == 1:
         return [hash(_content(item[first])) for item in items]
@@ -56,9 +59,9 @@ class BaseTally:
     def take(
         self, items: Sequence[Item], keys: list[int], marks: Sequence[str], read_at: float
     ) -> list[ItemShare | None]:
-        """Hold a page of the scan until the stream has shown the changes made during it.
+        """Hold a page of the scan until the stream has shown the changes made during the scan.
 
-        ``marks`` identify sources of rows; the list is empty if the view has none.
+        ``marks`` identify sources of rows; the list is empty if the view has no rows.
         """
         taken: list[ItemShare | None] = []
         for at, item in enumerate(items):
@@ -72,7 +75,7 @@ class BaseTally:
             self._dirty[key] = self._counts(before, mark, now)
 
     def count(self, read_before: float) -> None:
-        """Count the clean items of pages that were read before a moment."""
+        """Count the clean items of pages that were read before a given time."""
         while self._held and self._held[0][0] <= read_before:
             _, keys, taken = self._held.popleft()
             if self._dirty:
@@ -85,7 +88,10 @@ class BaseTally:
                     self._add(counted)
 
     def count_dirty(self) -> None:
-        """At the end: dirty keys that were not counted as scanned count with their first image."""
+        """Count the dirty keys that were not counted as scanned, with their first image.
+
+        Call it at the end.
+        """
         counted = {key for key in self._counted if key in self._dirty}
         for key, first in self._dirty.items():
             if first is not None and key not in counted:

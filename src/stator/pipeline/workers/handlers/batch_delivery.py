@@ -1,9 +1,9 @@
 """One batch through all subscribers: retries, parking, and the fate of every record.
 
-Exact subscribers, which count every change once by themselves, take the whole batch first. The
-others take it one after the other. A key that one of them cannot handle is retried alone, and then
-parked from the failing change on. Later subscribers get its earlier changes only, and each parked
-change records which subscribers have handled it.
+Exact subscribers, which count every change once by themselves, get the whole batch first. The
+others get it one after the other. If a subscriber cannot handle a key, the key is retried alone and
+then parked from the failing change on. Later subscribers get only the key's earlier changes. Each
+parked change records which subscribers have handled it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OUTAGES = (TryLater, SlowDown, ConnectionTrouble)
 
 @dataclass(slots=True)
 class DeliveryCount:
-    """What became of the records of a batch; ``retried`` counts rounds of retries."""
+    """How many records of a batch were handled or parked. ``retried`` counts rounds of retries."""
 
     handled: int = 0
     parked: int = 0
@@ -44,7 +44,7 @@ class DeliveryCount:
 
 @dataclass(slots=True)
 class _Parked:
-    """The change at which a key gets parked in this batch, and the subscriber that failed."""
+    """The change from which on a key is parked in this batch, and the subscriber that failed."""
 
     sequence: int
     subscriber: str
@@ -55,7 +55,7 @@ class _Parked:
 
 @dataclass(slots=True)
 class _Counted:
-    """The exact subscribers by name, and which of them failed, by the id() of a record."""
+    """The names of the exact subscribers, and which of them failed, by the id() of a record."""
 
     names: tuple[str, ...]
     failed: dict[int, set[str]] = field(default_factory=dict)
@@ -78,7 +78,10 @@ class BatchDelivery:
         scope: HandlerScope,
         check: Callable[[], ShardLease],
     ) -> None:
-        """``check`` returns the lease, and raises LeaseLost once it is over."""
+        """Create a delivery.
+
+        ``check`` returns the lease, and raises LeaseLost once the lease is over.
+        """
         self._exact = exact_subscribers(subscribers)
         self._exact_names = {each.name for each in self._exact}
         self._attending = [each for each in subscribers if isinstance(each, AttendingSubscriber)]
@@ -102,8 +105,8 @@ class BatchDelivery:
     def attend(self, position: str) -> Work[None]:
         """Let subscribers do their periodic work.
 
-        An exact subscriber cannot go on without it, so its error is raised. Others get another
-        turn.
+        An exact subscriber cannot continue if this work fails, so its error is raised. Other
+        subscribers try again at the next call.
         """
         for subscriber in self._attending:
             self._check()
@@ -141,7 +144,7 @@ class BatchDelivery:
         return handled
 
     def _counted(self, records: Sequence[Record], parked: dict[str, _Parked]) -> Work[_Counted]:
-        """Run the exact subscribers; a key is parked from its first failure on."""
+        """Run the exact subscribers. A key is parked from its first failure on."""
         counted = _Counted(tuple(each.name for each in self._exact))
         for subscriber in self._exact:
             wanted = [record for record in records if subscriber.wants(record, self._scope.context)]
@@ -159,7 +162,10 @@ class BatchDelivery:
     def _add_to_parked(
         self, records: Sequence[Record], counted: _Counted, handled: DeliveryCount
     ) -> Work[list[Record]]:
-        """Add changes of parked keys to the parked ones; return the others."""
+        """Add changes to keys that are already parked to their parked changes.
+
+        Return the other changes.
+        """
         assert self._marks is not None
         if not self._marks:
             return list(records)
@@ -181,9 +187,9 @@ class BatchDelivery:
     def _tried(
         self, subscriber: Subscriber, records: list[Record], handled: DeliveryCount
     ) -> Work[list[HandlerFailure]]:
-        """Handle records with retries; return the keys that failed ``max_attempts`` times.
+        """Handle records with retries. Return the keys that failed ``max_attempts`` times.
 
-        Attempts are counted for each change. A failure because a dependency is away does not count.
+        Attempts are counted for each change. A failure because a dependency is down does not count.
         """
         attempts: Counter[tuple[str, str, str]] = Counter()
         hopeless: list[HandlerFailure] = []
@@ -254,7 +260,7 @@ def _is_before(record: Record, parked: dict[str, _Parked]) -> bool:
 
 
 def _remaining(records: Sequence[Record], failures: Sequence[HandlerFailure]) -> list[Record]:
-    """The changes to retry: of each failed key, those from the failing one on."""
+    """Return the changes to retry: for each failed key, the failing change and those after it."""
     start = {
         (failure.record.table, failure.record.key): int(failure.record.sequence or 0)
         for failure in failures

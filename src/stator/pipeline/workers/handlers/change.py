@@ -21,7 +21,7 @@ Kind = Literal["INSERT", "MODIFY", "REMOVE"]
 class Record:
     """A stream record. ``key`` identifies the item within its table.
 
-    ``sequence`` is the stream's sequence number as text, and empty in a snapshot.
+    ``sequence`` is the stream's sequence number as text; it is empty in a snapshot.
     """
 
     table: str
@@ -42,12 +42,12 @@ class Record:
 
     @property
     def image(self) -> Item:
-        """The item after the change, else before it, else its keys."""
+        """The item after the change, or before it if it was deleted, or only its keys."""
         return self.new or self.old or self.keys
 
     @property
     def is_snapshot(self) -> bool:
-        """Whether this is an item of a snapshot instead of a change."""
+        """Whether this is an item of a snapshot, not a change."""
         return not self.sequence
 
 
@@ -56,12 +56,15 @@ def key_text(keys: Item) -> str:
 
 
 def key_mark(table: str, key: str) -> str:
-    """A short name for an item, for use in keys."""
+    """Return a short name for an item, for use in keys."""
     return f"{table}#{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
 def read_record(raw: Mapping[str, Any], table: str, shard: str) -> Record:
-    """Read a record of GetRecords, or of a Lambda event, which spells ``principalId`` so."""
+    """Read a record of GetRecords or of a Lambda event.
+
+    The two spell ``PrincipalId`` differently.
+    """
     body = raw["dynamodb"]
     identity = raw.get("userIdentity") or {}
     principal = identity.get("PrincipalId") or identity.get("principalId")
@@ -85,9 +88,9 @@ def snapshot_record(table: str, keys: Item, item: Item, at: float) -> Record:
 
 
 class Change(Generic[E]):
-    """A change of one item, with entities before and after.
+    """A change to one item, with entities before and after.
 
-    ``old`` and ``new`` are None where there is no item, or the stream does not show it.
+    ``old`` and ``new`` are None if there is no item, or if the stream does not show it.
     """
 
     __slots__ = ("_decoded", "_of", "record")
@@ -123,7 +126,7 @@ class Change(Generic[E]):
 
     @property
     def entity(self) -> str | None:
-        """The entity's name; None for an item that is not an entity of the design."""
+        """The entity's name, or None for an item that is not an entity of the design."""
         return None if self._of is None else self._of.name
 
     @property
@@ -132,12 +135,12 @@ class Change(Generic[E]):
 
     @property
     def event_id(self) -> str:
-        """The same each time this change is handled, so that receivers recognise a repeat."""
+        """The same id each time this change is handled, so that receivers recognise a repeat."""
         return self.record.event_id
 
     @property
     def at(self) -> float:
-        """When the change was made, in seconds since the epoch, rounded down."""
+        """The time of the change, in seconds since the epoch, rounded down."""
         return self.record.at
 
     @property
@@ -160,7 +163,7 @@ class Change(Generic[E]):
 
 
 class Insert(Change[E]):
-    """A new item, or one of a snapshot."""
+    """A new item, or an item of a snapshot."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Retrying or dropping the changes of parked keys."""
+"""Retries or drops the changes of parked keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from stator.tables.work import Work
 
 @dataclass(frozen=True, slots=True)
 class RetryOutcome:
-    """How a retry ended: ``handled`` counts changes; ``error`` says why the key is still parked."""
+    """The outcome of a retry.
+
+    ``handled`` counts changes; ``error`` says why the key is still parked.
+    """
 
     parked: ParkedKey
     handled: int
@@ -39,7 +42,7 @@ class ParkedRetry:
     def retry(self, mark: str) -> Work[RetryOutcome | None]:
         """Handle the changes of a parked key, in order, and unpark it.
 
-        None if it is not parked, or another process is retrying it.
+        Returns None if the key is not parked, or if another process is retrying it.
         """
         parked = claimed = yield from self.parking.claim(mark)
         handled = 0
@@ -70,7 +73,7 @@ class ParkedRetry:
         return None
 
     def drop(self, mark: str) -> Work[RetryOutcome | None]:
-        """Forget the changes of a parked key; its next change is handled again."""
+        """Forget the changes of a parked key. The next change to its item is handled again."""
         parked = yield from self.parking.claim(mark)
         dropped = 0
         while parked is not None:

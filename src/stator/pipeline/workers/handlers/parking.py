@@ -5,9 +5,9 @@
 
 The first line is the *head*: as long as it exists, the key is parked, and whoever reads its shard
 adds the key's changes to the second kind of item. A large record takes several of them. ``retry``
-handles the changes in order and deletes the head once none is left, on condition that none was
-added since. So the next change of the key is handled only after all parked ones. ``drop`` forgets
-them.
+handles the changes in order and deletes the head once no change is left, on condition that none was
+added since. So the next change to the item is handled only after all parked ones. ``drop`` deletes
+the parked changes unhandled.
 
 Additions are made in one transaction with a check of the shard's lease: a worker that has lost its
 shard adds nothing. A retry holds a lease of its own on the head (``coordination.lease``), so that
@@ -48,8 +48,9 @@ _CLAIM: Final = LeaseAttributes(owner="retry_owner", until="retry_until", fence=
 class ParkedKey:
     """The head of a parked key.
 
-    ``handler`` is the one that failed. ``first`` and ``last`` are sequence numbers, and ``count``
-    is how many changes were set aside in all. ``claim`` is the token of the retry that holds it.
+    ``handler`` is the handler that failed. ``first`` and ``last`` are sequence numbers, and
+    ``count`` is how many changes were parked in all. ``claim`` is the token of the retry that holds
+    the key.
     """
 
     mark: str
@@ -66,7 +67,7 @@ class ParkedKey:
 
 @dataclass(frozen=True, slots=True)
 class ParkedRecord:
-    """A parked change; the handlers in ``done`` had handled it before it was parked."""
+    """A parked change. The handlers in ``done`` had handled it before it was parked."""
 
     record: Record
     done: tuple[str, ...]
@@ -83,13 +84,13 @@ class Parking:
     # -- by workers
 
     def marks(self) -> Work[set[str]]:
-        """The marks of all parked keys."""
+        """Return the marks of all parked keys."""
         return {parked.mark for parked in (yield from self.keys())}
 
     def park(
         self, lease: ShardLease, records: Sequence[ParkedRecord], handler: str, error: BaseException
     ) -> Work[None]:
-        """Park a key with these changes. LeaseLost if another worker has the shard."""
+        """Park a key with these changes. Raises LeaseLost if another worker has the shard."""
         first = records[0].record
         mark = key_mark(first.table, first.key)
         head: Item = {
@@ -109,7 +110,7 @@ class Parking:
             yield from self.add(lease, mark, each)
 
     def add(self, lease: ShardLease, mark: str, parked: ParkedRecord) -> Work[bool]:
-        """Add a change to a parked key; False if the key is no longer parked."""
+        """Add a change to a parked key. Returns False if the key is no longer parked."""
         yield from self._pieces(lease, mark, parked)
         written = Expressions()
         last, count = written.name("last"), written.name("count")
@@ -199,7 +200,10 @@ class Parking:
         return found
 
     def claim(self, mark: str) -> Work[ParkedKey | None]:
-        """Take the lease on a parked key; None if it is not parked, or already being retried."""
+        """Take the lease on a parked key.
+
+        Returns None if it is not parked, or is already being retried.
+        """
         now = self._context.now()
         taken = yield from self._head(mark).take(
             self._context.token(), now + RETRY_SECONDS, both(_is_parked, _CLAIM.free(now))
@@ -207,7 +211,7 @@ class Parking:
         return self._read(taken.item) if taken.is_mine else None
 
     def look(self, mark: str) -> Work[ParkedKey | None]:
-        """The head of a parked key as it is now; None if it is not parked."""
+        """Return the head of a parked key as it is now, or None if it is not parked."""
         request = {
             "TableName": self._place.table,
             "Key": self._place.key(self._partition, mark),
@@ -236,7 +240,7 @@ class Parking:
         return True
 
     def failed(self, parked: ParkedKey, handler: str, error: BaseException) -> Work[None]:
-        """A retry failed: record why, and release the key to other retries."""
+        """Record why a retry failed, and release the key to other retries."""
         reason: Item = {
             "error": {"S": f"{type(error).__name__}: {error}"[:_ERROR_LENGTH]},
             "handler": {"S": handler},

@@ -1,8 +1,9 @@
-"""Who gets changes: the user's functions, one change or one batch at a time. Views and sinks, too.
+"""Subscribers receive changes: the user's functions, one change or one batch at a time.
 
-A subscriber says which records it wants and gets them in batches, in the stream's order. It
-returns the keys it failed for, each with the first record that failed: everything before that, and
-all other keys, are handled. It may get the same records again.
+Views and sinks are subscribers, too. A subscriber says which records it wants and gets them in
+batches, in the stream's order. It returns a failure for each key that it could not handle, with the
+first record that failed. The key's earlier records, and all other keys, count as handled. It may
+get the same records again.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from stator.tables.work import BlockingCall, Work
 
 @dataclass(frozen=True, slots=True)
 class HandlerFailure:
-    """The first record of a key that could not be handled, and why."""
+    """The first record of its key whose handling failed, and the error."""
 
     record: Record
     error: BaseException
@@ -32,12 +33,13 @@ class HandlerFailure:
 
 @dataclass(frozen=True, slots=True)
 class HandlerScope:
-    """What a subscriber gets beside the records: the data layer, their shard and its lease's fence.
+    """What a subscriber gets in addition to the records: the data layer, their shard and its lease.
 
-    ``check`` raises LeaseLost once the lease is over; call it before each record, because another
-    worker handles them from then on. ``stream`` is the stream's label, which sorts later for later
-    streams of a table. ``guard`` makes a transaction action that fails once the lease is lost.
-    ``is_retry`` is set for parked changes.
+    ``fence`` is the fencing token of the lease. Call ``check`` before each record: it raises
+    LeaseLost once the lease has ended, because another worker then handles the remaining records.
+    ``stream`` is the stream's label, which sorts later for later streams of a table. ``guard``
+    returns a transaction action that fails once the lease is lost. ``is_retry`` is set for parked
+    changes.
     """
 
     context: Context
@@ -53,29 +55,29 @@ class HandlerScope:
 class Subscriber(Protocol):
     @property
     def name(self) -> str:
-        """Unique in the app, and the same from run to run."""
+        """A name that is unique in the app, and the same from run to run."""
         ...
 
     def wants(self, record: Record, context: Context) -> bool: ...
 
     def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
-        """Handle the records; return one failure for each key that could not be handled."""
+        """Handle the records. Return one failure for each key that could not be handled."""
         ...
 
 
 @runtime_checkable
 class ClosingSubscriber(Protocol):
-    """A subscriber with something to close when a worker ends. More records may follow."""
+    """A subscriber with resources to close when a worker ends. More records may follow."""
 
     def close(self) -> None: ...
 
 
 @runtime_checkable
 class AttendingSubscriber(Protocol):
-    """A subscriber with periodic work, also while nothing changes."""
+    """A subscriber with periodic work, which it also does while nothing changes."""
 
     def attend(self, scope: HandlerScope, position: str) -> Work[None]:
-        """Called before a shard's first batch, then every few seconds.
+        """Do the periodic work. It runs before a shard's first batch, then every few seconds.
 
         Everything up to ``position`` has been handled.
         """
@@ -84,23 +86,26 @@ class AttendingSubscriber(Protocol):
 
 @runtime_checkable
 class ExactSubscriber(Subscriber, AttendingSubscriber, Protocol):
-    """A subscriber that counts every change once by itself, in any order: a view.
+    """A subscriber that counts every change once by itself, in any order, such as a view.
 
-    It gets every change, also of parked items, before the other subscribers. Each of its failures
-    is about one change alone and is not retried automatically. It sees both images.
+    It gets every change before the other subscribers, also changes to parked items. Each of its
+    failures concerns one change alone and is not retried automatically. It sees both images.
     """
 
     @property
     def is_exact(self) -> bool: ...
 
     def prepare(self, context: Context) -> None:
-        """Raise an error if it cannot work, before anything is read."""
+        """Raise an error if the subscriber cannot work. This runs before anything is read."""
         ...
 
 
 @runtime_checkable
 class TableSubscriber(Protocol):
-    """A subscriber that names its tables. Others get the tables of the design's entities."""
+    """A subscriber that names its tables.
+
+    Other subscribers get the tables of the design's entities.
+    """
 
     def tables(self, context: Context) -> Sequence[str]: ...
 
@@ -116,7 +121,7 @@ def tables_of(subscriber: Subscriber, context: Context) -> Sequence[str]:
 def subscribers_of(
     subscribers: Sequence[Subscriber], table: str, context: Context
 ) -> list[Subscriber]:
-    """The subscribers that get the changes of a table."""
+    """Return the subscribers that get the changes to a table."""
     return [each for each in subscribers if table in tables_of(each, context)]
 
 
@@ -125,7 +130,7 @@ def exact_subscribers(subscribers: Sequence[Subscriber]) -> list[ExactSubscriber
 
 
 def lanes(records: Iterable[Record]) -> list[list[Record]]:
-    """The records grouped by item, each group in order."""
+    """Return the records grouped by item, each group in order."""
     found: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         found.setdefault((record.table, record.key), []).append(record)
@@ -134,7 +139,7 @@ def lanes(records: Iterable[Record]) -> list[list[Record]]:
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """Which changes a function gets. An empty set means all."""
+    """Selects the changes that a function gets. An empty set means all."""
 
     kinds: frozenset[str] = frozenset()
     entities: tuple[type[Any], ...] = ()
@@ -194,7 +199,7 @@ class EachChange:
 
 @dataclass(slots=True)
 class EachBatch:
-    """Calls a function with a list of changes; where it fails, with halves of the list."""
+    """Calls a function with a list of changes. If it fails, calls it with each half of the list."""
 
     name: str
     function: Callable[[list[Any]], Any]
@@ -223,10 +228,10 @@ class EachBatch:
 def halved(
     groups: list[list[Record]], send: Callable[[list[Record]], Exception | None]
 ) -> list[HandlerFailure]:
-    """Send a batch, and where that fails its halves, down to the failing change.
+    """Send a batch. If that fails, send its halves, and so on down to the failing change.
 
-    Halves are made of whole items until one is alone; then its changes go one by one. ``send`` gets
-    records in the stream's order and returns the error, if any.
+    A batch is split between items until only one item is left; then its changes are sent one by
+    one. ``send`` gets records in the stream's order and returns the error, if any.
     """
     error = send(
         sorted(
@@ -247,7 +252,7 @@ def halved(
 
 
 def typed_all(records: Sequence[Record], context: Context) -> Work[dict[int, Change[Any]]]:
-    """The changes as handlers see them, by the id() of their records, with blobs fetched."""
+    """Return the changes as handlers see them, by the id() of their records, with blobs fetched."""
     changes: dict[int, Change[Any]] = {}
     for record in records:
         of = context.schema.of_item(record.image, record.table)
@@ -261,7 +266,7 @@ def typed_all(records: Sequence[Record], context: Context) -> Work[dict[int, Cha
 
 
 def finished(result: Any) -> None:
-    """Wait for the result of an async function, on the loop that all of them share."""
+    """Wait for the result of an async function, on the event loop that all handlers share."""
     if inspect.isawaitable(result):
         asyncio.run_coroutine_threadsafe(_awaited(result), _loop()).result()
 
@@ -284,7 +289,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 class _Pool:
-    """Threads for handling items in parallel; with one, the caller's own."""
+    """Threads that handle items in parallel. With fewer than two, the caller's thread is used."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads

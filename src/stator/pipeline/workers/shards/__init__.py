@@ -2,5 +2,5 @@
 
 ``leases`` are the items, ``lineage`` and ``balance`` decide without I/O, ``lease_holder`` is the
 base of ``consumer`` (a shard) and ``snapshot`` (a table before its changes), ``iterators`` asks
-the stream. What happens to the records that were read is in ``workers.handlers``.
+the stream. ``workers.handlers`` handles the records that were read.
 """

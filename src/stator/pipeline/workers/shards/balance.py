@@ -1,9 +1,9 @@
-"""Who gets which lease. Pure: from the state of the group to what one worker should do.
+"""The balance of leases: decides, without I/O, which leases one worker should take or ask for.
 
-A worker's fair share is the leases that can be read, divided by the workers that hold any, itself
-included, rounded up. Below its share it takes free leases. If none is free, it asks the worker
-with the most for one, but only if that worker has two more than itself, so that leases do not go
-to and fro.
+A worker's fair share is the number of readable leases, divided by the number of workers that hold
+any, itself included, rounded up. A worker below its share takes free leases. If none is free, it
+asks the worker with the most leases for one of them, but only if that worker has at least two more
+leases than itself. Otherwise leases would move to and fro.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def moves(
     options: WorkerOptions,
     chance: random.Random,
 ) -> Moves:
-    """What worker ``me`` should do.
+    """Return the leases that worker ``me`` should take, ask for or resume.
 
-    ``working`` are the leases it reads. A lease of its own that is not among them was handed to it.
+    ``working`` are the leases that it reads. An own lease that is not among them was handed to it.
     """
     ready = [lease for lease in group.leases.values() if is_ready(lease, group, streams)]
     held = [lease for lease in ready if not lease.is_free(now, options.drift_seconds)]

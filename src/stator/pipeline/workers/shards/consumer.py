@@ -31,7 +31,10 @@ _ATTENTION_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """``is_tip`` says that the shard had no more records; unknown when throttled."""
+    """A page of records.
+
+    ``is_tip`` says that the shard had no more; it is False after throttling.
+    """
 
     records: list[Record]
     following: str | None
@@ -90,7 +93,7 @@ class Consumer(LeaseHolder):
         return len(buffer) >= options.batch_records or is_old or following is None
 
     def _page(self, iterator: str) -> Work[_Page | None]:
-        """The next records; None if reading must restart from the checkpoint."""
+        """Return the next records, or None if reading must restart from the checkpoint."""
         limit = min(self.tools.options.batch_records, 1000)
         try:
             page = yield Call("GetRecords", {"ShardIterator": iterator, "Limit": limit}, _LABEL)
@@ -112,9 +115,11 @@ class Consumer(LeaseHolder):
         return _Page(kept, page.get("NextShardIterator"), is_tip=not records)
 
     def _kept(self, records: list[Record]) -> list[Record]:
-        """The records to handle: of the design's own table only those a subscriber wants.
+        """Return the records to handle.
 
-        Handling the rest would never end, because writing the checkpoint changes that very table.
+        From the design's own table, these are only records a subscriber wants.
+
+        Otherwise the work would never end, because writing the checkpoint changes that very table.
         """
         place = self.context.schema.place
         if self.lease.table != place.table:
@@ -128,8 +133,8 @@ class Consumer(LeaseHolder):
     def _is_far_ahead(self, page: _Page) -> bool:
         """Whether to write a checkpoint for skipped records.
 
-        At the tip at once, so that the lag is seen to be zero; for our own bookkeeping now and
-        then.
+        At the tip it is written at once, so that the lag shows as zero. If all skipped records are
+        our own bookkeeping, it is written only now and then.
         """
         if not self._passed:
             return False
@@ -143,7 +148,7 @@ class Consumer(LeaseHolder):
         yield from self._pass(self._age(records[-1]))
 
     def _pass(self, lag_seconds: float = 0.0) -> Work[None]:
-        """Checkpoint: everything that was read has been handled or skipped."""
+        """Write a checkpoint: everything that was read has been handled or skipped."""
         yield from self.move(self._passed, lag_seconds)
         self._passed, self._passed_others = "", False
         self._moved_at = self.context.now()
@@ -160,7 +165,7 @@ class Consumer(LeaseHolder):
     # -- where to read
 
     def _iterator(self) -> Work[str | None]:
-        """An iterator at the checkpoint; None if the shard is gone from the stream."""
+        """Return an iterator at the checkpoint, or None if the shard is gone from the stream."""
         lease = self.lease
         try:
             found = yield from iterator_at(lease.stream, lease.shard, lease.position, _LABEL)

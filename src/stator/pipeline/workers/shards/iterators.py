@@ -1,6 +1,6 @@
-"""Requests to a stream before its records: its shards, and an iterator at a checkpoint.
+"""Requests that precede reading a stream: they list its shards and get an iterator at a checkpoint.
 
-The one place that knows how positions (``leases``) translate to shard iterators.
+Only this module knows how positions (``leases``) translate to shard iterators.
 """
 
 from __future__ import annotations
@@ -37,7 +37,11 @@ def list_shards(stream: str, label: str) -> Work[tuple[ShardInfo, ...]]:
 
 
 def iterator_at(stream: str, shard: str, position: str, label: str) -> Work[ShardCursor]:
-    """Raises TrimmedDataAccess if the next records are gone, ResourceNotFound if the shard is."""
+    """Return an iterator at a position.
+
+    Raises TrimmedDataAccess if the next records are gone, and ResourceNotFound if the shard is
+    gone.
+    """
     shown: dict[str, Any] = {"StreamArn": stream, "ShardId": shard}
     oldest = {**shown, "ShardIteratorType": OLDEST}
     if position == OLDEST:

@@ -1,4 +1,4 @@
-"""What the consumers of a shard and of a snapshot have in common: work under a lease."""
+"""Work under a lease: the common base of the consumers of a shard and of a snapshot."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ log = logging.getLogger("stator.workers")
 
 @dataclass(slots=True)
 class ShardProgress:
-    """Counters of one shard, for display. ``lag_seconds`` is the age of its oldest open change."""
+    """Counters of one shard, for display.
+
+    ``lag_seconds`` is the age of its oldest unhandled change.
+    """
 
     records: int = 0
     handled: int = 0
@@ -43,7 +46,7 @@ class ShardProgress:
         self.batches += 1
 
     def add(self, other: ShardProgress) -> None:
-        """Add another shard: counts are summed, and the greater lag wins."""
+        """Add another shard. Counts are summed, and the greater lag is kept."""
         self.records += other.records
         self.handled += other.handled
         self.parked += other.parked
@@ -55,7 +58,7 @@ class ShardProgress:
 
 @dataclass(frozen=True, slots=True)
 class HolderTools:
-    """What all lease holders of a worker share."""
+    """The objects that all lease holders of a worker share."""
 
     context: Context
     group: str
@@ -68,7 +71,7 @@ class HolderTools:
 class LeaseHolder(ABC):
     """Does its work while it holds a lease. ``stop`` ends it after the batch in flight.
 
-    ``when_done`` is called at the end, however it ended.
+    ``when_done`` is called at the end, also after an error.
     """
 
     def __init__(
@@ -78,7 +81,10 @@ class LeaseHolder(ABC):
         when_done: Callable[[LeaseHolder], None],
         not_before: float = 0.0,
     ) -> None:
-        """``not_before`` is when the former holder's time is over: it may work until then."""
+        """Create a holder that waits until ``not_before``.
+
+        The former holder may work until then.
+        """
         self.tools = tools
         self.context = tools.context
         self.lease = lease
@@ -109,16 +115,19 @@ class LeaseHolder(ABC):
         self._is_stopping = True
 
     def lose(self) -> None:
-        """Another worker has the lease: handle nothing more."""
+        """Handle nothing more, because another worker has the lease."""
         self._is_lost = True
 
     def see(self, lease: ShardLease) -> None:
-        """Take note of the lease as it is stored now."""
+        """Remember the lease as it is stored now."""
         if lease.fence == self.lease.fence:
             self.lease = lease
 
     def held(self) -> ShardLease:
-        """The lease; LeaseLost if it is over by our own clock, or known to be lost."""
+        """Return the lease.
+
+        Raises LeaseLost if it is over by our own clock, or known to be lost.
+        """
         if self._is_lost or self.context.now() >= self.lease.until:
             raise LeaseLost(
                 f"the lease on shard {self.lease.name} was lost",
@@ -145,10 +154,10 @@ class LeaseHolder(ABC):
 
     @abstractmethod
     def work(self) -> Work[None]:
-        """The work itself, done while the lease is held."""
+        """Do the work itself, while the lease is held."""
 
     def move(self, position: str, lag_seconds: float = 0.0) -> Work[None]:
-        """Checkpoint: everything up to a position has been handled."""
+        """Write a checkpoint: everything up to a position has been handled."""
         moved = yield from self.tools.leases.move(self.held(), position, lag_seconds)
         if moved is None:
             self.lose()

@@ -4,8 +4,8 @@
     PK  WORK#billing   SK  LEASE#shop#shardId-0001...-0a3f  owner, fence, until, position, wanted
 
 Each lease is a fenced lease (``coordination.lease``) with a checkpoint in it. ``position`` is where
-to read on: ``TRIM_HORIZON``, ``AT:<seconds>``, the sequence number of the last change that is
-handled, or ``END``. Both kinds of items carry ``_format``.
+to read on: ``TRIM_HORIZON``, ``AT:<seconds>``, the sequence number of the last handled change, or
+``END``. Both kinds of items carry ``_format``.
 """
 
 from __future__ import annotations
@@ -74,10 +74,11 @@ class ShardLease:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Where a group began to read a table's stream; written once.
+    """Where a group began to read a table's stream. It is written once.
 
-    Shards in ``opened`` are read from the moment ``at`` on, those in ``skipped`` never, all others
-    whole. ``is_ready`` is False until the snapshot of the table has been handled.
+    Shards in ``opened`` are read from the moment ``at`` on, shards in ``skipped`` are never read,
+    and all others are read whole. ``is_ready`` is False until the snapshot of the table has been
+    handled.
     """
 
     table: str
@@ -91,7 +92,10 @@ class Beginning:
 
 @dataclass(slots=True)
 class WorkerGroup:
-    """All leases and beginnings of a group, as read at one moment. Leases are by name."""
+    """All leases and beginnings of a group, as read at one moment.
+
+    ``leases`` maps names to leases.
+    """
 
     leases: dict[str, ShardLease] = field(default_factory=dict)
     beginnings: dict[str, Beginning] = field(default_factory=dict)
@@ -127,7 +131,7 @@ class LeaseTable:
     # -- making
 
     def begin(self, beginning: Beginning) -> Work[bool]:
-        """Store where the group begins; False if another worker was first."""
+        """Store where the group begins. Returns False if another worker was first."""
         item: Item = {
             **self._place.key(self._partition, f"STREAM#{beginning.table}"),
             "table": {"S": beginning.table},
@@ -143,7 +147,7 @@ class LeaseTable:
         return (yield from self._put_new(item))
 
     def follow_new_stream(self, beginning: Beginning) -> Work[None]:
-        """The table's stream was switched off and on again: read the whole new one."""
+        """Read the whole new stream of a table whose stream was switched off and on again."""
         written = Expressions()
         stream = written.value({"S": beginning.stream})
         request = {
@@ -155,7 +159,7 @@ class LeaseTable:
         yield Call("UpdateItem", written.into(request), _LABEL)
 
     def mark_ready(self, table: str) -> Work[None]:
-        """The snapshot has been handled; the stream may be read."""
+        """Record that the snapshot has been handled, so that the stream may be read."""
         written = Expressions()
         request = {
             "TableName": self._place.table,
@@ -207,7 +211,7 @@ class LeaseTable:
     # -- taking and giving
 
     def take(self, lease: ShardLease, me: str) -> Work[ShardLease | None]:
-        """Take a lease that nobody has changed since it was read; None if somebody has."""
+        """Take a lease. Returns None if the lease has changed since it was read."""
         item = self._item(lease)
         taken = yield from item.take(
             me, self._end(), item.attributes.as_seen(lease.hold), removes=_REQUEST
@@ -220,11 +224,14 @@ class LeaseTable:
         yield from self._item(lease).change(lease.hold, wanted)
 
     def renew(self, lease: ShardLease) -> Work[ShardLease | None]:
-        """Move the end; None if another worker has taken the lease."""
+        """Move the end of the lease. Returns None if another worker has taken it."""
         return _read((yield from self._item(lease).renew(lease.hold, self._end())))
 
     def move(self, lease: ShardLease, position: str, lag_seconds: float) -> Work[ShardLease | None]:
-        """Checkpoint: everything up to ``position`` is handled. This renews the lease, too."""
+        """Write a checkpoint and renew the lease.
+
+        Everything up to ``position`` has been handled.
+        """
         checkpoint: Item = {
             "position": {"S": position},
             "lag": {"N": repr(round(lag_seconds, 3))},
@@ -232,7 +239,10 @@ class LeaseTable:
         return _read((yield from self._item(lease).renew(lease.hold, self._end(), checkpoint)))
 
     def end(self, lease: ShardLease, *, lost: bool = False) -> Work[None]:
-        """The shard has been read to its end, or is ``lost``: gone before it was read."""
+        """Record that the shard has been read to its end.
+
+        If ``lost``, it was gone before it was read.
+        """
         ended: Item = {
             "position": {"S": END},
             "ended": seconds(self._context.now()),
@@ -251,7 +261,7 @@ class LeaseTable:
             yield from item.hand_over(lease.hold, lease.wanted, self._end(), _REQUEST)
 
     def check(self, lease: ShardLease) -> dict[str, Any]:
-        """For a transaction: the check that the lease is still held."""
+        """Return a transaction action that fails unless the lease is still held."""
         return self._item(lease).check(lease.hold)
 
     def _end(self) -> float:

@@ -1,4 +1,4 @@
-"""Which shards exist, which may be read now, which leases to create and to delete. Pure."""
+"""The lineage of shards: which may be read now, and which leases to create and delete. No I/O."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def read_shards(pages: Sequence[Mapping[str, Any]]) -> tuple[ShardInfo, ...]:
 
 
 def first_beginning(stream: StreamInfo, start: str, at: float) -> Beginning:
-    """Where a group begins.
+    """Return where a group begins.
 
-    From ``oldest``, every shard is read whole; otherwise open shards are read from ``at`` on, and
-    closed ones never.
+    From ``oldest``, every shard is read whole. Otherwise open shards are read from ``at`` on, and
+    closed shards are never read.
     """
     if start == "oldest":
         return Beginning(stream.table, stream.arn, start, at)
@@ -87,7 +87,7 @@ def _first_position(shard: str, beginning: Beginning) -> str:
 
 
 def is_ready(lease: ShardLease, group: WorkerGroup, streams: Mapping[str, StreamInfo]) -> bool:
-    """Whether a shard may be read: its parent has been read, or cannot be."""
+    """Whether a shard may be read: its parent has been read, or cannot be read."""
     if lease.is_ended:
         return False
     beginning = group.beginnings.get(lease.table)
@@ -110,7 +110,7 @@ def is_ready(lease: ShardLease, group: WorkerGroup, streams: Mapping[str, Stream
 
 
 def _has_older_stream(lease: ShardLease, group: WorkerGroup) -> bool:
-    """Whether an earlier stream of the table, since switched off, has not been read to its end."""
+    """Whether an earlier stream of the table, now switched off, has unread shards."""
     return any(
         other.table == lease.table and other.stream != lease.stream and not other.is_ended
         for other in group.leases.values()
@@ -120,10 +120,11 @@ def _has_older_stream(lease: ShardLease, group: WorkerGroup) -> bool:
 def forgettable(
     group: WorkerGroup, streams: Mapping[str, StreamInfo], now: float
 ) -> list[ShardLease]:
-    """Leases that ended longer ago than a stream's retention, and whose shards are gone.
+    """Return leases that can be deleted.
 
-    That a shard is not listed is not enough: this worker's list may be older than the shard, and a
-    lease that is created again would be read again from its beginning.
+    They ended before the stream's retention period, and their shards are gone. A shard missing from
+    the list does not prove that it is gone: this worker's list may predate the shard. If its lease
+    were deleted, it would be created again and the shard re-read from the start.
     """
     return [
         lease
