@@ -62,7 +62,7 @@ class DesignFile:
 
     @cached_property
     def frozen(self) -> Plan | None:
-        """The plan in the lock file, read once; None if there is no lock file."""
+        """The plan in the lock file, read once, or None if there is no lock file."""
         return read_lock(self.lock)
 
 

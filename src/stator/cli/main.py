@@ -1,4 +1,4 @@
-"""The entry point of ``stator``: finds the command, runs it, shows what went wrong."""
+"""The entry point of ``stator``: finds the command, runs it, and reports errors."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class _Slot:
         self._start()
 
     def _start(self) -> None:
-        # In a session of its own: Ctrl-C reaches the worker once, through this process.
+        # In a separate session: Ctrl-C reaches the worker once, through this process.
         self._process = subprocess.Popen(  # noqa: S603 - this program itself
             self._command, start_new_session=True
         )

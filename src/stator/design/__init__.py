@@ -1,6 +1,6 @@
-"""Designs: what a system stores and asks, and everything that follows from it.
+"""Designs: the entities and access patterns a user declares, and everything derived from them.
 
-No I/O and no engine.
+This package does no I/O and does not use the engine.
 
 From the bottom up: ``entities`` (dataclasses with roles and a codec), ``plan`` (the frozen result
 and its lock file), ``patterns`` (declared reads and writes), ``declaration`` (what the user writes,

@@ -1,4 +1,4 @@
-"""What the user writes: entities, access patterns, volumes and rates, checked and kept as data.
+"""The user's declaration: entities, access patterns, volumes and rates, checked and kept as data.
 
 ``Declaration`` knows nothing about keys, plans or prices. The planner, the cost report, the lint
 rules, the documents and the exports all read it; ``stator.design.design.Design`` adds the methods
@@ -40,9 +40,7 @@ def per(entity: type[Entity], count: float) -> Per:
 class Declaration:
     """The entities, patterns, volumes and rates of one design.
 
-    It is immutable.
-
-    Two declarations are equal only if they are the same object.
+    It is immutable. Two declarations are equal only if they are the same object.
     """
 
     def __init__(

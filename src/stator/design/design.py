@@ -1,12 +1,12 @@
-"""A design: what a system stores and asks, with the methods that plan, price and check it.
+"""A design: entities and access patterns, with the methods that plan, price and check them.
 
     shop = Design("shop", [User, Order], [orders_of_user], volumes={Order: per(User, 12)})
     print(shop.plan().pattern("orders_of_user").key_condition)
 
 ``Design`` is the façade of this package: ``Declaration`` holds the data, and each method calls the
-room that does the work. The methods import that room when they are called, because a program that
-only reads and writes items by a lock file needs neither the planner nor the lint rules (loading
-them takes about as long as the rest of the package).
+package that does the work. The methods import that package when they are called, because a program
+that only reads and writes items by a lock file needs neither the planner nor the lint rules
+(loading them takes about as long as the rest of the package).
 """
 
 from __future__ import annotations

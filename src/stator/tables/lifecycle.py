@@ -257,7 +257,7 @@ class TableSetup:
         while True:
             try:
                 yield Call("UpdateContinuousBackups", request, "ensure")
-            except ContinuousBackupsUnavailable:  # AWS needs a while after a table was made
+            except ContinuousBackupsUnavailable:  # AWS needs a while after it creates a table
                 if self.context.now() >= until:
                     raise
                 yield Pause(_POLL_SECONDS)

@@ -336,12 +336,12 @@ class Schema:
             entity = self._plan_of(cls)
             made = EntityMap(cls, entity, self.tables[entity.table])
             self.maps[cls] = self._by_name[made.name] = made
-            model = getattr(made.info, "model", None)  # what an adapted model's instances are of
+            model = getattr(made.info, "model", None)  # the class of an adapted model's instances
             if model is not None:
                 self.maps[model] = made
         self._routes: dict[str, tuple[StepRoute, ...]] = {}
         self._patterns = {pattern.name: pattern for pattern in plan.patterns}
-        # A table of its own: the plan's tables hold entities only, and the plan may change.
+        # A separate table: the plan's tables hold entities only, and the plan may change.
         self.place = Place.of(own_table(design.name, prefix))
 
     def ttl_of(self, table: str) -> str | None:

@@ -205,7 +205,7 @@ def _show_unchecked(error: StatorError, *, github: bool, as_json: bool) -> None:
 
 
 def _data(text: str) -> str:
-    """Text escaped as GitHub's runner expects it in a workflow command."""
+    """Escape text as GitHub's runner expects it in a workflow command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

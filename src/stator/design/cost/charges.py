@@ -6,7 +6,7 @@ There are two steps, so that each can be checked against what AWS publishes:
 
 - **Units**, as ``capacity_units`` counts them, of the whole item (names and values). A Query or
   Scan adds up what it reads before rounding, so pass the sum; a GetItem or a member of a batch
-  rounds alone. An update is billed for the larger of the item before and after.
+  is rounded by itself. An update is billed for the larger of the item before and after.
 - **Dollars**: ``on_demand``, ``provisioned``, ``reserved``, ``storage`` and the others turn
   quantities into ``Charge``s, one for each line of a bill; ``total`` adds them up.
 

@@ -1,7 +1,7 @@
 """The difference between two cost reports: what a change adds or saves, and why.
 
-Each line of a report has one cause: the entity's place in an index, named by its key because index
-numbers change; else the pattern that makes the request; else the entity that is stored. The
+Each line of a report has one cause. It is the entity's place in an index, named by its key because
+index numbers change; or else the pattern that makes the request; or else the stored entity. The
 differences of the causes add up to the difference of the totals.
 """
 

@@ -12,11 +12,11 @@ whole. To keep that exact, a line is rounded once, to a billionth of a dollar.
 - **reserved**: the same capacity. Whole blocks of 100 units of all tables together are reserved for
   ``years``.
 
-Writing an item pays for the table and for each index that has an entry of it. A change of an
-index's key deletes one entry and inserts another, and pays for both. Streams cost what reading them
-costs: a consumer polls each shard once a second (Lambda and global tables read free of charge).
-PITR and backups cover tables and their local indexes. The free tier, taxes and data transfer are
-not included.
+A write pays for the table and for each index that has an entry for the item. A change to an index's
+key deletes one entry and inserts another, and pays for both. The cost of a stream is the cost of
+reading it: a consumer polls each shard once a second (Lambda and global tables read free of
+charge). PITR and backups cover tables and their local indexes. The free tier, taxes and data
+transfer are not included.
 """
 
 from __future__ import annotations

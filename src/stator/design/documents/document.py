@@ -73,9 +73,8 @@ class IndexEntry:
 class TableEntry:
     """A table.
 
-    ``columns`` are all its key attributes.
-
-    ``rows`` has an example item of each entity, with one value for each column.
+    ``columns`` are all its key attributes. ``rows`` has an example item of each entity, with one
+    value for each column.
     """
 
     name: str

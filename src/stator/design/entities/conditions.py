@@ -1,12 +1,11 @@
 """Conditions built from class-level field references: ``(Order.total > 10) & Order.paid.exists()``.
 
 Comparing a reference builds a ``Comparison``; conditions combine with ``&``, ``|`` and ``~``.
-Python's ``and``, ``or`` and ``not`` cannot be overloaded, so a condition refuses to be a truth
-value and says what to write.
+Python's ``and``, ``or`` and ``not`` cannot be overloaded. If a condition is used as a truth value,
+it raises an error that says what to write instead.
 
 Type checkers see a class-level reference as the field's own type, which makes ``Order.total > "x"``
-an error. ``attr(Order.name).begins_with("A")`` gives access to the methods that only a reference
-has.
+an error. ``attr(Order.name).begins_with("A")`` provides the methods that only a reference has.
 """
 
 from __future__ import annotations

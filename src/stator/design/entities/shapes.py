@@ -116,7 +116,7 @@ Shape = Union[Scalar, Choice, ListOf, MapOf, SetOf, Nested, Anything, Maybe]
 
 
 def type_name(shape: Shape) -> str:
-    """Return a short name of a shape, for people."""
+    """Return a short, readable name of a shape."""
     match shape:
         case Maybe(inner):
             return f"{type_name(inner)}?"
@@ -138,7 +138,7 @@ def type_name(shape: Shape) -> str:
 
 
 def shape_of(annotation: Any, where: str) -> Shape:
-    """Return the shape of an annotation; ``where`` names the field in messages."""
+    """Return the shape of an annotation. ``where`` names the field in messages."""
     if annotation in SCALARS:
         return Scalar(annotation)
     if annotation is Any or annotation is object:

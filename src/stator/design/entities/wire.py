@@ -4,7 +4,7 @@ The generated code of ``codec_source`` handles the common values and calls these
 rest: a subclass, a value that must be refused, a value of type ``Any``. The closures are also the
 reference that tests compare the generated code with.
 
-None and empty sets, which DynamoDB does not have, are stored as no attribute. A value that does not
+None and empty sets are stored as no attribute (DynamoDB has no empty sets). A value that does not
 fit raises ``WrongValue``; the codec, which knows the field, turns it into an ItemMismatch.
 """
 
@@ -51,8 +51,9 @@ class WrongValue(Exception):
 
 
 def encode_time(value: datetime) -> str:
-    """Return the time in UTC with microseconds, always 27 characters, so that text order is time
-    order.
+    """Return the time in UTC with microseconds.
+
+    It always has 27 characters, so text order is time order.
     """
     if value.tzinfo is not UTC:
         if value.tzinfo is None:
@@ -62,9 +63,7 @@ def encode_time(value: datetime) -> str:
 
 
 def encode_utc(value: datetime) -> str:
-    """Encode a datetime that is in UTC like ``encode_time``. orjson is five times as fast as
-    isoformat.
-    """
+    """Encode a datetime in UTC, like ``encode_time``. orjson is five times as fast as isoformat."""
     text = orjson.dumps(value, option=orjson.OPT_UTC_Z)
     return text[1:-1].decode() if value.microsecond else text[1:20].decode() + ".000000Z"
 
@@ -260,7 +259,7 @@ def _encode_nested(shape: Nested) -> Encoder:
 
 
 def encode_anything(value: Any) -> Value:
-    """Encode a value of no declared type by its Python type."""
+    """Encode a value without a declared type, by its Python type."""
     match value:
         case None:
             return {"NULL": True}
@@ -363,7 +362,7 @@ def _decode_nested(shape: Nested) -> Decoder:
 def maker_of(shape: Nested) -> Callable[[dict[str, Any]], Any]:
     """Return the function that builds an object of the shape.
 
-    It is the shape's class, unless the shape has a function of its own.
+    It is the shape's class, unless the shape has its own function.
     """
     make: Callable[[dict[str, Any]], Any] | None = getattr(shape, "make", None)
     return make or (lambda values: shape.cls(**values))

@@ -2,10 +2,10 @@
 
 Each entity is a facet that holds its items, as in the models that AWS publishes.
 
-The format has one attribute for each part of a key. Of an index with several, the model has the
-first, and its description says so: import the model to look at it, and create the table from
-another export. The format also has one type for each attribute of a table. If two entities
-disagree, a note says so.
+The format has one attribute for each part of a key. If a part of an index key has several
+attributes, the model has only the first, and its description says so: import the model to look at
+it, and create the table from another export. The format also has one type for each attribute of a
+table. If two entities disagree, a note says so.
 """
 
 from __future__ import annotations

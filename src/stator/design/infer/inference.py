@@ -23,9 +23,8 @@ _TOGETHER: Final = 4
 class GuessedEntity:
     """A guessed entity.
 
-    ``key`` and ``indexes`` are the templates of the present keys.
-
-    ``key`` is None if its form is not the same in all items.
+    ``key`` and ``indexes`` are the templates of the present keys. ``key`` is None if its form is
+    not the same in all items.
     """
 
     name: str
@@ -40,9 +39,8 @@ class GuessedEntity:
 class GuessedPattern:
     """A guessed read pattern.
 
-    If there are several ``entities``, they are read together.
-
-    ``equal`` names the compared fields, which are also the parameters.
+    If there are several ``entities``, they are read together. ``equal`` names the compared fields,
+    which are also the parameters.
     """
 
     name: str

@@ -17,9 +17,7 @@ _FEW: Final = 30
 class KeyShape:
     """The parts of a key: each is a word, or None for a value.
 
-    USER#17 has ``("USER", None)``.
-
-    ``separator`` is empty for a key without a separator.
+    USER#17 has ``("USER", None)``. ``separator`` is empty for a key without a separator.
     """
 
     parts: tuple[str | None, ...]

@@ -256,7 +256,7 @@ _ENCODINGS: Final = {
             _turned(_day), _turned_back(date.fromisoformat),
             lambda value, by: value + timedelta(days=by),
         ),
-        # A time with a zone is stored with its offset, which no order of text puts right: never a
+        # A time with a zone is stored with its offset, so its text does not sort by time: never a
         # key by itself.
         Encoding(
             "time", time, _clock, time.fromisoformat, None,

@@ -1,7 +1,7 @@
 """The result of planning: tables, entities and patterns, as frozen data.
 
 A plan is complete without the design it came from. It can be written to a lock file and read back.
-It makes the CreateTable requests, the key attributes of an item, and the requests of each pattern
+It builds the CreateTable requests, the key attributes of an item, and the requests of each pattern
 with its arguments filled in. It does no I/O.
 """
 

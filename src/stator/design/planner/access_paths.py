@@ -1,4 +1,4 @@
-"""Access paths: what an entity could be keyed by, and which needs each path serves.
+"""Access paths: the ways an entity could be keyed, and which needs each path serves.
 
 A path has a partition, a tuple of fields that must be known, and a sort tuple. It serves a need
 when
@@ -14,9 +14,9 @@ So the path (user; status, placed_at) serves the needs (user), (user, status) an
 placed_at from .. to) alike. Sharing paths is what makes layouts cheap.
 
 A base path contains the identity, so that no two items share a key. It may hold only required
-fields that the caller provides and no write changes. In an index keys may repeat, because a page's
-end is also identified by the item's own key. Every path is therefore a candidate twice: as short as
-its need allows, and with the rest of the identity at its end, by which something may be read.
+fields that the caller provides and no write changes. In an index keys may repeat, because the end
+of a page is also identified by the item's own key. Every path is therefore a candidate twice: as
+short as its need allows, and with the rest of the identity appended, by which a need may also read.
 
 A constant that a need compares with (status is open) can be written into the partition. Then only
 the items for which it holds are in the index at all: the path is sparse.

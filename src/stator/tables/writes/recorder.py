@@ -174,7 +174,7 @@ class Recording:
         else:
             self.set(
                 path, value
-            )  # what is read where there is nothing, and what index keys are made of
+            )  # the value read if the attribute is missing, which index keys contain
 
     def _is_omitted(self, path: Path, given: Any) -> bool:
         shape = self.shape(path)
@@ -463,7 +463,7 @@ class RecordedField:
 
 
 def if_not_exists(field: T, value: T) -> T:
-    """Inside an update: the field's value, or ``value`` if the field has none."""
+    """Use the field's value or, if it has none, ``value``. Only valid inside an update."""
     if not isinstance(field, RecordedField):
         raise RequestRefused(
             "if_not_exists() is for use inside an update",

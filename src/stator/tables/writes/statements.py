@@ -1,8 +1,8 @@
 """Statements: single writes with their conditions, and what a failed condition means.
 
-Every write becomes one statement, or several where a unique value is guarded. One statement is sent
-alone, as PutItem, UpdateItem or DeleteItem; several are sent as one transaction. Either way the
-statement says what its failed condition means: the item exists already, another writer changed it,
+Every write becomes one statement, or several if a unique value is guarded. One statement is sent
+alone, as PutItem, UpdateItem or DeleteItem; several are sent as one transaction. In both cases the
+statement says what its failed condition means: the item already exists, another writer changed it,
 or the value is taken.
 """
 

@@ -154,7 +154,7 @@ def guards(
     """
     found = []
     if old is not None and of.is_expired(old, now):
-        old = None  # its guards have expired with it, and may be another's by now
+        old = None  # its guards have expired with it, and may belong to another item by now
     expires_before, expires_after = (
         None if item is None or of.ttl is None else item.get(of.ttl) for item in (old, new)
     )

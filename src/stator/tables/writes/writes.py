@@ -115,7 +115,7 @@ class WritePlanner:
         ):
             old = yield from self.stored(
                 of, of.key_of(entity)
-            )  # the time of creation stays, and keys are made of it
+            )  # the time of creation stays, and keys contain it
         if old is not None and of.created in old:
             assert of.created is not None
             entity = of.copied(

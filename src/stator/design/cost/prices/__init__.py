@@ -3,10 +3,10 @@
     prices("eu-west-1")["write_request_unit"]     # Decimal("7.05E-7") dollars
 
 Each number in a file names its source: a ``transcript`` of AWS's price list in some public file, a
-``tool`` that carries prices, or a ``recollection`` where nothing better was found (``doubtful``). A
+``tool`` that carries prices, or a ``recollection`` if nothing better was found (``doubtful``). A
 file has a region only if reads, writes and storage are known. Any other unknown price raises an
-error instead of standing in for another region's. A newer file of the same form can be loaded from
-anywhere.
+error; another region's price is never used instead. A newer file of the same form can be loaded
+from anywhere.
 """
 
 from __future__ import annotations
