@@ -171,7 +171,7 @@ def test_a_cursor_signed_with_another_key_is_refused() -> None:
 
 
 def test_a_page_of_nothing_is_refused() -> None:
-    with pytest.raises(RequestRefused, match="is empty"):
+    with pytest.raises(RequestRefused, match="must be 1 or more"):
         connect(shop()).page(orders_of_user("u1"), limit=0)
 
 
