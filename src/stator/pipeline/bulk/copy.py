@@ -1,9 +1,10 @@
-"""``copy``: the items of one table into another, at any address.
+"""``copy`` copies the items of one table into another, at any address.
 
-A parallel Scan feeds the writers of a load; reading and writing each have a rate. Every segment of
-the Scan is a lane with a position of its own: the key after which it continues. The hashes of the
-items are summed as they are written (``checksum``). At the end the target is scanned and must have
-the same sum. A target that had items before cannot be compared in this way; the report says so.
+A parallel Scan feeds the writers of a load; reading and writing each have a rate of their own.
+Every segment of the Scan is a lane with a position of its own: the key after which it continues.
+The hashes of the items are summed as they are written (``checksum``). At the end the target is
+scanned and must have the same sum. If the target had items before the copy, the sums cannot be
+compared, and the report says so.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class CopyReport:
 
 
 def find_transform(name: str) -> Transform:
-    """Import ``module:function``, relative to the current folder."""
+    """Import and return ``module:function``. The module is found relative to the current folder."""
     module, _, function = name.partition(":")
     if not module or not function:
         raise ConfigurationError(

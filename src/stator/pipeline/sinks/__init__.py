@@ -1,4 +1,4 @@
-"""Sinks: they send the changes to a table's items on to other systems.
+"""Sinks send the changes to a table's items on to other systems.
 
 Each sink is a subscriber of a ``StreamApp``: ``app.add(KafkaSink("orders", "localhost:9092",
 "orders"))``.

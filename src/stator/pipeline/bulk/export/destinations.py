@@ -64,7 +64,7 @@ class Destination:
             own = format_name if format_name == "jsonl" else own
         if format_name not in (None, own):
             raise ConfigurationError(
-                f"{out} is named like {own}, and the format is {format_name}",
+                f"{out} is named like {own}, but the format is {format_name}",
                 hint="leave out --format, or use another file name",
             )
         return cls(out, own, packed or compression, Path(f"{out}.parts"), Path(out))
@@ -102,7 +102,7 @@ class Destination:
             raise unwritable(self.folder, error) from None
 
     def check_empty(self) -> None:
-        """Raise an error if the destination has files of another origin."""
+        """Raise BulkError if the folder has files or the file exists. S3 is not checked."""
         if self.file is None and not self.is_remote:
             foreign = next(
                 (path for path in self.folder.iterdir() if not path.name.startswith(".")), None
@@ -136,7 +136,7 @@ class Destination:
             if found["ContentLength"] != part.size_bytes:
                 raise BulkError(
                     f"{part.name} has {found['ContentLength']:,} bytes in S3,"
-                    f" and {part.size_bytes:,} were uploaded",
+                    f" but {part.size_bytes:,} were uploaded",
                     hint="run the export again with --resume",
                 )
         return parts

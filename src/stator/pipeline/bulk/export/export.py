@@ -1,9 +1,9 @@
-"""``export``: a table, or an export that AWS made of one, into files.
+"""``export`` writes a table, or an export that AWS made of a table, to files.
 
 Readers take pieces of the source (segments of a Scan, files of a snapshot) and write a part file
-for every few pages. After each part the journal records how far its piece has got, which parts
-exist, and the count and checksum of their items. A resumed run continues after the last part of
-each piece; a part that was written but not recorded is written again under the same name.
+for every few pages. After each part the journal records how far the piece has been read, which
+parts exist, and the count and checksum of their items. A resumed run continues after the last part
+of each piece; a part that was written but not recorded is written again under the same name.
 
 A folder gets the parts and, last of all, ``manifest.json``. A single file is joined from parts in a
 folder next to it, which is then removed; an export to S3 is uploaded from such a folder. CSV needs
@@ -155,7 +155,7 @@ class ExportJob:
         if self._expected is not None and self._digest.items != self._expected:
             raise DataDiffers(
                 f"the source announces {self._expected:,} items,"
-                f" and {self._digest.items:,} were read",
+                f" but {self._digest.items:,} were read",
                 hint="the source is damaged or incomplete: download or export it again",
             )
         self._files.sort(key=lambda part: part.name)
@@ -314,7 +314,7 @@ class ExportJob:
         rows = sum(part.rows for part in parts)
         if rows != self._digest.items:
             raise BulkError(
-                f"the parts have {rows:,} rows, and {self._digest.items:,} items were read",
+                f"the parts have {rows:,} rows, but {self._digest.items:,} items were read",
                 hint="start over with --restart",
             )
         for part in parts:
@@ -323,7 +323,9 @@ class ExportJob:
             found = sum((digest_of_file(self.to.folder / part.name) for part in parts), Digest())
             if found != self._digest:
                 raise DataDiffers(
-                    f"the parts hold {found}, and {self._digest} was read",
+                    f"the parts hold {found.items:,} items with checksum {found.checksum},"
+                    f" but {self._digest.items:,} items with checksum {self._digest.checksum}"
+                    " were read",
                     hint="check the disk, then start over with --restart",
                 )
 

@@ -55,7 +55,7 @@ def encode_part(
     first: tuple[str, ...],
     columns: list[str] | None = None,
 ) -> bytes:
-    """Return a file with these items. Every CSV part of an export has the same ``columns``."""
+    """Return a part's bytes. All CSV parts of an export have the same ``columns``."""
     match format_name:
         case "jsonl":
             return compress(b"".join(map(plain_line, items)), compression)

@@ -58,7 +58,7 @@ class Snapshot:
         counted = sum(each.items for each in self.files)
         if counted != self.items:
             raise DataDiffers(
-                f"{_SUMMARY} announces {self.items:,} items, and {_FILES} lists {counted:,}",
+                f"{_SUMMARY} announces {self.items:,} items, but {_FILES} lists {counted:,}",
                 hint="download the export again; it is incomplete",
             )
 
@@ -86,7 +86,7 @@ class Snapshot:
                     held = []
         if read != listed.items:
             raise DataDiffers(
-                f"{listed.name} has {read:,} items, and the manifest lists {listed.items:,}",
+                f"{listed.name} has {read:,} items, but the manifest lists {listed.items:,}",
                 hint="download the export again",
             )
         yield ItemPage(held, None)

@@ -1,9 +1,9 @@
-"""The governor: a rate in capacity units a second that adapts to what the table takes.
+"""The governor: a rate in capacity units a second that adapts to what the table accepts.
 
-The rate starts at what a new on-demand table takes. It grows while it is used and nothing is
-throttled: it doubles every quarter of a second until the first throttling, and grows by a twentieth
-after that. Throttling lowers it, depending on the reason (``ThrottlingReasons`` of DynamoDB's
-errors):
+The rate starts at the throughput of a new on-demand table. It grows while more than half of it is
+used and nothing is throttled: it doubles every quarter of a second until the first throttling, and
+grows by a twentieth after that. Throttling lowers it, depending on the reason
+(``ThrottlingReasons`` of DynamoDB's errors):
 
     KeyRange...        One partition is hot, the others are not. The rate drops by a tenth, and the
                        throttled rows go back among the others.
@@ -11,10 +11,10 @@ errors):
     MaxOnDemand...,    got through.
     AccountLimit...
 
-Throttlings that come together count once; otherwise a burst of them would stop everything. The rate
-never exceeds a limit that the caller set. Before a request is sent, its estimated units are taken
-from a token bucket. The reply says how many units were consumed, and the bucket is corrected. The
-bucket may be overdrawn; the next caller then waits until it has filled again.
+Throttlings that arrive together count once; otherwise a burst of them would bring the job to a
+stop. The rate never exceeds a limit that the caller set. Before a request is sent, its estimated
+units are taken from a token bucket. The reply says how many units were consumed, and the bucket is
+corrected. The bucket may be overdrawn; the next caller then waits until it has filled again.
 """
 
 from __future__ import annotations

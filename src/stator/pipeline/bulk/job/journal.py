@@ -93,7 +93,7 @@ class Journal:
         version = earlier.get("stator_journal", 1)
         if not isinstance(version, int) or version > VERSION:
             raise BulkError(
-                f"the journal {self.path} has version {version}, and this Stator reads versions"
+                f"the journal {self.path} has version {version}, but this Stator reads versions"
                 f" up to {VERSION}",
                 hint="resume with the newer Stator that wrote it, or start over with --restart",
             )

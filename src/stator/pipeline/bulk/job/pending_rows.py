@@ -23,7 +23,7 @@ _WIRE_SHARE = 0.93
 
 @dataclass(frozen=True, slots=True)
 class RowPosition:
-    """Everything before row ``row`` of input ``source`` is done; both count from 0."""
+    """The position before row ``row`` of input ``source``; both count from 0."""
 
     source: int = 0
     row: int = 0
@@ -47,7 +47,7 @@ class RowCounts:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A row that is not in the table, and why. ``row`` counts from 1."""
+    """A row that could not be written, and the reason. ``row`` counts from 1."""
 
     source: str
     row: int
@@ -100,7 +100,7 @@ class PendingRow:
         self.block = block
 
     def swap(self, other: PendingRow) -> None:
-        """Exchange contents with another row of the same key."""
+        """Exchange contents with another row that has the same key."""
         self.item, other.item = other.item, self.item
         self.row, other.row = other.row, self.row
         self.block, other.block = other.block, self.block
@@ -127,7 +127,7 @@ class PendingEntity(PendingRow):
 
 
 class Watermark:
-    """How far each lane is done. ``passed`` is called with every finished block, in lane order."""
+    """Tracks how far each lane is done. ``passed`` gets finished blocks, in the lane's order."""
 
     def __init__(
         self, start: Mapping[int, Any], counts: RowCounts, passed: Callable[[Block], None]

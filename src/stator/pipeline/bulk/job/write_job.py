@@ -47,7 +47,7 @@ class WriteSettings:
 class WriteJob:
     """Runs one job. ``place_of`` turns the positions of all lanes into the journal's ``place``.
 
-    ``passed`` is called with every finished block.
+    ``passed`` is called with every finished block, in the lane's order.
     """
 
     def __init__(

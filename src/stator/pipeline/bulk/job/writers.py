@@ -1,4 +1,4 @@
-"""Writers: take rows from the window, put them into the table, and account for every one.
+"""Writers take rows from the window, put them into the table, and account for every row.
 
 A BatchWriteItem request holds up to 25 rows. Rows that DynamoDB leaves unprocessed or throttles go
 back into the window, where they mix with others and are retried; the writer backs off first. If
@@ -131,7 +131,7 @@ class Writers:
         return self._stopping.is_set()
 
     def stop(self, error: BaseException | None = None) -> None:
-        """Start no further request. Joining the threads waits for those in flight."""
+        """Start no further request. Joining the threads waits for the requests in flight."""
         self.error = self.error or error
         self._stopping.set()
         self._window.stop()

@@ -1,4 +1,4 @@
-"""``load``: files into a table.
+"""``load`` writes files into a table.
 
 ``inputs`` finds the files, ``readers`` reads them in blocks of rows, and the encoders turn rows
 into items: ``columns`` and ``lines`` by the table's keys, ``entity_rows`` and ``entity_columns`` by

@@ -102,7 +102,7 @@ def column_types(
     for name in key.names:
         if name not in targets:
             raise ConfigurationError(
-                f"the table's key needs {name}, and no column has that name",
+                f"the table's key needs {name}, but no column has that name",
                 hint=f"map one of the columns {', '.join(rows.names[:8])} to it:"
                 f" --map {rows.names[0]}={name}",
             )
@@ -119,7 +119,7 @@ def _check_names(names: Sequence[str], renamed: Mapping[str, str], word: str) ->
     unknown = next((name for name in renamed if name not in names), None)
     if unknown is not None:
         raise ConfigurationError(
-            f"--map names {unknown}, and there is no such {word}",
+            f"--map names {unknown}, but there is no such {word}",
             hint=f"choose one of {', '.join(names)}",
         )
 

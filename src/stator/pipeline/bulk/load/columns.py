@@ -8,9 +8,9 @@ and types:
 
 (Arrow's columns need not even become Python values: ``formats.arrow_items``.)
 
-A missing value is a missing attribute, so columns with gaps stand at the end, each with its own
-comma. A block with a value that does not fit is encoded row by row instead, which finds the rows at
-fault. The tests compare both ways.
+A missing value is a missing attribute, so columns with gaps stand at the end of the template, each
+with its own comma. A block with a value that does not fit is encoded row by row instead, which
+finds the rows at fault. The tests compare both ways.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ dumps = orjson.dumps
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column that is loaded.
+    """A column of the input that is loaded.
 
     ``kind`` is the type of its attribute; None means that each value decides. ``source_kind`` is
     its type in the file.

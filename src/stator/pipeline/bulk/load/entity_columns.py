@@ -32,7 +32,7 @@ _IN_KEYS = (str, datetime)
 
 @dataclass(frozen=True, slots=True)
 class _ItemColumn:
-    """A column of the batch that becomes items."""
+    """A column of the record batch from which ``arrow_items`` builds items."""
 
     at: int
     target: str

@@ -75,14 +75,14 @@ class LineEncoder:
             if kind is not None and kind not in value:
                 raise RowRefused(
                     f"the key attribute {name} has type {kind} in the table,"
-                    f" and is {value!r:.60} here"
+                    f" but is {value!r:.60} here"
                 )
         found = tuple(comparable(item[name]) for name in self._key)
         return found[0] if len(found) == 1 else found
 
 
 class DynamoDbLineEncoder(LineEncoder):
-    """Encodes lines that are items already."""
+    """Encodes lines that already are items in DynamoDB JSON."""
 
     def item(self, line: bytes) -> tuple[Any, bytes]:
         row = orjson.loads(line)

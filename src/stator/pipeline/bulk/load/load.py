@@ -1,4 +1,4 @@
-"""``load``: files into a table. A ``LoadPlan`` can be inspected before it runs.
+"""``load`` writes files into a table. A ``LoadPlan`` can be inspected before it runs.
 
 A reader returns the input block by block (``readers``), an encoder turns blocks into items
 (``columns``, ``lines``, ``entity_rows``, ``entity_columns``), a window shuffles them, and writers

@@ -1,4 +1,4 @@
-"""Readers: they return an input as blocks of rows, starting at any row.
+"""Readers split an input into blocks of rows, starting at any row.
 
 CSV, Parquet and Arrow are read as columns, JSON as lines. A block has at most a few thousand rows
 and is dropped once it is written, so memory does not grow with the input. Parquet and Arrow need a
@@ -36,7 +36,7 @@ class UnreadableRow:
 
 @dataclass(slots=True)
 class RawRows:
-    """Consecutive rows of an input from ``first_row`` on, as columns of equal length or as lines.
+    """Consecutive rows of an input from ``first_row`` on: columns of equal length, or lines.
 
     ``count`` is the number of input rows that the block covers. ``rows`` holds the place of each
     row within the block if some are blank or unreadable. The columns of a ``batch`` stay in Arrow's
@@ -66,7 +66,7 @@ class RawRows:
         return self.listed_columns
 
     def column(self, at: int) -> list[Any]:
-        """Return one column without listing the others."""
+        """Return one column as a list, without converting the others."""
         return (
             self.columns[at]
             if self.listed_columns is not None or self.batch is None

@@ -52,6 +52,6 @@ def _values(placeholders: list[str], item: dict[str, Any]) -> dict[str, Any]:
     missing = [each for each in placeholders if each[1:] not in item]
     if missing:
         raise RowRefused(
-            f"the condition uses {missing[0]}, and the row has no attribute {missing[0][1:]}"
+            f"the condition uses {missing[0]}, but the row has no attribute {missing[0][1:]}"
         )
     return {each: item[each[1:]] for each in placeholders}
