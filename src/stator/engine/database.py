@@ -1,4 +1,4 @@
-"""What every part of an engine shares: storage, clock, lock, catalogue, and the commit.
+"""The state that all parts of an engine share: storage, clock, lock, catalogue, and the commit.
 
 ``Engine`` builds one ``Database`` and hands it to streams, recovery, expiry, the table lifecycle
 and housekeeping. None of them knows the engine itself. Requests reach it through
@@ -21,7 +21,7 @@ from stator.storage import Storage
 
 
 class Database:
-    """What the parts of one engine share; see the module's header."""
+    """The state that the parts of one engine share; see the module's header."""
 
     def __init__(self, storage: Storage, clock: Clock, transaction_seconds: float = 0.0) -> None:
         self.storage = storage
@@ -36,10 +36,10 @@ class Database:
         self.last_commit: int | None = None
 
     def commit(self, writer: Writer) -> int | None:
-        """Write the changes of ``writer`` as one batch, and return the commit number.
+        """Write the changes that ``writer`` collected as one batch, and return the commit number.
 
-        Returns None when there is nothing to write. If storage refuses the batch, the counts of
-        tables and indexes are as they were before.
+        Returns None if there is nothing to write. If storage refuses the batch, the counts of
+        tables and indexes are restored.
         """
         if not writer.changes:
             return None

@@ -1,4 +1,4 @@
-"""Time to live: the service deletes expired items in the background.
+"""Time to live: deletes expired items in the background.
 
 The idea. Nothing searches tables for expired items. A table with time to live has an expiry list,
 ordered by time:
@@ -6,14 +6,14 @@ ordered by time:
     x <table> <seconds> <item>    seconds since the epoch (8 bytes), then the item's storage key
                                   from its hash on; the value is empty
 
-An item adds its line to the list in the same batch as itself (``Expiry.observe``). A line is not
-removed when its item changes or goes: it says only that the item *may* expire then. When the time
-comes, the item itself decides. Items older than the setting are listed by a walk through the table,
-a chunk at a time. The walk's position is part of the table's definition.
+An item adds its line to the list in the same batch as itself (``Expiry.observe``). A line stays
+when its item changes or is deleted, because it says only that the item *may* expire then. When the
+time comes, the item itself is checked. Items older than the setting are listed by a walk through
+the table, a chunk at a time. The walk's position is part of the table's definition.
 
 What counts as a time (AWS's rules): an attribute of type Number, in seconds, in the past, but no
-more than five years in the past. Other values are left alone. Until they are deleted, expired items
-are read, changed and charged like any other.
+more than five years in the past. Other values are left alone. Until an expired item is deleted, it
+is read, changed and charged like any other item.
 
 A sweep deletes due items in small batches: a request waits for a hundred items at most. It deletes
 no more than ``ITEMS_PER_SECOND``.
@@ -41,7 +41,7 @@ _LARGEST: Final = 2**63 - 1
 
 
 def time_of(item: Item, attribute: str) -> int | None:
-    """Return when the item expires; None if its attribute is not a time."""
+    """Return when the item expires. Returns None if its attribute is not a valid time."""
     text = item.get(attribute, {}).get("N")
     if not isinstance(text, str):
         return None
@@ -61,7 +61,7 @@ def prefix_of(table_number: int) -> bytes:
 
 
 class Expiry:
-    """Keeps the expiry lists as a write observer, and deletes what is due."""
+    """Maintains the expiry lists as a write observer, and deletes items that are due."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -87,7 +87,10 @@ class Expiry:
             changes[line] = b""
 
     def forget(self, table_number: int) -> None:
-        """Drop a table's list, when the setting is switched off or the table is deleted."""
+        """Delete a table's list.
+
+        Called when the setting is switched off or the table is deleted.
+        """
         prefix = prefix_of(table_number)
         self._database.storage.delete_range(prefix, after_prefix(prefix))
 
@@ -101,9 +104,9 @@ class Expiry:
         ]
 
     def step(self) -> int:
-        """List some older items and delete some due ones; return how many.
+        """List some older items and delete some due ones. Return the number of both together.
 
-        Zero: nothing is due now.
+        Zero means that nothing is due now.
         """
         with self._database.lock:
             return sum(self._fill(table) + self._delete_due(table) for table in self.tables())
@@ -146,7 +149,7 @@ class Expiry:
         return len(gone)
 
     def _delete(self, table: Table, line: bytes, now: float, writer: Writer) -> bool:
-        """Delete the line's item if it really is due; return whether the line can go."""
+        """Delete the item of a line if it is really due. Return whether the line can be deleted."""
         attribute = table.definition.ttl_attribute
         key = table.prefix + line[len(LINES) + 4 + 8 :]
         if self._database.transaction_locks.holds(key):

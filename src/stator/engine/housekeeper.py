@@ -1,7 +1,8 @@
 """The engine's background work: expired items, stream shards, and history that is too old.
 
-On the system's clock a thread does it, from the moment there is anything to do. Under a virtual
-clock nothing happens by itself: ``sweep`` does it all, when the test or simulation calls it.
+With the system's clock a thread does this work. It starts as soon as there is something to do. With
+a virtual clock nothing happens by itself: the test or simulation calls ``sweep``, which does all of
+it.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ class Housekeeper:
         self._streams_due = 0.0
 
     def wake(self) -> None:
-        """Start the thread, if there is anything to keep house for.
+        """Start the thread if there is background work to do.
 
-        Call it when a table changes.
+        Call it whenever a table changes.
         """
         if self._thread is not None or not isinstance(self._database.clock, SystemClock):
             return
@@ -52,7 +53,7 @@ class Housekeeper:
             self._thread.start()
 
     def sweep(self) -> int:
-        """Do everything that is due by now; return the number of items examined."""
+        """Do all work that is due now. Return the number of items examined."""
         done = 0
         while count := self._expiry.step():
             done += count

@@ -11,11 +11,11 @@
     x | table | time | hash | ...              items by the time they expire (see expiry.py)
 
 ``table`` is four bytes and ``index`` two; both are numbers that are never reused. ``hash`` is the
-first eight bytes of the MD5 of the partition key. It spreads keys, gives scans DynamoDB's scattered
-order, and cuts a table into parallel segments. The partition key carries its length. Each sort key
-value is escaped (00 becomes 00 FF) and closed with 00 00. So values of any length keep their order,
-and one value never runs into the next. An index entry ends with the table's own key, which makes it
-unique:
+first eight bytes of the MD5 of the partition key. It spreads keys, so that scans return items in
+scattered order, as DynamoDB does, and it divides a table into parallel segments. The partition key
+is preceded by its length. Each sort key value is escaped (00 becomes 00 FF) and closed with 00 00.
+So values of any length keep their order, and one value never runs into the next. An index entry
+ends with the table's own key, which makes it unique:
 
     table PK=U1 SK=A:   d 00000001 0000 <md5(U1)[:8]> 0002 "U1" "A" 00 00
     GSI1  GPK=X GSK=7:  d 00000001 0001 <md5(X)[:8]>  0001 "X"  C00101 70 00 00  0002 "U1" "A" 00 00
@@ -85,7 +85,7 @@ RAW: dict[str, Callable[[Any], bytes]] = {
 
 
 def partition(raw: bytes) -> bytes:
-    """Encode a partition key of one attribute: hash, length, bytes."""
+    """Encode a partition key of one attribute as hash, length and bytes."""
     digest: bytes = md5(raw).digest()
     return digest[:HASH_BYTES] + len(raw).to_bytes(2, "big") + raw
 
@@ -113,7 +113,7 @@ def escape(raw: bytes) -> bytes:
 
 
 def closed(raw: bytes) -> bytes:
-    """Encode a whole sort key value."""
+    """Encode a sort key value with its closing 00 00."""
     return raw.replace(b"\0", b"\0\xff") + b"\0\0"
 
 

@@ -1,10 +1,10 @@
-"""Tables between two states (CREATING, UPDATING, DELETING), and the backfill of new indexes.
+"""Tables that change state (CREATING, UPDATING, DELETING), and the backfill of new indexes.
 
-A status lasts ``status_delay_seconds`` (none by default). It ends when a request next looks at the
-table, so it works the same under a virtual clock. An index added to a table with items is
-backfilled in chunks. The first few chunks are done at once; the rest by a background thread that
-lets other requests in between chunks. The progress is part of the table's definition and is written
-with each chunk, so that a crash resumes the backfill where it was.
+A status lasts ``status_delay_seconds`` (none by default). It ends when a request next uses the
+table, so it works the same with a virtual clock. An index added to a table with items is backfilled
+in chunks. The first few chunks are filled at once, the rest by a background thread that lets other
+requests run between chunks. The progress is part of the table's definition and is written with each
+chunk, so after a crash the backfill resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Lifecycle:
         definition.status_until = self._database.clock.now() + self.delay_seconds
 
     def changes_time_to_live(self, definition: TableDefinition) -> bool:
-        """Return whether a change of the setting is still in progress."""
+        """Whether a change to the time-to-live setting is still in progress."""
         changed = definition.ttl_changed
         return changed is not None and self._database.clock.now() < changed + self.delay_seconds
 
@@ -68,9 +68,9 @@ class Lifecycle:
             self._remove_data(keyspace.data_prefix(definition.number, number))
 
     def settle_all(self) -> None:
-        """Settle every table, before an operation looks at all of them.
+        """Settle every table, before an operation that uses all of them.
 
-        Frees the space of deleted ones.
+        This also frees the space of deleted tables.
         """
         for table in list(self._database.catalog.all()):
             self.settle(table)
@@ -95,9 +95,7 @@ class Lifecycle:
         self._database.storage.delete_range(prefix, after_prefix(prefix))
 
     def resume(self) -> None:
-        """Continue after opening: resume backfills, and remove data that a crash left of deleted
-        tables.
-        """
+        """Continue after opening: resume backfills, and finish interrupted deletions."""
         self.settle_all()
         self._remove_orphans()
         for table in list(self._database.catalog.all()):
@@ -105,8 +103,9 @@ class Lifecycle:
                 self.fill(table, at_once=False)
 
     def _remove_orphans(self) -> None:
-        """Remove data of tables and indexes not in the catalogue: a crash cut their deletion in
-        two.
+        """Remove the data of tables and indexes that are not in the catalogue.
+
+        It is left if a crash interrupts their deletion.
         """
         known = {
             prefix
@@ -145,7 +144,10 @@ class Lifecycle:
             self._stopping.wait(0.0005)
 
     def _fill_chunk(self, number: int) -> bool:
-        """Index the next chunk of a table's items; return True when nothing is left."""
+        """Add the next chunk of a table's items to the index.
+
+        Return True when no items are left.
+        """
         table = next(
             (t for t in self._database.catalog.all() if t.definition.number == number), None
         )

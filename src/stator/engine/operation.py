@@ -1,4 +1,4 @@
-"""An operation (a pure ``parse``, and a ``run`` that touches tables) and a request's context."""
+"""An operation (a pure ``parse``, and a ``run`` that uses tables), and the context of a request."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ from stator.storage import Changes
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """``parse`` raises what AWS raises before it looks at any table; ``run`` does the rest.
+    """An operation of DynamoDB.
 
-    Since 2026 AWS's services word the errors of ``parse`` in two ways. Operations that are
-    ``enveloped`` (PutItem, UpdateItem, DeleteItem) say "1 validation error detected: " before each
-    of them. Operations with ``older_values`` keep the earlier texts about attribute values.
+    ``parse`` makes the checks that AWS makes before it looks at any table; ``run`` does the rest.
+
+    Since 2026, AWS words the errors of ``parse`` in two ways. Operations that are ``enveloped``
+    (PutItem, UpdateItem, DeleteItem) put "1 validation error detected: " before each of them.
+    Operations with ``older_values`` keep the earlier texts about attribute values.
     """
 
     name: str
@@ -49,7 +51,7 @@ class EngineParts:
 
 
 class RequestContext:
-    """One request in flight: the account and region it is for, and the commit it made."""
+    """One request in flight: its account and region, and the commit it made."""
 
     __slots__ = ("commit_number", "database", "parts", "scope")
 
@@ -66,11 +68,14 @@ class RequestContext:
             self.commit_number = number
 
     def write(self, changes: Changes) -> None:
-        """Write changes that are not items: definitions of tables, tasks, descriptions."""
+        """Write changes other than items: table definitions, tasks, descriptions."""
         self.commit_number = self.database.storage.write(changes)
 
     def table(self, name: str) -> Table:
-        """Return a table for reading or writing items: not one being created or deleted."""
+        """Return a table whose items can be read or written.
+
+        Raises ResourceNotFound if the table is being created or deleted.
+        """
         catalog = self.database.catalog
         table = catalog.find(self.scope, name) if name[:4] != "arn:" else self._by_arn(name)
         if table is not None and table.definition.status is not None:
@@ -83,7 +88,7 @@ class RequestContext:
         return table
 
     def table_in_any_state(self, name: str) -> Table:
-        """Return a table for describing or changing it, whatever its status."""
+        """Return a table to describe or change it, in any status."""
         catalog = self.database.catalog
         table = self._by_arn(name) if name.startswith("arn:") else catalog.find(self.scope, name)
         if table is not None:
@@ -95,7 +100,7 @@ class RequestContext:
         return table
 
     def recovery_source(self, name: str) -> Table:
-        """Return the table that a backup, restore or export names, by its name or ARN."""
+        """Return the table that a backup, restore or export names by table name or ARN."""
         try:
             return self.table_in_any_state(name)
         except ResourceNotFound:

@@ -1,8 +1,8 @@
 """Item actions: one write of one item, by a single-item operation, a transaction or PartiQL.
 
-An action knows its table's name and its condition. It finds its key once the table is known, and
-turns the item as it was into the item as it will be. It does not touch storage: the write path
-does.
+An action holds its table's name and its condition. Given the table, it returns the item's key.
+Given the item before the write, it returns the item after it. It does not touch storage: the write
+path does.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ class ItemAction(Protocol):
 
     @property
     def keyed(self) -> Item:
-        """Attributes that include the item's key."""
+        """The attributes from which the item's key is taken."""
         ...
 
     def locate(self, table: Table) -> bytes:
-        """Check the action against the table's schema, and return the item's storage key."""
+        """Check the action against the table's schema. Return the item's storage key."""
         ...
 
     def apply(self, table: Table, old: Item | None) -> tuple[Item | None, int]:
-        """Return the item after this action and its size; None means no item."""
+        """Return the item after this action, and its size. None means that no item remains."""
         ...
 
     def touched(self) -> list[Path]:
         """Return the paths that this action names.
 
-        UPDATED_OLD and UPDATED_NEW return their values.
+        UPDATED_OLD and UPDATED_NEW return the values at these paths.
         """
         ...
 
@@ -166,7 +166,7 @@ class ItemDelete:
 
 
 class ItemCheck(ItemDelete):
-    """A transaction's ConditionCheck: located like a delete, it changes nothing."""
+    """A transaction's ConditionCheck. It is located like a delete and changes nothing."""
 
     def apply(self, table: Table, old: Item | None) -> tuple[Item | None, int]:
         raise AssertionError("a condition check changes nothing")
@@ -175,7 +175,7 @@ class ItemCheck(ItemDelete):
 def prepare(
     storage: Storage, locks: TransactionLocks, table: Table, action: ItemAction, *, needs_old: bool
 ) -> tuple[Mutation, Item | None]:
-    """Locate the item, check the condition and apply an action that is a request of its own."""
+    """Locate the item, check the condition, and apply the action of a single-item request."""
     key = action.locate(table)
     if locks.holds(key):
         raise TransactionConflict
@@ -188,7 +188,8 @@ def mutate(
 ) -> tuple[Mutation, Item | None]:
     """Apply an action to a stored record.
 
-    Returns the mutation, and the item before it if it was decoded: always if ``needs_old``.
+    Returns the mutation and the item before it. The item is None if it was not decoded; with
+    ``needs_old`` it always is.
     """
     if old is not None and isinstance(action, ItemInsert):
         raise DuplicateItem
@@ -220,7 +221,7 @@ def check_condition(action: ItemAction, old_item: Item | None) -> None:
 def returned_values(
     returns: str, old: Item | None, new: Item | None, touched: list[Path]
 ) -> Item | None:
-    """Return the Attributes of an answer, by ReturnValues; None if there are none."""
+    """Return the Attributes of an answer according to ReturnValues, or None if there are none."""
     match returns:
         case "ALL_OLD":
             return old

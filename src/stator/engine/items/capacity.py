@@ -19,9 +19,9 @@ def write_units(size_bytes: int) -> int:
 
 
 def read_units(size_bytes: int, consistent: bool) -> float:
-    """Return the units of reading this much at once.
+    """Return the units for reading this many bytes in one read.
 
-    Reading nothing costs as much as reading a little.
+    Reading nothing costs as much as the smallest read.
     """
     units = max(1, -(-size_bytes // READ_UNIT_BYTES))
     return float(units) if consistent else units / 2
@@ -29,7 +29,7 @@ def read_units(size_bytes: int, consistent: bool) -> float:
 
 @dataclass(slots=True, init=False)
 class Consumed:
-    """The capacity that one request consumed of one table and its indexes."""
+    """The capacity that one request consumed on one table and its indexes."""
 
     table: float
     indexes: dict[str, float]
@@ -53,7 +53,7 @@ def report(
 ) -> dict[str, Any]:
     """Return one ConsumedCapacity entry.
 
-    ``kind`` (Read or Write) adds the split that only transactions report.
+    ``kind`` (Read or Write) adds the separate read or write units, which only transactions report.
     """
     entry: dict[str, Any] = {"TableName": shown_name, **_units(consumed.total, kind)}
     if mode != "INDEXES":

@@ -1,7 +1,7 @@
 """The update of one item, by UpdateItem, a transaction or PartiQL's UPDATE.
 
-AWS limits not only the finished item to 400 KB but also the clauses of a standalone UpdateItem. It
-counts their bytes in a way of its own, before it evaluates the condition. The figures in
+AWS limits the finished item to 400 KB, and also the clauses of a standalone UpdateItem. It counts
+the bytes of the clauses by a separate rule, before it evaluates the condition. The figures in
 ``update_cost`` were captured from AWS (eu-west-2, October 2026) by the public paritysuite
 conformance suite.
 """
@@ -161,7 +161,7 @@ class ItemUpdate:
     def _growth(self, old: Item, new: Item) -> int:
         """Return how many bytes larger the item became.
 
-        Only attributes the update names can change.
+        Only attributes that the update names are measured: no others can change.
         """
         assert self.update is not None
         growth = 0

@@ -27,9 +27,7 @@ class Range:
 
 
 def query_range(schema: KeySchema, prefix: bytes, tests: dict[str, KeyTest]) -> Range:
-    """Return the range of entries that the tests select: one partition, or a stretch of its sort
-    keys.
-    """
+    """Return the range of entries that the tests select, all of it in one partition."""
     _check_tests(schema, tests)
     keys: Item = {name: tests[name].values[0] for name, _ in schema.partition}
     check_no_empty_key(
@@ -103,7 +101,7 @@ def _check_kind(test: KeyTest, kind: str) -> None:
 
 
 def _check_sort(schema: KeySchema, tests: dict[str, KeyTest]) -> None:
-    """Check that sort attributes are used from the left, without gaps, a range only last."""
+    """Check that sort attributes are tested in order without gaps, and only the last by a range."""
     open_ended: list[str] = []
     for name, kind in schema.sort:
         test = tests.get(name)
@@ -123,12 +121,12 @@ def _check_sort(schema: KeySchema, tests: dict[str, KeyTest]) -> None:
 
 
 def start_names(table: Table, index: Index | None) -> set[str]:
-    """Return the attributes of an ExclusiveStartKey: the table's key and the index's."""
+    """Return the attributes of an ExclusiveStartKey: the keys of the table and of the index."""
     return {*table.schema.names, *(index.schema.names if index is not None else ())}
 
 
 def start_entry(table: Table, index: Index | None, start: Item) -> bytes:
-    """Return the storage key of the entry that a checked starting key names."""
+    """Return the storage key of the entry that a starting key names. The key is already checked."""
     if index is None:
         return table.encode_key(start)
     entry = index.entry_key(start, table.encode_key(start))

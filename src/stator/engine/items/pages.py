@@ -1,8 +1,8 @@
 """A page of a Query or Scan: up to 1 MB of entries, filtered and projected.
 
-A page costs as much as the entries it walks. The limit, the size and the capacity all count entries
-before the filter, as on AWS. Without a filter and a projection only the last entry is decoded,
-whose key ends the page.
+A page costs as much as the entries it reads. The limit, the size and the capacity all count entries
+before the filter, as on AWS. Without a filter or a projection only the last entry is decoded,
+because its key becomes the LastEvaluatedKey.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from stator.storage import Storage
 
 @dataclass(slots=True, init=False)
 class ReadView:
-    """What a Query or Scan reads: the table or index, which entries, and which part of them."""
+    """The view of a Query or Scan: a table or index, the entries to read, the parts to return."""
 
     table: Table
     index: Index | None
@@ -94,7 +94,7 @@ def make_view(
     *,
     is_query: bool,
 ) -> ReadView:
-    """Check a read of an index against what the index holds, and return its view."""
+    """Check that an index can serve a read, and return the view of the read."""
     if projection is not None:
         check_key_paths(table.schema, list(projection.paths))
     if filter is not None:
@@ -153,7 +153,7 @@ def read_page(
 def read_records(
     storage: Storage, view: ReadView, entries: Iterable[bytes], limit: int | None
 ) -> EntryPage:
-    """Read a page of records from any source: PartiQL reads several ranges as one."""
+    """Read a page of records from any iterator. PartiQL passes several ranges as one iterator."""
     if view.filter is None and view.projection is None and not view.fetch:
         walked = _walk_raw(entries, limit, keep=not view.count_only)
     else:
@@ -205,7 +205,10 @@ class _Walked:
 
 
 def _walk_raw(entries: Iterable[bytes], limit: int | None, *, keep: bool) -> _Walked:
-    """Walk whole items, spliced as stored: the engine's hottest loop (see ``bench/``)."""
+    """Collect whole items as stored, without decoding.
+
+    The engine's hottest loop (see ``bench/``).
+    """
     parts: list[bytes] = []
     append = parts.append
     size = scanned = 0

@@ -1,4 +1,4 @@
-"""An item at rest: five bytes of header, then its DynamoDB JSON.
+"""The stored form of an item: a header of five bytes, then the item's DynamoDB JSON.
 
     01 | 00 00 04 1f | {"PK":{"S":"USER#1"}, ...}
     ^format  ^item size in bytes as DynamoDB counts it, big-endian
@@ -35,12 +35,12 @@ def unpack(record: bytes) -> Item:
 
 
 def fragment(record: bytes) -> orjson.Fragment:
-    """Return the item's JSON, to be spliced into an answer unchanged."""
+    """Return the item's JSON, to be copied into an answer unchanged."""
     return orjson.Fragment(record[HEADER_BYTES:])
 
 
 def shown(record: bytes, projection: ProjectionExpression | None) -> Any:
-    """Return an item as an answer shows it: its stored JSON, or the projected part of it."""
+    """Return an item for an answer: its stored JSON, or only the projected part."""
     if projection is None:
         return fragment(record)
     return project(unpack(record), projection.paths)

@@ -1,4 +1,4 @@
-"""Client request tokens: a transaction sent twice within ten minutes happens once.
+"""Client request tokens: a transaction that is sent twice within ten minutes runs only once.
 
 A token is stored in the same batch as its transaction, so that a crash cannot separate them.
 """
@@ -31,7 +31,7 @@ class RequestTokens:
         self._uses = 0
 
     def seen(self, scope: Scope, token: str, fingerprint: str) -> bool:
-        """Return whether this very request was carried out under this token within the window."""
+        """Whether the same request was already carried out with this token within the window."""
         stored = self._storage.get(_key(scope, token))
         if stored is None:
             return False
@@ -57,7 +57,10 @@ class RequestTokens:
 
 
 def fingerprint(request: Any) -> str:
-    """Identify a request: everything that matters except how its answer is reported."""
+    """Return a hash that identifies a request.
+
+    ``request`` holds all that matters, but not how the answer is reported.
+    """
     return sha256(orjson.dumps(request, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 

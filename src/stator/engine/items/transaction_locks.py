@@ -1,9 +1,9 @@
-"""Items that a transaction in flight holds.
+"""The items that transactions in flight hold.
 
-On AWS a transaction takes a while, and a request for one of its items gets TransactionConflict.
-Here a transaction is one atomic step, so by default no request ever meets one. With
-``transaction_seconds`` set, or inside ``hold``, a transaction holds its items that long. Programs
-can then be tested against conflicts.
+On AWS a transaction takes some time, and a request for one of its items gets TransactionConflict.
+Here a transaction is one atomic step, so by default there are no conflicts. To test programs
+against conflicts, ``transaction_seconds`` makes every transaction hold its items for that time, and
+``hold`` holds given items for a block.
 """
 
 from __future__ import annotations

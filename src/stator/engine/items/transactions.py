@@ -1,4 +1,4 @@
-"""Rules and reports that reading and writing transactions share."""
+"""The rules and reports that reading and writing transactions share."""
 
 from __future__ import annotations
 
@@ -29,14 +29,17 @@ def check_total(size_bytes: int) -> None:
 
 
 def check_payload(size_bytes: int) -> None:
-    """Check the size of the request, not of the items it meets: one may delete five megabytes."""
+    """Check the size of the request itself.
+
+    Stored items do not count: a transaction may delete five megabytes of them.
+    """
     if size_bytes > TRANSACTION_BYTES:
         text = "Transaction payload size cannot exceed 4MB. Payload Size: "
         raise ValidationFailed(f"{text}: {text}{size_bytes}")
 
 
 def read_report(tables: list[Table], found: list[bytes | None], mode: str) -> list[dict[str, Any]]:
-    """Report the capacity of a reading transaction, per table: twice that of consistent reads."""
+    """Report a reading transaction's capacity per table: twice the cost of consistent reads."""
     used: dict[str, tuple[Table, Consumed]] = {}
     for table, record in zip(tables, found):
         units = 2 * capacity.read_units(

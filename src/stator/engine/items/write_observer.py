@@ -1,4 +1,4 @@
-"""The seam for parts that record item changes. Not compiled: see docs/decisions/0006."""
+"""The interface for parts that record item changes. Not compiled: see docs/decisions/0006."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class WriteObserver(Protocol):
     """Observes item changes and adds its own records to the same write batch."""
 
     def observe(self, writer: Writer, changes: Changes) -> None:
-        """Add to ``changes`` what this observer records of ``writer.item_changes``.
+        """Add this observer's own records about ``writer.item_changes`` to ``changes``.
 
         Called with the engine's lock held, right before the batch is written.
         """

@@ -1,10 +1,10 @@
-"""The one write path.
+"""The write path that every write takes.
 
-The idea. Every write, from a PutItem to a transaction of a hundred, is a list of ``Mutation``: this
-item of this table was ``old`` and becomes ``new``. ``Writer`` turns mutations into one set of
-changes: the item's record, the index entries it leaves and enters, and the table's counts. Storage
-writes the set as one atomic batch. After a crash either all of it is there or none of it, so no
-part can disagree with another.
+The idea. Every write, from a PutItem to a transaction of a hundred actions, is a list of
+``Mutation`` objects: this item of this table was ``old`` and becomes ``new``. ``Writer`` turns
+mutations into one set of changes: the item's record, the index entries it leaves and enters, and
+the table's counts. Storage writes the set as one atomic batch. After a crash either all of it is
+there or none of it, so no part can disagree with another.
 
 Invariants.
 
@@ -39,9 +39,9 @@ from stator.storage import Changes
 
 @dataclass(slots=True, init=False)
 class Mutation:
-    """One item's change.
+    """The change to one item.
 
-    ``old_item`` may be None if the table has no index and the answer needs none.
+    ``old_item`` may be None if the table has no index and the answer does not need the old item.
     """
 
     table: Table
@@ -70,9 +70,9 @@ class Mutation:
 
 @dataclass(slots=True, init=False)
 class ItemChange:
-    """A change of an item of an observed table.
+    """A change to an item of an observed table.
 
-    ``old`` and ``new`` are its records (see records.py) before and after, or None.
+    ``old`` and ``new`` are the item's records (see records.py) before and after, or None.
     """
 
     table: Table
@@ -93,9 +93,9 @@ class ItemChange:
 
 
 class Writer:
-    """Collects the changes of one request. Nothing is visible until storage has them.
+    """Collects the changes of one request. They become visible when storage has written them.
 
-    ``by_service`` says that the service itself writes, as it does when it deletes expired items.
+    ``by_service`` means that the engine itself writes, for example to delete expired items.
     """
 
     __slots__ = ("_counts", "_tables", "by_service", "changes", "item_changes")
@@ -108,7 +108,7 @@ class Writer:
         self._tables: dict[bytes, Table] = {}
 
     def add(self, mutation: Mutation, consumed: Consumed | None = None) -> Consumed:
-        """Plan one mutation. Return the capacity it uses, added to ``consumed``."""
+        """Add one mutation. Return the capacity it uses, after adding it to ``consumed``."""
         table, old, new_item = mutation.table, mutation.old, mutation.new_item
         old_size = 0 if old is None else records.size_of(old)
         record: bytes | None = None
@@ -158,7 +158,7 @@ class Writer:
         before: bytes | None,
         after: bytes | None,
     ) -> int:
-        """Move one index entry from ``before`` to ``after``; return the write units this takes."""
+        """Replace the index entry ``before`` by ``after``. Return the write units this takes."""
         old_size = new_size = 0
         old_content: Item | None = None
         if before is not None:
@@ -192,7 +192,7 @@ class Writer:
         return units
 
     def copy(self, table: Table, key: bytes, record: bytes) -> None:
-        """Write a stored record to where no item exists, as restores and imports do."""
+        """Write a stored record for a key that has no item. Restores and imports do this."""
         size = records.size_of(record)
         self.changes[key] = record
         self._counts.append((table.counts, 1, size))
@@ -218,7 +218,7 @@ class Writer:
         return self.changes
 
     def undo(self) -> None:
-        """Take the counts back after storage refused the batch."""
+        """Restore the counts after storage refused the batch."""
         for counts, items, size in self._counts:
             counts.items -= items
             counts.size_bytes -= size

@@ -1,4 +1,4 @@
-"""What a write reports beside its values: consumed capacity and item collection metrics."""
+"""What a write reports in addition to its values: consumed capacity and item collection metrics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def write_report(
     consumed: capacity.Consumed,
     response: dict[str, Any],
 ) -> dict[str, Any]:
-    """Add what the options ask for to the response of a single-item write."""
+    """Add the reports that the options request to the response of a single-item write."""
     mode = options.get("ReturnConsumedCapacity")
     if mode is not None and mode != "NONE":
         response["ConsumedCapacity"] = capacity.report(table, table.name, consumed, mode)
@@ -31,7 +31,7 @@ def write_report(
 
 
 def collection_metrics(storage: Storage, table: Table, key: Item) -> dict[str, Any]:
-    """Return the size of the item's collection as AWS reports it: a range of one gigabyte."""
+    """Return the size of an item collection in AWS's form: a range of one gigabyte."""
     name, _ = table.schema.partition[0]
     partition = table.schema.partition_bytes(key)
     size = 0

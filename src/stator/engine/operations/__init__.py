@@ -1,8 +1,9 @@
-"""DynamoDB's operations, and the register that says which module holds each.
+"""DynamoDB's operations, and a register of the module that holds each of them.
 
 An operation is a ``parse``, which sees only the request, and a ``run``, which sees tables. Data
 operations have a module each; ``control`` holds the operations on whole tables, a module per
-family. Code that several operations share lies below: items, tables, partiql, streams, recovery.
+family. Code that several operations share is in ``engine.items``, ``tables``, ``partiql``,
+``streams`` and ``recovery``.
 
 A module is imported when one of its operations is first called, so that a server starts sooner.
 Few programs need PartiQL or backups.
@@ -68,7 +69,7 @@ LOADED: dict[str, Operation] = {}
 
 
 def load_operation(name: str) -> Operation | None:
-    """Import the module that holds an operation; returns None if there is no such operation."""
+    """Import the module that holds an operation. Returns None if there is no such operation."""
     module = _MODULES.get(name)
     if module is None:
         return None

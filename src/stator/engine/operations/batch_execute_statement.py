@@ -1,8 +1,8 @@
 """BatchExecuteStatement: up to 25 PartiQL statements, all reads or all writes.
 
-Each statement is answered by itself: its failure becomes its ``Error``, and the others run. Two
-faults refuse the whole request before anything has run: reads mixed with writes, and two statements
-about one item.
+Each statement is answered separately. A statement that fails gets an ``Error``, and the others
+still run. Two faults fail the whole request before any statement runs: reads mixed with writes, and
+two statements about the same item.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def _write_item(context: RequestContext, change: StatementWrite) -> tuple[Any, C
 
 
 def _failure(error: ServiceError, table: Table | None) -> dict[str, Any]:
-    """Return the short code of an error; a statement that reached its table names it."""
+    """Return the short code of an error. If the statement reached its table, the table is named."""
     code = _CODES.get(error.code, error.code.removesuffix("Exception"))
     answer: dict[str, Any] = {"Error": {"Code": code, "Message": error.message}}
     if table is not None and code in _NAMING_TABLE:

@@ -115,7 +115,7 @@ def _storage_keys(table: Table, part: TableRequest) -> list[bytes]:
 
 
 def _within(found: list[bytes | None], room: int) -> tuple[int, int]:
-    """Return how many items fit the 16 MB of an answer, and the room left."""
+    """Return how many items fit into an answer of 16 MB, and how many bytes are left."""
     for count, record in enumerate(found):
         if record is not None:
             room -= records.size_of(record)

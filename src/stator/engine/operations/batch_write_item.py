@@ -66,7 +66,7 @@ def run(context: RequestContext, request: BatchWriteItemRequest) -> dict[str, An
 def _mutation(
     table: Table, action: ItemPut | ItemDelete, key: bytes, old: bytes | None
 ) -> Mutation:
-    """Return the mutation; like ``mutate``, but without a condition there is little to do."""
+    """Return the mutation. A short form of ``mutate``, because a batch has no conditions."""
     old_item = records.unpack(old) if old is not None and table.indexes else None
     if isinstance(action, ItemPut):
         return Mutation(table, key, old, old_item, action.item, action.size)
@@ -76,7 +76,7 @@ def _mutation(
 def _locate(
     context: RequestContext, request: BatchWriteItemRequest
 ) -> list[tuple[Table, ItemPut | ItemDelete, bytes]]:
-    """Return every write with its table and storage key, checked; no item may appear twice."""
+    """Check every write. Return each with its table and storage key; no item may appear twice."""
     located = []
     size = 0
     for name, actions in request.tables.items():
@@ -98,7 +98,7 @@ def _locate(
 
 
 def _check_batch_key(table: Table, item: Item) -> None:
-    """Check the key of a put. A batch words a bad one as that of a delete."""
+    """Check the key of a put. In a batch, AWS words a bad key as for a delete."""
     if not table.schema.covers(item):
         raise ValidationFailed(MISMATCH)
     check_no_empty_key(table.schema, item)

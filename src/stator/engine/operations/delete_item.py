@@ -1,4 +1,4 @@
-"""DeleteItem. The order of checks is that of PutItem."""
+"""DeleteItem. The order of checks is the same as for PutItem."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """ExecuteTransaction: up to a hundred PartiQL statements as one transaction.
 
-All are reads or all are writes. Reads use the code of TransactGetItems and writes that of
-TransactWriteItems, so that locks, tokens, cancellations and capacity are the same.
+Either all statements read or all write. Reads use the code of TransactGetItems, writes the code of
+TransactWriteItems, so locks, tokens, cancellations and capacity work the same.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from stator.model.values import Item
 
 @dataclass(slots=True)
 class ExecuteTransactionRequest:
-    """Either ``reads`` or ``writes`` is empty."""
+    """A parsed request. Either ``reads`` or ``writes`` is empty."""
 
     reads: list[BoundSelect]
     writes: list[BoundWrite]
@@ -73,7 +73,7 @@ def _statement(member: dict[str, Any]) -> Statement:
 
 @contextmanager
 def _naming_statement(at: int) -> Iterator[None]:
-    """Name the statement in errors raised inside the block."""
+    """Add the statement to errors that are raised inside the block."""
     try:
         yield
     except ValidationFailed as error:

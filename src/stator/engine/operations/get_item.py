@@ -1,7 +1,7 @@
 """GetItem.
 
-The order of checks: the request's shape, its key's values, mixed and unused parameters, the
-projection. Then the table, the key against its schema, and paths into key attributes.
+The checks, in order: the request's shape, the values of the key, mixed and unused parameters, and
+the projection. Then the table, the key against the table's schema, and paths into key attributes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""GetRecords: up to 1,000 records or 1 MB of a shard, and the iterator to read on.
+"""GetRecords: up to 1,000 records or 1 MB of a shard, and the iterator for the next records.
 
 A closed shard that is read to its end has no next iterator.
 """
@@ -63,7 +63,7 @@ def run(context: RequestContext, request: GetRecordsRequest) -> dict[str, Any]:
 def _read(
     context: RequestContext, stream: Stream, shard: Shard, start: int, limit: int
 ) -> tuple[list[orjson.Fragment], int, bool]:
-    """Return records from ``start`` on, the position after them, and whether the shard ends."""
+    """Return records from ``start`` on, the position after them, and whether the shard ended."""
     end = stream.next_sequence if shard.last is None else shard.last + 1
     page: list[orjson.Fragment] = []
     place, size = start, 0

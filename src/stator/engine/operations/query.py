@@ -89,9 +89,9 @@ def parse(request: dict[str, Any]) -> QueryRequest:
 
 
 def _check_mixing(request: dict[str, Any]) -> None:
-    """Refuse mixed parameters.
+    """Refuse requests that mix expressions with the older parameters.
 
-    Only KeyConditions may stand beside a filter or projection expression.
+    Only KeyConditions may be combined with a filter or projection expression.
     """
     old = ["AttributesToGet", "QueryFilter", "ConditionalOperator"]
     if request.get("KeyConditionExpression") is not None:

@@ -1,4 +1,4 @@
-"""PutItem, UpdateItem and DeleteItem, once their action is parsed: the rest is the same for all."""
+"""The common part of PutItem, UpdateItem and DeleteItem, once their action is parsed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def returns_item_on_failure(request: dict[str, Any]) -> bool:
 
 
 def old_return_values(request: dict[str, Any]) -> str:
-    """Return ReturnValues of an operation that can only return the old item."""
+    """Return the ReturnValues of an operation that can return only the old item."""
     returns: str = request.get("ReturnValues", "NONE")
     if returns not in ("NONE", "ALL_OLD"):
         raise ValidationFailed("ReturnValues can only be ALL_OLD or NONE")
@@ -43,7 +43,7 @@ def old_return_values(request: dict[str, Any]) -> str:
 
 
 def read_condition(request: dict[str, Any]) -> tuple[Condition | None, Sequence[Path]]:
-    """Return the condition, in either form, and the paths in it that go inside an attribute."""
+    """Return the condition, in its old or new form, and its paths that go into an attribute."""
     condition = expected(request)
     text = request.get("ConditionExpression")
     if text is None:

@@ -1,4 +1,4 @@
-"""TransactGetItems: up to a hundred items as they are at one moment."""
+"""TransactGetItems: up to a hundred items, all as of one moment."""
 
 from __future__ import annotations
 
@@ -59,7 +59,10 @@ def run(context: RequestContext, request: TransactGetItemsRequest) -> dict[str, 
 def read_together(
     context: RequestContext, gets: list[Get], tables: list[Table]
 ) -> list[bytes | None]:
-    """Return the records of all items; raises the cancellation if a transaction holds one."""
+    """Return the records of all items.
+
+    Raises the cancellation if a transaction holds one of them.
+    """
     keys, reasons = _locate(gets, tables)
     for at, key in enumerate(keys):
         if key is not None and context.database.transaction_locks.holds(key):

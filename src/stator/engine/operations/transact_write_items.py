@@ -1,4 +1,4 @@
-"""TransactWriteItems: all of up to a hundred writes, or none.
+"""TransactWriteItems: up to a hundred writes, of which all or none take effect.
 
 Actions are parsed in the order of the request, and the first fault refuses the request. Once the
 tables are known, each action is located, its condition is evaluated on the items as they were, and
@@ -105,7 +105,7 @@ def _update(member: dict[str, Any], on_failure: bool) -> ItemUpdate:
 def _condition(member: dict[str, Any]) -> tuple[Condition | None, Sequence[Path]]:
     """Return the condition.
 
-    Unlike elsewhere, unused names and values are allowed without an expression.
+    Unlike in other operations, unused names and values are allowed if there is no expression.
     """
     text = member.get("ConditionExpression")
     placeholders = Placeholders(member)
@@ -122,7 +122,7 @@ def run(context: RequestContext, request: TransactWriteItemsRequest) -> dict[str
 def transact(
     context: RequestContext, actions: list[ItemAction], options: dict[str, Any], identity: str
 ) -> dict[str, Any]:
-    """Run parsed actions as one transaction. ExecuteTransaction uses this, too."""
+    """Run parsed actions as one transaction. ExecuteTransaction calls this, too."""
     token = options.get("ClientRequestToken")
     tables = [context.table(action.table_name) for action in actions]
     if token and context.parts.tokens.seen(context.scope, token, identity):
@@ -145,7 +145,7 @@ def transact(
 def _locate(actions: list[ItemAction], tables: list[Table]) -> list[bytes]:
     """Return the items' storage keys.
 
-    AWS gives a reason only for the first action that its table refuses.
+    AWS reports a reason only for the first action that its table refuses.
     """
     keys: list[bytes] = []
     refusal: list[dict[str, Any]] | None = None
@@ -167,7 +167,7 @@ def _locate(actions: list[ItemAction], tables: list[Table]) -> list[bytes]:
 def _mutations(
     context: RequestContext, actions: list[ItemAction], tables: list[Table], keys: list[bytes]
 ) -> list[Mutation]:
-    """Return what each action does to its item. Every action that fails is a reason to cancel."""
+    """Return the mutation of each action. Every action that fails is a reason to cancel."""
     mutations: list[Mutation] = []
     reasons = [NO_REASON] * len(actions)
     for at, (action, table, key) in enumerate(zip(actions, tables, keys)):
@@ -219,7 +219,7 @@ def _mutation(context: RequestContext, action: ItemAction, table: Table, key: by
 
 
 def _charge(writer: Writer, mutation: Mutation) -> Consumed:
-    """Charge items twice, to prepare and to commit, and index entries once."""
+    """Charge each item twice (to prepare and to commit) and each index entry once."""
     consumed = writer.add(mutation)
     return Consumed(consumed.table * 2, consumed.indexes)
 
@@ -227,7 +227,7 @@ def _charge(writer: Writer, mutation: Mutation) -> Consumed:
 def _replayed(
     context: RequestContext, actions: list[ItemAction], tables: list[Table], options: dict[str, Any]
 ) -> dict[str, Any]:
-    """Answer a repeated token: nothing is written, and the items are read to report capacity."""
+    """Answer a repeated token. Nothing is written; the items are read to report the capacity."""
     mode = options.get("ReturnConsumedCapacity", "NONE")
     response: dict[str, Any] = {}
     if mode != "NONE":

@@ -1,6 +1,6 @@
 """UpdateItem.
 
-The order of checks is that of PutItem. The update itself is applied after the condition
+The order of checks is the same as for PutItem. The update itself is applied after the condition
 (``ItemUpdate.apply``), and the size and index keys of the new item are checked last.
 """
 

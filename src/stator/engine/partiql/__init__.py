@@ -1,5 +1,4 @@
-"""PartiQL for DynamoDB: the statements of ExecuteStatement, BatchExecuteStatement and
-ExecuteTransaction.
+"""PartiQL for DynamoDB: ExecuteStatement, BatchExecuteStatement and ExecuteTransaction.
 
 A statement passes through four steps, each of which knows only the one before it:
 

@@ -1,4 +1,4 @@
-"""The SET and REMOVE clauses of an UPDATE, bound to an update of the expression tree.
+"""Translates the SET and REMOVE clauses of an UPDATE into an update expression tree.
 
 ``set_add`` and ``set_delete`` are the ADD and DELETE of update expressions, written as an
 assignment. Their first argument must be the path that is assigned to.

@@ -1,4 +1,4 @@
-"""WHERE clauses, bound to conditions of the expression tree with their values in place."""
+"""Translates WHERE clauses into condition trees, with their values in place."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _TYPES: Final = {
 
 
 def bind_condition(node: Expression, parameters: list[Value]) -> Condition:
-    """Bind a condition, and check it like any other: operand counts, distinct operands, types."""
+    """Return the condition tree. Its operand counts, distinct operands and types are checked."""
     condition = _Binder(parameters).condition(node)
     check_condition(condition)
     return condition
@@ -85,7 +85,7 @@ class _Binder:
     def _comparison(self, operator: str, left: Expression, right: Expression) -> Condition:
         """Bind a comparison of two operands, or of a condition and a truth value.
 
-        The second is written ``attribute_exists(a) = true``.
+        An example of the latter is ``attribute_exists(a) = true``.
         """
         for condition, truth in ((left, right), (right, left)):
             if _is_condition(condition) and operator in ("=", "<>"):

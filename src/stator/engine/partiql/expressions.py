@@ -1,4 +1,5 @@
-"""Expressions: a parser by operator precedence, like PartiQL's own, so that errors are the same.
+"""The parser of expressions, by operator precedence. PartiQL's own works so, too: errors are the
+same.
 
 Loosest first: OR, AND, NOT, then = <> IS IN, then < <= > >= BETWEEN LIKE, then + - ||, then * / %.
 """
@@ -180,7 +181,7 @@ class ExpressionParser:
         raise malformed("Invalid path component")
 
     def simple_path(self) -> syntax.Reference:
-        """Parse a path that starts with a name: a target of a write or a source."""
+        """Parse a path that starts with a name, such as the target of a write or a source."""
         if not self.at_name():
             raise malformed("Expected identifier for simple path")
         token = self.take()
@@ -245,7 +246,7 @@ class ExpressionParser:
         return self.statement_term()
 
     def statement_term(self) -> Expression:
-        """Parse a statement: PartiQL allows a whole statement as a term."""
+        """Parse a statement that stands as a term of an expression, which PartiQL allows."""
         raise malformed("Unexpected keyword")
 
     def _call(self) -> Expression:

@@ -1,4 +1,4 @@
-"""What a WHERE clause says about keys: the one item of a write, or the ranges of a read."""
+"""Reads the keys from a WHERE clause: the one item of a write, or the key ranges of a read."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def all_of(conditions: list[Condition]) -> Condition | None:
 def split_key(
     condition: Condition | None, schema: KeySchema
 ) -> tuple[Item | None, list[Condition]]:
-    """Return the key that the condition fixes completely (or None), and the remaining terms.
+    """Return the complete key that the condition fixes (or None), and the remaining terms.
 
-    Of two values for one key attribute, the second is a remaining term.
+    If a key attribute has two values, the second stays in the remaining terms.
     """
     key: Item = {}
     rest: list[Condition] = []
@@ -61,7 +61,7 @@ def split_key(
 
 
 def full_key(condition: Condition | None, schema: KeySchema) -> tuple[Item, list[Condition]]:
-    """Return the key of a writing statement, which must fix exactly one item."""
+    """Return the key of a writing statement, which must select exactly one item."""
     key, rest = split_key(condition, schema)
     for term in rest:
         pinned = _equality(term)
@@ -83,7 +83,10 @@ def _equality(term: Condition) -> tuple[str, Value] | None:
 
 
 def key_test(term: Condition) -> tuple[str, KeyTest] | None:
-    """Return a term that compares a whole attribute with literals, if a key range can serve it."""
+    """Return a term as a key test.
+
+    Returns None unless it compares a whole attribute with literals in a way a key range can serve.
+    """
     match term:
         case Compare("<>", _, _):
             return None
@@ -109,7 +112,7 @@ class KeyBox:
     tests: tuple[KeyTest, ...] = ()
 
     def within(self, other: KeyBox) -> KeyBox | None:
-        """Return the intersection; None if it is empty."""
+        """Return the intersection of two boxes, or None if it is empty."""
         if (
             self.partition is not None
             and other.partition is not None
@@ -121,7 +124,7 @@ class KeyBox:
 
 
 def boxes(condition: Condition, schema: KeySchema) -> list[KeyBox]:
-    """Return parts of the table that together hold every item the condition can be true for."""
+    """Return parts of the table that together hold every item that can meet the condition."""
     match condition:
         case And(operands):
             found = [KeyBox()]
@@ -158,9 +161,9 @@ def _box(schema: KeySchema, name: str, test: KeyTest) -> KeyBox:
 
 
 def check_compared_kinds(condition: Condition, schema: KeySchema, *, keyed: bool) -> None:
-    """Check the types of values that key attributes are compared with.
+    """Check the types of the values that key attributes are compared with.
 
-    The error's words depend on whether the statement uses keys.
+    The text of the error depends on whether the statement uses keys.
     """
     kinds = dict(schema.attributes)
     for name, values in _compared(condition):

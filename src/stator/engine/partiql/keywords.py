@@ -1,8 +1,8 @@
 """PartiQL's reserved words. As attribute names they must be written in double quotes.
 
-The list is what DynamoDB's PartiQL parser refuses as a bare name. It was found by asking DynamoDB
-Local for each word of SQL-92 and of DynamoDB's own list. It differs from the reserved words of
-expressions: ``status`` needs no quotes here.
+The list holds the words that DynamoDB's PartiQL parser refuses as bare names. It was found by
+trying each word of SQL-92 and of DynamoDB's own list on DynamoDB Local. It differs from the
+reserved words of expressions: ``status`` needs no quotes here.
 """
 
 from __future__ import annotations

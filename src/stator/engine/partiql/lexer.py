@@ -1,4 +1,4 @@
-"""The lexer: statement text to tokens, each with its position as AWS prints it.
+"""The lexer: splits a statement into tokens, each with its position as AWS prints it.
 
 A position is ``line:column:length``, counted from 1.
 """
@@ -37,7 +37,7 @@ class Position(NamedTuple):
 
 
 class StatementToken(NamedTuple):
-    """``kind`` is keyword, name, quoted, text, number, ion, symbol or end.
+    """A token. ``kind`` is keyword, name, quoted, text, number, ion, symbol or end.
 
     Keywords are lower case.
     """
@@ -87,7 +87,7 @@ def _token(kind: str, raw: str, at: Position) -> StatementToken:
 
 
 def _check_exponent(raw: str) -> None:
-    """Check a number as Java's BigDecimal does: its exponent and scale are 32-bit integers."""
+    """Check a number by the rule of Java's BigDecimal: exponent and scale are 32-bit integers."""
     mantissa, _, exponent = raw.lower().partition("e")
     if len(exponent) > len("-2147483648"):
         raise malformed()

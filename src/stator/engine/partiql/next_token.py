@@ -1,7 +1,7 @@
 """NextToken: where a page ended, bound to its statement and parameters.
 
 A token is base64 of JSON: the fingerprint of the statement, and the key of the last item read. A
-made-up token reveals nothing: the key only says where to continue in the statement's own ranges.
+forged token reveals nothing: its key only says where to continue in the statement's own ranges.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ NO_MATCH: Final = "NextToken does not match request"
 
 
 def statement_identity(request: dict[str, Any]) -> str:
-    """Identify a statement and its parameters.
+    """Return a fingerprint of a statement and its parameters.
 
-    A token continues only requests with the same identity.
+    A token continues only requests with the same fingerprint.
     """
     return fingerprint([request["Statement"], request.get("Parameters")])[:32]
 

@@ -1,5 +1,6 @@
-"""The parser of statements. Keywords may have any case. The grammar, with DynamoDB's additions to
-SQL:
+"""The parser of statements. Keywords may have any case.
+
+The grammar, with DynamoDB's additions to SQL:
 
     select := SELECT (* | path, ..) FROM table[.index] [WHERE condition]
               [ORDER BY key [ASC|DESC], ..]
@@ -11,8 +12,8 @@ SQL:
     returning := RETURNING (ALL|MODIFIED) (OLD|NEW) *
     exists := EXISTS ( select )
 
-PartiQL's grammar is larger than DynamoDB's language. What AWS parses and then refuses is parsed
-here, too. The binder refuses it with AWS's words.
+PartiQL's grammar is larger than DynamoDB's language. Clauses that AWS parses and then refuses are
+parsed here, too. The binder then refuses them with AWS's texts.
 """
 
 from __future__ import annotations
@@ -225,7 +226,7 @@ class StatementParser(ExpressionParser):
         return syntax.SetClause(target, self.expression())
 
     def _returning(self) -> tuple[str | None, str | None]:
-        """Return ``ALL OLD`` or the like, and what is wrong with the clause beyond its syntax."""
+        """Return the clause, such as ``ALL OLD``, and AWS's error for what DynamoDB refuses."""
         if not self.take_word("returning"):
             return None, None
         returning, refusal = self._returning_element()

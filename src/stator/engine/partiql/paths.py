@@ -1,4 +1,4 @@
-"""Names and paths of statements, bound to document paths of the expression tree."""
+"""Translates the names and paths of statements into document paths."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def unexpected(node: Expression) -> ValidationFailed:
 
 
 def output_name(path: Path) -> str:
-    """Return the name of a selected path in the answer: ``m.a.b[1]`` is ``b[1]``."""
+    """Return the name that a selected path has in the answer: ``b[1]`` for ``m.a.b[1]``."""
     names = [at for at, part in enumerate(path.parts) if isinstance(part, str)]
     return "".join(
         part if isinstance(part, str) else f"[{part}]" for part in path.parts[names[-1] :]

@@ -1,9 +1,9 @@
 """The plan of a SELECT: which ranges of keys it reads, in which order, and what it filters.
 
 The idea. A WHERE clause is reduced to boxes (see ``keys.py``): parts of the table that together
-hold every item it can be true for. If each box names a partition, the statement is a Query, or
-several; otherwise it is a Scan. Ranges that touch are joined, so that no item is read twice. Every
-range lies in one partition.
+hold every item it can be true for. If each box names a partition, the statement runs as one Query
+or several; otherwise it runs as a Scan. Ranges that touch are joined, so that no item is read
+twice. Every range of a Query lies in one partition.
 
     WHERE pk IN ['b', 'a'] AND sk > 5 AND x = 1     ranges (a, >5), (b, >5), filter x = 1
     WHERE pk = 'a' AND sk = 1 OR pk = 'b'           ranges (a, =1), (b), filter: the whole clause
@@ -51,7 +51,7 @@ _NO_HASH_KEY: Final = (
 
 @dataclass(slots=True)
 class Span:
-    """A range of keys in one partition. ``sort_at`` is the offset of the sort key in them."""
+    """A range of keys in one partition. ``sort_at`` is the offset of the sort key in each key."""
 
     range: Range
     partition: Value | None
@@ -124,7 +124,7 @@ def _reverse_within_partitions(spans: list[Span]) -> None:
 
 
 def _spans(schema: KeySchema, prefix: bytes, found: list[KeyBox]) -> list[Span]:
-    """Return the boxes as ranges of storage keys, and join ranges that touch."""
+    """Return the boxes as ranges of storage keys. Ranges that touch are joined."""
     spans = sorted((_span(schema, prefix, box) for box in found), key=lambda span: span.range.low)
     joined: list[Span] = []
     for span in spans:
@@ -150,7 +150,7 @@ def _span(schema: KeySchema, prefix: bytes, box: KeyBox) -> Span:
 
 
 def _served(term: Condition, schema: KeySchema) -> bool:
-    """Return whether the ranges alone guarantee a term, so that no filter has to."""
+    """Whether the ranges alone guarantee a term, so that no filter needs to test it."""
     match term:
         case In(Path((name,)), options):
             return name in schema.names and all(isinstance(option, Literal) for option in options)
@@ -168,8 +168,8 @@ def _served(term: Condition, schema: KeySchema) -> bool:
 def _check_overlap(schema: KeySchema, prefix: bytes, where: Or) -> None:
     """Refuse alternatives of one partition that share sort keys, unless one is a negation.
 
-    Captured from AWS (eu-west-2 and us-east-1, October 2026): ``sk = '2'`` beside ``x = '1'`` of
-    the same partition is refused. Beside ``NOT sk = '1'`` or ``sk <> '1'`` it runs.
+    Captured from AWS (eu-west-2 and us-east-1, October 2026): for one partition, ``sk = '2' OR x =
+    '1'`` is refused. ``sk = '2' OR NOT sk = '1'`` and ``sk = '2' OR sk <> '1'`` run.
     """
     if not schema.sort:
         return
@@ -209,7 +209,7 @@ def walk(storage: Storage, plan: SelectPlan, after: bytes | None) -> Iterator[by
 
 
 def place_of(plan: SelectPlan, key: bytes) -> int | None:
-    """Return the index of the plan's range that holds a key."""
+    """Return the index of the plan's range that holds a key, or None if no range does."""
     return next(
         (at for at, span in enumerate(plan.spans) if span.range.low <= key < span.range.high), None
     )
@@ -227,7 +227,7 @@ def _in_turn(storage: Storage, plan: SelectPlan, after: bytes | None) -> Iterato
 
 
 def _merged(storage: Storage, plan: SelectPlan, after: bytes | None) -> Iterator[bytes]:
-    """Merge partitions by sort key. Ties come in the order of the spans."""
+    """Merge partitions by sort key. Equal sort keys come in the order of the spans."""
     streams = [
         _by_sort_key(storage, span, _remaining(plan, at, after), plan.backward)
         for at, span in enumerate(plan.spans)
@@ -237,7 +237,7 @@ def _merged(storage: Storage, plan: SelectPlan, after: bytes | None) -> Iterator
 
 
 def _remaining(plan: SelectPlan, at: int, after: bytes | None) -> Range:
-    """Return what is left of a range once the merged walk has passed ``after``."""
+    """Return the part of a range that the merged walk has still to read after the key ``after``."""
     span = plan.spans[at]
     low, high = span.range.low, span.range.high
     if after is None:

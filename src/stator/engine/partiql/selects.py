@@ -29,7 +29,7 @@ _SEVERAL_ATTRIBUTES: Final = (
 def run_select(
     context: RequestContext, select: BoundSelect, options: dict[str, Any], identity: str
 ) -> dict[str, Any]:
-    """Answer ExecuteStatement. ``identity`` is the fingerprint that its NextToken is bound to."""
+    """Answer ExecuteStatement. Its NextToken is bound to the fingerprint ``identity``."""
     table = context.table(select.table_name)
     consistent = bool(options.get("ConsistentRead"))
     index = _index(table, select.index_name, consistent)
@@ -74,7 +74,7 @@ def _index(table: Table, name: str | None, consistent: bool) -> Index | None:
 
 
 def _start(table: Table, index: Index | None, plan: SelectPlan, key: Item) -> bytes:
-    """Return the storage key that a token names; it must lie in one of this plan's ranges."""
+    """Return the storage key in a token. It must lie in one of this plan's ranges."""
     try:
         check_scan_start(table, index, key)
     except ValidationFailed:
@@ -95,7 +95,7 @@ def _projection(select: BoundSelect, table: Table) -> tuple[Path, ...]:
 
 
 def top_level(paths: tuple[Path, ...]) -> ProjectionExpression | None:
-    """Return the whole attributes to read; ``shape`` extracts the selected paths from them."""
+    """Return the top-level attributes to read. ``shape`` then extracts the selected paths."""
     if not paths:
         return None
     return ProjectionExpression(
@@ -104,9 +104,9 @@ def top_level(paths: tuple[Path, ...]) -> ProjectionExpression | None:
 
 
 def shape(item: Item, paths: tuple[Path, ...]) -> Item:
-    """Lift selected values to the top:
+    """Return the selected values as top-level attributes.
 
-    ``m.a`` comes back as ``a``, unlike in a ProjectionExpression.
+    ``m.a`` is returned as ``a``, unlike with a ProjectionExpression.
     """
     found = ((output_name(path), lookup(item, path)) for path in paths)
     return {name: value for name, value in found if value is not None}
@@ -127,12 +127,12 @@ def _is_single_item(select: BoundSelect, table: Table) -> bool:
 
 
 def check_index(select: BoundSelect, table: Table) -> None:
-    """Check the index as AWS does even where no index may be read."""
+    """Check the index. AWS does so even where a statement may not read an index."""
     _index(table, select.index_name, consistent=False)
 
 
 def single_key(select: BoundSelect, table: Table, operation: str) -> tuple[Item, tuple[Path, ...]]:
-    """Return key and paths of a SELECT that must name one item by its whole primary key alone."""
+    """Return the key and the paths of a SELECT whose condition must be one whole primary key."""
     key, rest = split_key(select.where, table.schema)
     if key is None or rest or select.index_name is not None:
         raise ValidationFailed(

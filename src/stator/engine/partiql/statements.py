@@ -1,4 +1,4 @@
-"""The binder: from the syntax of a statement to a bound SELECT or write.
+"""The binder: turns the syntax tree of a statement into a bound SELECT or write.
 
 A bound statement knows its table by name only. Errors that do not depend on the table are raised
 here.
@@ -40,7 +40,8 @@ EXISTS_OUTSIDE: Final = "EXISTS can only be used in ExecuteTransaction write req
 class BoundSelect:
     """A SELECT with its condition bound.
 
-    The select list is bound only when the index is known: AWS complains about the index first.
+    The select list is bound later, when the index is known, because AWS reports errors about the
+    index first.
     """
 
     table_name: str
@@ -54,7 +55,7 @@ Statement = Union[BoundSelect, BoundWrite]
 
 
 def read_statement(request: dict[str, Any]) -> Statement:
-    """Bind the statement of a request or batch member; check its syntax, then its parameters."""
+    """Bind the statement of a request or batch member. Check its syntax, then its parameters."""
     parse(request["Statement"])
     parameters: list[Value] = request.get("Parameters") or []
     check_parameters(parameters)

@@ -1,4 +1,4 @@
-"""The syntax tree of a statement, as written. Nothing in it has been looked up or checked yet."""
+"""The syntax tree of a statement as written. Nothing in it has been looked up or checked yet."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Subscript:
-    """``[expression]``; the binder accepts only a number or a text."""
+    """``[expression]``. The binder accepts only a number or a text."""
 
     value: Expression
     at: Position
@@ -46,7 +46,10 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """``kind`` is text, number, true, false, null, missing or ion; ``text`` is its content."""
+    """A literal. ``kind`` is text, number, true, false, null, missing or ion.
+
+    ``text`` is its content.
+    """
 
     kind: str
     text: str
@@ -61,7 +64,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class SequenceLiteral:
-    """``[..]``, ``<<..>>`` or a parenthesised list: the kinds are list, bag and row."""
+    """``[..]``, ``<<..>>`` or a parenthesised list. The kinds are list, bag and row."""
 
     kind: str
     members: tuple[Expression, ...]
@@ -107,9 +110,9 @@ class OrderTerm:
 
 @dataclass(frozen=True, slots=True)
 class SelectStatement:
-    """``projection`` is empty for ``*``.
+    """A SELECT. ``projection`` is empty for ``*``.
 
-    ``refusal`` is AWS's error for a clause that only PartiQL has.
+    ``refusal`` is AWS's error for a clause that PartiQL has but DynamoDB does not.
     """
 
     projection: tuple[Expression, ...]

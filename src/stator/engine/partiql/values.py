@@ -1,4 +1,4 @@
-"""Literals and parameters as attribute values, normalised like every value in the engine."""
+"""Turns literals and parameters into normalised attribute values."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def literal_value(node: Expression, place: str = "root") -> Value:
 def insert_item(node: syntax.Struct, parameters: list[Value]) -> Item:
     """Return the item of an INSERT.
 
-    Its attributes are literals or parameters, each its own root.
+    Its attributes are literals or parameters. Error messages name a place by its path inside one
+    attribute.
     """
     item: Item = {}
     for name, value in _members(node, "root"):
@@ -64,7 +65,7 @@ def insert_item(node: syntax.Struct, parameters: list[Value]) -> Item:
 
 
 def _members(node: syntax.Struct, place: str) -> Iterator[tuple[str, Expression]]:
-    """Yield the names and expressions of ``{..}``; names must be distinct texts."""
+    """Yield the names and expressions of ``{..}``. The names must be distinct texts."""
     seen: set[str] = set()
     for key, value in node.members:
         if not (isinstance(key, syntax.Constant) and key.kind == "text"):
@@ -126,7 +127,7 @@ def _shown(node: Expression) -> str:
 
 
 def operation_name(node: Expression) -> str:
-    """Return what messages call a kind of expression."""
+    """Return the name that AWS's messages use for a kind of expression."""
     match node:
         case syntax.Reference(_, steps):
             return "Path" if steps else "VariableReference"
@@ -167,10 +168,11 @@ def _checked(value: Value) -> Value:
 
 
 def _number_error(value: Value, error: ValidationFailed) -> ValidationFailed:
-    """Return AWS's error: it reads a parameter as Java's BigDecimal, whose 32-bit exponent wraps.
+    """Return AWS's error for a number.
 
-    Captured from AWS (eu-west-2, October 2026): 1e2147483648 cannot be converted, and 1e2147483647
-    is an underflow.
+    AWS reads a parameter as a Java BigDecimal, whose 32-bit exponent wraps around. Captured from
+    AWS (eu-west-2, October 2026): 1e2147483648 cannot be converted, and 1e2147483647 is an
+    underflow.
     """
     for text in _numbers(value):
         try:

@@ -1,7 +1,8 @@
-"""INSERT, UPDATE, DELETE and EXISTS as item actions of the one write path.
+"""INSERT, UPDATE, DELETE and EXISTS as item actions of the write path.
 
-PartiQL's writes differ from the item operations when the item does not exist. UPDATE then fails its
-condition, whatever that says. DELETE does nothing, whatever its condition says. INSERT requires it.
+PartiQL's writes differ from the item operations when the item does not exist. An UPDATE then fails,
+and a DELETE does nothing, no matter what their conditions say. An INSERT requires that the item
+does not exist.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ _BARE_EXISTS = "EXISTS() must contain a single item read with additional conditi
 class BoundWrite:
     """A statement that writes or checks one item.
 
-    ``action`` makes the item action once the table is known; its second argument says whether a
-    failed condition returns the item. ``returning`` is UpdateItem's ReturnValues with the same
-    meaning as the RETURNING clause.
+    ``action`` creates the item action once the table is known. Its second argument says whether a
+    failed condition returns the item. ``returning`` is the value of UpdateItem's ReturnValues that
+    means the same as the RETURNING clause.
     """
 
     table_name: str
@@ -111,7 +112,7 @@ def _unless_absent(schema: KeySchema, rest: list[Condition]) -> Condition | None
 def run_write(
     context: RequestContext, table: Table, action: ItemAction, returning: str | None
 ) -> tuple[Item | None, Consumed]:
-    """Write one item; return what its RETURNING clause asks for, and the capacity used."""
+    """Write one item. Return the values that RETURNING asks for, and the capacity used."""
     database = context.database
     mutation, old = prepare(
         database.storage,

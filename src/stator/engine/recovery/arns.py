@@ -1,7 +1,7 @@
-"""Identities of backups, exports and imports, and the pages in which they are listed.
+"""The ARNs of backups, exports and imports, and the pages in which they are listed.
 
-An identity is a time in milliseconds and eight random digits, as on AWS. A page token is the last
-ARN of a page in hexadecimal: ListImports accepts no other characters.
+The id in an ARN is a time in milliseconds and eight random digits, as on AWS. A page token is the
+last ARN of a page in hexadecimal: ListImports accepts no other characters.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def make_arn(table_arn: str, kind: str, identity: str) -> str:
 def check_arn(arn: str, kind: str, scope: Scope) -> None:
     """Refuse an ARN that is not of this kind, or not of the caller's own account and region.
 
-    The form is ``arn:aws:dynamodb:<region>:<account>:table/<name>/<kind>/<id>``. As ScyllaDB's test
-    suite recorded on AWS for exports and imports: an ARN of another service, account or region is
-    denied; an ARN of another kind, or with an impossible table name, is invalid.
+    The form is ``arn:aws:dynamodb:<region>:<account>:table/<name>/<kind>/<id>``. ScyllaDB's test
+    suite recorded on AWS, for exports and imports: an ARN of another service, account or region is
+    denied. An ARN of another kind, or with an impossible table name, is invalid.
     """
     parts = arn.split(":", 5)
     if parts[0] == "arn" and parts[1:5] != ["aws", "dynamodb", scope.region, scope.account]:
@@ -64,7 +64,7 @@ def table_name(text: str) -> str:
 def page_of(
     entries: list[T], limit: int | None, token: str | None, place: Callable[[str], Any] = str
 ) -> tuple[list[T], str | None]:
-    """Return the next page, ordered by the ``place`` of each ARN, and the token of the page after.
+    """Return the next page, ordered by the ``place`` of each ARN, and the next page's token.
 
     The token is None after the last page.
     """

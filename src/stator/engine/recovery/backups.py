@@ -1,8 +1,8 @@
-"""Backups: a table's definition at a moment, and where the items of that moment are.
+"""Backups: a table's definition at one moment, and the place of its items at that moment.
 
-A backup that a user asks for has an area, which a task fills. A deleted table with continuous
-backups leaves a backup without copying: its items stay where they are, under the number of a table
-that no longer exists.
+A backup that a user requests has an area, which a task fills. A deleted table with continuous
+backups becomes a backup without copying: its items stay where they are, under the number of the
+deleted table.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Description = dict[str, Any]
 class Backup:
     """A backup of one table. ``prefix`` is the storage prefix of its items, in hexadecimal.
 
-    A complete backup shows as CREATING until ``available_at``.
+    A complete backup is shown as CREATING until ``available_at``.
     """
 
     number: int
@@ -76,7 +76,7 @@ class Backups:
         tasks.register("keep", self._keep)
 
     def create(self, table: Table, name: str, changes: Changes) -> tuple[Backup, Task]:
-        """Create a backup of the table as it is now, and the task that fills it."""
+        """Create a backup of the table as it is now, and start the task that fills it."""
         now = self._database.clock.now()
         number = self._database.catalog.take_number(changes)
         backup = self._describe(table, number, name, "USER", keyspace.area_prefix(number))
@@ -113,7 +113,7 @@ class Backups:
         )
 
     def _keep(self, task: Task) -> None:
-        """Mark the backup complete: its area holds every item."""
+        """Mark the backup as complete, because its area now holds every item."""
         with self._database.lock:
             changes: Changes = {}
             backup = self.registry.numbered(task.number)
@@ -131,7 +131,7 @@ class Backups:
         return backup
 
     def get_available(self, scope: Scope, arn: str) -> Backup:
-        """Return a backup that is complete. Raise BackupInUse while it is being created."""
+        """Return a complete backup. Raises BackupInUse while the backup is being created."""
         backup = self.get(scope, arn)
         if backup.status(self._database.clock.now()) != "AVAILABLE":
             raise BackupInUse(f"Backup is being created: {arn}")
@@ -159,7 +159,7 @@ class Backups:
                 self.remove_data(backup)
 
     def prefixes(self) -> set[bytes]:
-        """Return the storage prefixes that hold items of backups."""
+        """Return the storage prefixes under which the items of backups are stored."""
         return {bytes.fromhex(backup.prefix) for backup in self.registry.all()}
 
 

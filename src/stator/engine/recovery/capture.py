@@ -3,16 +3,17 @@
 An area holds records under the items' own keys, without the table's prefix. An empty value means
 that there was no item.
 
-*copy* goes through the table in key order, a chunk per step, under the lock, and copies what the
-area does not have. Every write to the table adds the old record to each area that is being copied
-and does not have the item yet (``observe``), in the batch of the write. So an item enters the area
-as it was when the copy began, from whichever of the two came first.
+*copy* reads the table in key order, a chunk per step, under the lock, and copies the items that the
+area does not have. Every write to the table also adds the old record to each area that is being
+filled and does not have the item yet (``observe``), in the same batch. So an item enters the area
+as it was when the copy began, no matter which of the two comes first.
 
-*undo* takes the log's entries from the moment of the copy back to T, newest first, and puts each
-old record over what the area has. Repeating a step changes nothing, so a crash is harmless.
+*undo* reads the log's entries from the moment of the copy back to T, newest first, and puts each
+old record into the area in place of the present one. Repeating a step changes nothing, so a crash
+is harmless.
 
-*gather* goes through a window of the log forwards and keeps, for each item, the first old record,
-the last new one and its time.
+*gather* reads a window of the log forwards. For each item it stores the first old record, the last
+new record, and the time of the last change.
 
 *drop* removes the area.
 """
@@ -52,7 +53,10 @@ class Captures:
     # -- beginning
 
     def begin(self, table: Table, task: Task, changes: Changes) -> None:
-        """Start a task whose first stage is *copy*. From now on the table's writes are observed."""
+        """Start a task whose first stage is *copy*.
+
+        From now on, writes to the table are observed.
+        """
         definition = copy.deepcopy(table.definition)
         definition.captures += 1
         self._database.catalog.put(definition, changes)
@@ -60,7 +64,7 @@ class Captures:
         self._tasks.save(task, changes)
 
     def undo_facts(self, table: Table, moment_micros: int) -> dict[str, str]:
-        """Return the facts for *undo*: which entries to take back to reach a moment."""
+        """Return the inputs of *undo*: which log entries to undo in order to reach a moment."""
         number = table.definition.number
         return {
             "undo_from": start_of(moment_micros + 1).hex(),
@@ -68,7 +72,7 @@ class Captures:
         }
 
     def give_up(self, task: Task, changes: Changes) -> None:
-        """End a task early: only the removal of its area remains."""
+        """End a task early. Only the stage that removes its area remains."""
         if any(stage in task.stages for stage in ("copy", "undo", "gather")):
             self._release(task, changes)
         task.stages[:] = ["drop"]
@@ -78,7 +82,7 @@ class Captures:
     # -- observing writes
 
     def observe(self, change: ItemChange, changes: Changes) -> None:
-        """Save the old record of an item in every copy of its table that has not passed it."""
+        """Save an item's old record in each copy of its table that has not reached the item."""
         for task in self._tasks:
             if "copy" in task.stages and task.facts["table"] == change.table.definition.number:
                 self._save_old(task, change, changes)
@@ -118,7 +122,7 @@ class Captures:
             yield key[len(prefix) :], record
 
     def _end(self, task: Task, changes: Changes) -> None:
-        """Release the table after *copy*, unless *undo* still needs its log."""
+        """Release the table after *copy*. The log is kept if *undo* still needs it."""
         if "undo" not in task.stages:
             self._release(task, changes)
         self._tasks.advance(task, changes)
@@ -197,6 +201,6 @@ class Captures:
 
 
 def unpack_change(value: bytes) -> tuple[bytes | None, bytes | None, int]:
-    """Return what *gather* keeps of an item: first old record, last new record, microseconds."""
+    """Return what *gather* stored for an item: first old record, last new record, microseconds."""
     micros, old, new = unpack_pair(value)
     return old, new or None, int.from_bytes(micros, "big")

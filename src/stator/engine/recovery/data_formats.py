@@ -1,9 +1,10 @@
 """The data formats of exports and imports: AWS's names for them, and AWS's rules for bad data.
 
 The formats themselves are in ``stator.formats``. An import reads DynamoDB JSON, Ion or CSV, plain
-or compressed; for each item of an object the reader yields the item or what is wrong with it.
-Damage that makes the rest of an object unreadable ends it with ``DataDamaged``. So does, as on AWS,
-a line of JSON or a value of Ion without an ``Item``: nothing after it in the object is read.
+or compressed; for each item of an object the reader yields the item or the reason why it is
+refused. Damage that makes the rest of an object unreadable ends it with ``DataDamaged``. A line of
+JSON or a value of Ion without an ``Item`` does the same, as on AWS: the rest of the object is not
+read.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _LIBRARIES = {"ION": "amazon.ion.simpleion", "ZSTD": "zstandard"}
 
 
 def check_available(*names: str | None) -> None:
-    """Refuse a request for a format or compression whose library is not installed."""
+    """Refuse a format or compression whose library is not installed."""
     for name in names:
         if name in _LIBRARIES:
             try:
@@ -41,14 +42,14 @@ def check_available(*names: str | None) -> None:
 
 
 def item_writer(export_format: str) -> Callable[[Item], bytes]:
-    """Return what writes the line of an item."""
+    """Return the function that encodes an item as a line."""
     return ion.item_line if export_format == "ION" else dynamodb_json.item_line
 
 
 def change_line(
     export_format: str, keys: Item, old: Item | None, new: Item | None, micros: int
 ) -> bytes:
-    """Return the line of a change in an incremental export."""
+    """Return a change in an incremental export as a line."""
     images = {
         name: image for name, image in (("OldImage", old), ("NewImage", new)) if image is not None
     }
@@ -70,7 +71,10 @@ class ImportedItem:
 
 @dataclass(frozen=True, slots=True)
 class InputFormat:
-    """``types`` are the types of key attributes, which CSV, where all is text, cannot express."""
+    """The format of an import.
+
+    ``types`` are the types of key attributes. CSV needs them, because its values are all text.
+    """
 
     name: str
     compression: str = "NONE"
@@ -83,7 +87,7 @@ class InputFormat:
 
 
 class ObjectContent(RawIOBase):
-    """The decompressed content of an object; ``size_bytes`` is how much of it has been read."""
+    """The decompressed content of an object. ``size_bytes`` is how much has been read so far."""
 
     def __init__(self, file: BinaryIO, compression: str = "NONE") -> None:
         self._file = open_decompressed(file, _COMPRESSIONS.get(compression))
@@ -100,13 +104,13 @@ class ObjectContent(RawIOBase):
 
 
 def read_items(content: ObjectContent, input_format: InputFormat) -> Iterator[ImportedItem]:
-    """Yield every item of an object. Raise DataDamaged where the rest of it cannot be read."""
+    """Yield every item of an object. Raises DataDamaged where the rest cannot be read."""
     stream = cast("BinaryIO", BufferedReader(content, _BUFFER_BYTES))
     return _READERS[input_format.name](stream, input_format)
 
 
 def checked(item: Item) -> ImportedItem:
-    """Check an item's names and values as PutItem does; its keys are checked by the table."""
+    """Check an item's names and values as PutItem does. The table checks its keys later."""
     try:
         if "" in item:
             raise ValidationFailed("Empty attribute name")

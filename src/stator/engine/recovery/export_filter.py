@@ -46,7 +46,7 @@ class ExportFilter:
         return self._filter is None and self._projection is None
 
     def check(self, schema: KeySchema) -> None:
-        """Check what depends on the table's keys."""
+        """Make the checks that depend on the table's keys."""
         if self._tests is None:
             return
         query_range(schema, b"", self._tests)

@@ -1,14 +1,14 @@
-"""Exports: a table at a moment, or the changes of a window, as files in AWS's layout.
+"""Exports: a table at one moment, or the changes in a time window, as files in AWS's layout.
 
     <prefix>/AWSDynamoDB/<id>/_started                      empty: proves that writing is allowed
     <prefix>/AWSDynamoDB/<id>/data/<random>.json.gz         items, one to a line
     <prefix>/AWSDynamoDB/<id>/manifest-files.json, .md5     a line for each data file
     <prefix>/AWSDynamoDB/<id>/manifest-summary.json, .md5   the export itself; written last
 
-Data files of incremental exports are in ``AWSDynamoDB/data/``. Every file has the items of one
+Data files of incremental exports are in ``AWSDynamoDB/data/``. Every file holds the items of one
 range of hashed keys and may be empty. A step writes one file from an area (see the package's
 docstring) and holds the engine's lock only while it reads. A file that a crash interrupted is
-written again under another name; only the files that the manifest lists count.
+written again under another name. Only files in the manifest belong to the export.
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ _ECHOED = (
 
 @dataclass(slots=True)
 class Export:
-    """One export. ``options`` are the members of its request, ``files`` the manifest's lines."""
+    """One export.
+
+    ``options`` are the members of its request; ``files`` are the manifest's lines.
+    """
 
     number: int
     arn: str
@@ -140,7 +143,7 @@ class Exports:
             self._database.storage.write(changes)
 
     def write(self, task: Task) -> None:
-        """Write the next data file, or after the last one the manifests."""
+        """Write the next data file. After the last data file, write the manifests."""
         export = self.registry.numbered(task.number)
         at = len(export.files)
         try:
@@ -218,9 +221,9 @@ class Exports:
     # -- contents of the files
 
     def _lines(self, task: Task, export: Export, at: int) -> Iterator[tuple[bytes | None, int]]:
-        """Yield the lines of one file, and how many bytes of items each one stands for.
+        """Yield the lines of one file, each with the size of its items in bytes.
 
-        A line is None where the filter leaves the item out: it is billed all the same.
+        A line is None if the filter leaves the item out. The item is billed all the same.
         """
         area = keyspace.area_prefix(task.number)
         chosen = ExportFilter(export.options.get("FilterSpecification"))
@@ -268,7 +271,7 @@ class Exports:
 def file_count(size_bytes: int, on_demand: bool) -> int:
     """Return how many files an export has: one per partition, as on AWS.
 
-    An on-demand table starts with four partitions; every 32 MB make another file here.
+    An on-demand table starts with four partitions. Here, every 32 MB of data add one file.
     """
     return max(4 if on_demand else 1, -(-size_bytes // _FILE_BYTES))
 
@@ -276,7 +279,10 @@ def file_count(size_bytes: int, on_demand: bool) -> int:
 def _change(
     export: Export, chosen: ExportFilter, schema: KeySchema, value: bytes
 ) -> tuple[bytes | None, int]:
-    """Return a line of an incremental export; None for an item that came and went in the window."""
+    """Return a line of an incremental export.
+
+    Returns None for an item that was both created and deleted in the window.
+    """
     old_record, new_record, micros = unpack_change(value)
     size = sum(records.size_of(record) for record in (old_record, new_record) if record is not None)
     old, new = (

@@ -1,13 +1,13 @@
-"""Imports: files in a bucket become a new table.
+"""Imports: create a new table from files in a bucket.
 
 The table is CREATING until the last object is read. A step puts a chunk of items into it together
 with the import's progress, in one batch; after a crash the object is read again up to that place.
-Items that DynamoDB would refuse are counted, logged and left out. The import then ends as FAILED
-with a table of all other items, as on AWS. If several items share a key, the last one stays.
+Items that DynamoDB would refuse are counted, logged and left out. The import then ends as FAILED,
+with all other items in the table, as on AWS. If several items have the same key, the last one wins.
 
 ScyllaDB's test suite measured on AWS (test/alternator/test_import.py, 2026) that a prefix without
-objects makes an empty table, that sizes are those before compression, and that a line without an
-item ends its object.
+objects creates an empty table, that reported sizes are uncompressed, and that an object is not read
+beyond a line without an item.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """An item of an object, or the end of an object if ``read`` is None."""
+    """A place in an object: after an item, or at the object's end if ``read`` is None."""
 
     object_at: int
     item_at: int
@@ -141,7 +141,7 @@ class Imports:
             self._end(task, running, _ITEMS_FAILED if running.errors else None)
 
     def _places(self, running: Import, start: tuple[int, int]) -> Iterator[_Place]:
-        """Yield every item of every object from a place on."""
+        """Yield every item of every object, from a given place on."""
         for object_at, key in enumerate(self._objects(running)):
             if object_at >= start[0]:
                 skip = start[1] if object_at == start[0] else 0
@@ -226,7 +226,7 @@ class Imports:
         running.imported += 1
 
     def _refuse(self, running: Import, place: _Place, problem: str) -> None:
-        """Count a refused item, and log the line that AWS writes to CloudWatch."""
+        """Count a refused item, and log the line that AWS would write to CloudWatch."""
         running.errors += 1
         if running.errors <= _LOGGED_ERRORS:
             pointer = {

@@ -1,17 +1,18 @@
-"""The recovery log: every change of a table with continuous backups, in order.
+"""The recovery log: every change to a table with continuous backups, in order.
 
     l | table | microseconds (8) | count (4)
         ->  length of key (4) | key | length of old + 1 (4) | old | new
 
-``key`` is the item's storage key without its table's prefix. ``old`` and ``new`` are its records; a
-length of 0 stands for no old item, an empty end for no new one. Times never decrease: if the clock
-goes back, entries keep the latest time seen, so the order of keys is always the order of changes.
-``count`` separates changes within one microsecond.
+``key`` is the item's storage key without its table's prefix. ``old`` and ``new`` are its records. A
+length of 0 means that there was no old item; an empty ``new`` means that there is no new item.
+Times never decrease: if the clock goes back, entries keep the latest time seen, so the order of
+keys is always the order of changes. ``count`` separates changes within one microsecond.
 
-An entry is in the same batch as its change, so log and table cannot disagree. Old records undo: the
-state at T is the current state with the changes after T taken back, newest first. That needs no
-snapshots, a restore pays only for the changes since T, and one range deletion trims the log at the
-old end of its window. New records say what a window changed, for incremental exports.
+An entry is written in the same batch as its change, so log and table cannot disagree. Old records
+allow undo: the state at T is the current state after the changes since T are undone, newest first.
+This needs no snapshots, a restore costs only as much as the changes since T, and one range deletion
+trims the old end of the log. New records are for incremental exports: they show what changed in a
+window.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _LONGEST: Final = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One change. ``position`` orders entries; ``suffix`` is the key without the table's prefix."""
+    """One change. ``position`` orders entries; ``suffix`` is the item's key without its prefix."""
 
     position: bytes
     suffix: bytes
@@ -115,7 +116,7 @@ def iso(seconds: float) -> str:
 
 
 def start_of(micros: int) -> bytes:
-    """Return the position before every entry of this microsecond."""
+    """Return the position before all entries of this microsecond."""
     return _position(micros, 0)
 
 
@@ -132,7 +133,7 @@ def _pack(suffix: bytes, old: bytes | None, new: bytes | None) -> bytes:
 
 
 def pack_pair(first: bytes, second: bytes | None) -> bytes:
-    """Join a byte string and an optional second one, so that ``unpack_pair`` can part them."""
+    """Join a byte string and an optional second one. ``unpack_pair`` separates them."""
     size = 0 if second is None else len(second) + 1
     return len(first).to_bytes(4, "big") + first + size.to_bytes(4, "big") + (second or b"")
 

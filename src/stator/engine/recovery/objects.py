@@ -1,6 +1,6 @@
-"""Objects in buckets, which exports write and imports read: on S3, or in a folder instead.
+"""The objects in buckets that exports write and imports read, on S3 or in a folder.
 
-The engine knows only the protocol ``ObjectStore``. ``FolderBuckets`` keeps a sub-folder per bucket.
+The engine knows only the protocol ``ObjectStore``. ``FolderBuckets`` has a sub-folder per bucket.
 S3 itself is in ``stator.buckets``, above the engine, because it needs a client.
 """
 
@@ -18,14 +18,17 @@ from stator.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class Encryption:
-    """How S3 encrypts an object; None leaves it to the bucket."""
+    """How S3 encrypts an object. None means the bucket's default."""
 
     algorithm: str | None = None
     key: str | None = None
 
 
 class ObjectStoreError(Exception):
-    """An object could not be written or read; ``code`` is the FailureCode that DynamoDB shows."""
+    """An object could not be written or read.
+
+    ``code`` is the FailureCode that DynamoDB shows.
+    """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -33,7 +36,7 @@ class ObjectStoreError(Exception):
 
 
 class ObjectStore(Protocol):
-    """A store of objects. Calls block, and come from threads that hold no lock.
+    """A store of objects. Its methods may block; they are called from threads that hold no lock.
 
     ``owner`` is the account that the bucket must belong to.
     """
@@ -47,7 +50,7 @@ class ObjectStore(Protocol):
         owner: str | None = None,
         encryption: Encryption | None = None,
     ) -> str:
-        """Write an object, whole or not at all, and return its ETag."""
+        """Write an object atomically, and return its ETag."""
         ...
 
     def open(self, bucket: str, key: str, *, owner: str | None = None) -> BinaryIO:
@@ -57,7 +60,7 @@ class ObjectStore(Protocol):
     def keys(
         self, bucket: str, prefix: str, *, owner: str | None = None
     ) -> Iterator[tuple[str, int]]:
-        """Return the keys with a prefix, in order, and the size of each object in bytes."""
+        """Return all keys with a prefix, in order, each with the object's size in bytes."""
         ...
 
 
@@ -66,7 +69,7 @@ def no_such_bucket() -> ObjectStoreError:
 
 
 class FolderBuckets:
-    """Buckets as sub-folders of one folder; they must exist, as on S3.
+    """Buckets as sub-folders of one folder. A bucket must exist, as on S3.
 
     Owners and encryption have no effect here.
     """
@@ -123,7 +126,7 @@ class FolderBuckets:
         return path
 
     def _path(self, bucket: str, key: str) -> Path:
-        """Return the path of an object. A key that leads out of its bucket is refused."""
+        """Return the path of an object. Refuses a key that leads out of its bucket."""
         root = self._bucket(bucket)
         path = root / key.lstrip("/")
         if not path.resolve().is_relative_to(root.resolve()) or ".." in path.parts:
@@ -132,7 +135,7 @@ class FolderBuckets:
 
 
 class NoBuckets:
-    """The store of an engine without buckets: every call fails and says how to add some."""
+    """The store of an engine without buckets. Every call fails and says how to configure some."""
 
     def put(
         self,

@@ -1,4 +1,4 @@
-"""The engine's recovery: continuous backups, and access to backups, restores, exports, imports."""
+"""Recovery as a whole: continuous backups, and access to backups, restores, exports and imports."""
 
 from __future__ import annotations
 
@@ -30,11 +30,10 @@ _TRIM_EVERY = 1_000
 
 
 class Recovery:
-    """Everything that copies, restores, exports or imports tables.
+    """Copies, restores, exports and imports tables.
 
-    ``buckets`` receives exports and provides imports.
-
-    ``lag_seconds`` is how far the latest moment a table can be restored to lies behind now.
+    ``buckets`` receives exports and provides imports. ``lag_seconds`` is how far the latest moment
+    that a table can be restored to lies behind now.
     """
 
     def __init__(
@@ -80,7 +79,7 @@ class Recovery:
         return Imports(self._database, self.tasks, self.restores, self._buckets)
 
     def resume(self) -> None:
-        """After opening: remove leftovers of a crash, drop what has expired, resume open tasks."""
+        """Continue after opening: remove what a crash left, drop what has expired, resume tasks."""
         self._remove_orphans()
         self.forget_old()
         if any(self.tasks):
@@ -88,7 +87,7 @@ class Recovery:
         self.tasks.resume()
 
     def any(self) -> bool:
-        """Tell whether anything here can expire: a log, or the backup of a deleted table."""
+        """Whether anything here can expire: a log, or the backup of a deleted table."""
         return any(map(_has_log, self._database.catalog.all())) or any(
             backup.expires is not None for backup in self.backups.registry.all()
         )
@@ -100,7 +99,7 @@ class Recovery:
             self.trim(table)
 
     def wait(self) -> None:
-        """Return once no backup, restore, export or import is in flight: for tests."""
+        """Return once no backup, restore, export or import is in flight. For tests."""
         self.tasks.wait()
 
     def stop(self) -> None:
@@ -109,7 +108,7 @@ class Recovery:
     # -- continuous backups
 
     def observe(self, writer: Writer, changes: Changes) -> None:
-        """Add the changes of a write to the logs of their tables, and to copies in flight."""
+        """Add the changes of a write to the logs of their tables and to copies in flight."""
         now = self._database.clock.now()
         for change in writer.item_changes:
             definition = change.table.definition
@@ -132,7 +131,7 @@ class Recovery:
         return self._database.catalog.put(definition, changes)
 
     def disable(self, table: Table, changes: Changes) -> Table:
-        """Turn recovery off. The caller drops the log once the changes are written."""
+        """Turn recovery off. The caller deletes the log after the changes are written."""
         definition = copy.deepcopy(table.definition)
         definition.recovery = None
         return self._database.catalog.put(definition, changes)
@@ -163,7 +162,7 @@ class Recovery:
         return prefix in self.backups.prefixes()
 
     def _remove_orphans(self) -> None:
-        """Delete areas and logs without an owner: a crash came before they were removed."""
+        """Delete areas and logs without an owner, which a crash can leave behind."""
         areas = {keyspace.area_prefix(task.number) for task in self.tasks} | self.backups.prefixes()
         logs = {
             keyspace.log_prefix(table.definition.number)
@@ -184,7 +183,7 @@ def _has_log(table: Table) -> bool:
 
 
 def describe_continuous(recovery: Recovery, definition: TableDefinition) -> dict[str, Any]:
-    """Describe continuous backups, which every table has on AWS; only recovery is turned on."""
+    """Describe continuous backups. Every table has them on AWS; recovery must be turned on."""
     shown: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
     if definition.recovery is not None:
         shown = {

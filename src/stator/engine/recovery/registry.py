@@ -19,7 +19,7 @@ from stator.storage.protocol import after_prefix
 
 
 class RegistryEntry(Protocol):
-    """An entry. ``number`` is never reused; ``arn`` is the name that callers know."""
+    """An entry. ``number`` is never reused; callers know the entry by its ``arn``."""
 
     @property
     def number(self) -> int: ...
@@ -58,7 +58,7 @@ class Registry(Generic[T]):
         changes[self._key(entry)] = None
 
     def forget_ended(self, storage: Storage, before: float) -> None:
-        """Remove entries that ended before a moment. A backup does not end."""
+        """Remove entries that ended before a given moment. Backups never end."""
         changes: Changes = {}
         for entry in self.all():
             ended = getattr(entry, "ended", None)

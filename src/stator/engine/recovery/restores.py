@@ -1,9 +1,9 @@
-"""Restores: the definition of a restored table, and how its items get in.
+"""Restores: the definition of a restored table, and how its items are copied into it.
 
 As on AWS, a restored table has the keys, indexes, capacity and encryption of its source, or the
-overrides of the request. It has none of its source's streams, time to live, tags, policy, deletion
-protection or continuous backups. It stays CREATING until it is filled, and its indexes are built as
-its items come in.
+overrides of the request. It does not have its source's streams, time to live, tags, policy,
+deletion protection or continuous backups. It stays CREATING until it is filled. Its indexes are
+built while its items are added.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ class Restores:
         self._tasks = tasks
 
     def create_table(self, definition: TableDefinition, changes: Changes) -> Table:
-        """Add a table that a task will fill. The caller has checked the name (``check_target``)."""
+        """Add a table that a task will fill.
+
+        The caller has already checked its name (``check_target``).
+        """
         database = self._database
         check_table_count(database.catalog, definition.scope)
         check_throughput_quotas(definition)
@@ -53,7 +56,7 @@ class Restores:
         return database.catalog.put(definition, changes)
 
     def check_target(self, scope: Scope, name: str) -> None:
-        """Refuse a target table that exists. The caller has settled the tables' states."""
+        """Refuse a target table that exists. The caller has settled the tables before."""
         if sum("fill" in task.stages for task in self._tasks) >= CONCURRENT_RESTORES:
             raise LimitExceeded(
                 f"Subscriber limit exceeded: there can be {CONCURRENT_RESTORES} restores at a time"
@@ -66,7 +69,7 @@ class Restores:
         raise TableAlreadyExists(f"Table already exists: {name}")
 
     def fill(self, task: Task) -> None:
-        """Put the next items of an area, or of another prefix, into the new table."""
+        """Put the next items from an area, or from another prefix, into the new table."""
         with self._database.lock:
             source, target = (
                 bytes.fromhex(task.facts["source"]),
@@ -95,7 +98,7 @@ class Restores:
             self._database.storage.write(changes)
 
     def finish_table(self, table: Table, changes: Changes) -> None:
-        """End the filling: the table becomes ACTIVE once the status delay has passed."""
+        """Finish the filling. The table becomes ACTIVE after the status delay."""
         definition = copy.deepcopy(table.definition)
         definition.status_until = definition.created + self._status_delay_seconds
         if definition.restored is not None:
@@ -115,7 +118,7 @@ def restored_definition(
     now: float,
     summary: dict[str, Any],
 ) -> TableDefinition:
-    """Return the definition of a restored table, with the overrides of the request applied."""
+    """Return the definition of a restored table, with the request's overrides applied."""
     table_settings.refuse_unoffered(options, _UNOFFERED)
     billing_mode = options.get("BillingModeOverride") or source.billing_mode
     definition = TableDefinition(
@@ -181,7 +184,7 @@ def _override_indexes(definition: TableDefinition, options: dict[str, Any]) -> N
 
 
 def _override_index(index: IndexDefinition | None, spec: dict[str, Any], member: str) -> None:
-    """Apply one override. It must name an index of the source; only capacity may differ."""
+    """Apply one override. It must name an index of the source and may change only its capacity."""
     if "WarmThroughput" in spec:
         raise ValidationFailed(f"{INVALID}WarmThroughput is not supported in {member}")
     if index is None or not _same_index(index, spec):
@@ -240,7 +243,7 @@ def _override_capacity(definition: TableDefinition, options: dict[str, Any]) -> 
 def _check_provisioned(definition: TableDefinition, options: dict[str, Any]) -> None:
     """Refuse a provisioned table without units.
 
-    A source that was on demand has none to restore: the request must name them, for indexes too.
+    An on-demand source has no units to restore, so the request must name them, also for indexes.
     """
     if not definition.read_units or not definition.write_units:
         raise ValidationFailed(

@@ -5,8 +5,8 @@ little of that stage and writes its result together with the new cursor, as one 
 ends, the next begins without a cursor; after the last stage the task is removed. Tasks are stored
 as JSON under ``m w <number>``, so opening a folder resumes what a crash interrupted.
 
-A step takes the engine's lock itself and only for as long as it needs it: a step that talks to S3
-does so without. Between steps other requests get their turn. Small tasks finish before the request
+A step takes the engine's lock itself, and only for as long as needed: a step that uses S3 does not
+hold it during the transfer. Other requests run between steps. Small tasks finish before the request
 that started them is answered.
 """
 
@@ -35,7 +35,10 @@ _log = logging.getLogger("stator.recovery")
 
 @dataclass(slots=True)
 class Task:
-    """One task. ``number`` is also its area's number; ``facts`` are the inputs of its stages."""
+    """One task.
+
+    ``number`` is also the number of its area; ``facts`` are the inputs of its stages.
+    """
 
     number: int
     stages: list[str]
@@ -78,7 +81,7 @@ class Tasks:
         changes[_key(task)] = orjson.dumps(asdict(task))
 
     def advance(self, task: Task, changes: Changes) -> None:
-        """End the first stage."""
+        """End the current stage and move on to the next."""
         del task.stages[0]
         task.cursor = None
         if task.stages:
@@ -93,7 +96,10 @@ class Tasks:
     # -- running
 
     def start(self, task: Task, *, at_once: bool) -> None:
-        """Run a task: with ``at_once`` its first steps now, the rest in the background."""
+        """Start a task.
+
+        With ``at_once``, its first steps run now and the rest in the background.
+        """
         if at_once:
             for _ in range(STEPS_AT_ONCE):
                 self.step(task)
@@ -101,7 +107,7 @@ class Tasks:
             self._spawn(task)
 
     def step(self, task: Task) -> None:
-        """Run one step of the task's first stage, if a stage is left."""
+        """Run one step of the task's current stage, if a stage is left."""
         if task.stage is not None:
             self._stages[task.stage](task)
 
@@ -130,7 +136,7 @@ class Tasks:
             self._threads.pop(task.number, None)
 
     def wait(self) -> None:
-        """Return once no task is running: for tests and for shutdown."""
+        """Return once no task is running. For tests and shutdown."""
         while threads := list(self._threads.values()):
             for thread in threads:
                 thread.join()

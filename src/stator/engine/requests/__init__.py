@@ -1,6 +1,6 @@
-"""Requests before any table is known: their shapes, and the parameters that operations share.
+"""The checks of requests that need no table: shapes, and parameters that operations share.
 
-``shapes`` checks a request against DynamoDB's service model and answers malformed ones in AWS's
-words. The other modules read parameters that several operations take. Checks that need a table's
+``shapes`` checks a request against DynamoDB's service model and refuses malformed ones with AWS's
+texts. The other modules read parameters that several operations take. Checks that need a table's
 schema are in ``engine.tables`` and ``engine.items``.
 """

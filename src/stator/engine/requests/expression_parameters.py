@@ -1,8 +1,8 @@
-"""Expression parameters of a request, read in AWS's order of checks.
+"""Reads the expression parameters of a request, in AWS's order of checks.
 
-Every operation that takes expressions reads them through ``Placeholders``. It holds the request's
-names and values, binds each expression, and at the end refuses names and values that no expression
-used.
+Every operation that takes expressions reads them through ``Placeholders``. A ``Placeholders`` holds
+the request's names and values, binds each expression, and at the end refuses names and values that
+no expression used.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def check_placeholder_use(
     *,
     current: bool = True,
 ) -> None:
-    """Refuse names and values without an expression that could use them."""
+    """Refuse names and values if the request has no expression that could use them."""
     if request.get("ExpressionAttributeNames") is not None and not _any(request, for_names):
         raise ValidationFailed(
             "ExpressionAttributeNames can only be specified when using expressions"

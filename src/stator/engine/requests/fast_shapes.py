@@ -1,7 +1,7 @@
-"""The fast check of requests: closures that recognise a valid request.
+"""The fast check of requests, made of closures that recognise a valid request.
 
-Most requests are valid, and this is all that is checked of them. A closure that is in doubt says
-no. Then ``shapes`` finds what to coerce or what to answer.
+Most requests are valid and need no other check. A closure returns False when unsure. Then
+``shapes`` finds what to convert, or which error to return.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Fast = Callable[[Any], bool]
 
 @lru_cache(maxsize=128)
 def fast_check(operation: str) -> Fast:
-    """Return the check of an operation's whole request."""
+    """Return the closure that checks an operation's whole request."""
     model = model_of(operation)
     return _FastCompiler(model.shapes).structure(model.input_shape(operation))
 
 
 class _FastCompiler:
-    """Builds closures that tell whether a request needs no coercion and violates nothing."""
+    """Builds closures that tell whether a request is valid and needs no conversion."""
 
     def __init__(self, shapes: dict[str, Any]) -> None:
         self.shapes = shapes

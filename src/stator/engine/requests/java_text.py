@@ -1,4 +1,4 @@
-"""Values as AWS's Java objects print themselves in messages.
+"""Formats values the way AWS's Java objects appear in its messages.
 
 For example ``[KeySchemaElement(attributeName=pk, keyType=HASH)]``.
 """
@@ -13,7 +13,7 @@ def camel(name: str) -> str:
 
 
 def rendered(shapes: dict[str, Any], name: str, value: Any) -> str:
-    """Return a value of the shape ``name`` as messages show it."""
+    """Return a value of the shape ``name`` in the form that messages show."""
     shape = shapes[name]
     if value is None:
         return "null"

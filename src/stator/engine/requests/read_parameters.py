@@ -11,9 +11,9 @@ from stator.model.values import Item, normalise_item
 
 
 def check_select(request: dict[str, Any]) -> None:
-    """Check that Select fits the way attributes are named.
+    """Check that Select fits the other parameters that choose attributes.
 
-    AWS envelopes these errors since 2026.
+    Since 2026, AWS envelopes these errors.
     """
     select = request.get("Select")
     named = next(
@@ -47,9 +47,9 @@ def read_projection(
 
 
 def read_start(request: dict[str, Any], *, named: bool) -> Item | None:
-    """Read the starting key.
+    """Return the starting key.
 
-    Scan's error about a bad value in it names the member, Query's does not.
+    If a value in it is bad, Scan's error names the member and Query's does not.
     """
     start: Item | None = request.get("ExclusiveStartKey")
     if start is None:

@@ -1,4 +1,4 @@
-"""Rules beyond the service model: the order, names and words of AWS's answers to bad requests."""
+"""Rules beyond the service model: the order, names and texts of AWS's errors for bad requests."""
 
 from __future__ import annotations
 
@@ -136,5 +136,5 @@ NAME = re.compile(NAME_PATTERN)
 
 
 def is_table_key(key: str) -> bool:
-    """Return whether a key of a batch request may name a table."""
+    """Whether a key in a batch request can be a table name."""
     return key.startswith("arn:") or (3 <= len(key) <= 255 and NAME.fullmatch(key) is not None)

@@ -1,16 +1,16 @@
-"""Requests checked against DynamoDB's service model, with AWS's words.
+"""Checks requests against DynamoDB's service model, with AWS's error texts.
 
 The model's input shape of each operation is compiled once into a tree of closures. A check walks
 the request. It raises SerializationFailed where JSON has the wrong type, as AWS's deserialiser does
-first. It collects constraint violations (null, length, value, pattern, enum) and raises them
-together, ten at most, as ``N validation errors detected: ...``.
+before all other checks. It collects constraint violations (null, length, value, pattern, enum) and
+raises up to ten of them together, as ``N validation errors detected: ...``.
 
-Most requests are valid. For those a second, faster set of closures (``fast_shapes``) only says yes.
-When one says no, or is in doubt, the walk finds what to coerce or what to answer.
+Most requests are valid. A second, faster set of closures (``fast_shapes``) recognises them. If it
+does not recognise a request, the walk finds what to convert, or which error to return.
 
-``shape_rules`` holds, as data, what the model cannot say: the order in which AWS lists members, and
-the members whose words changed in 2026 (``Value at 'Limit' ...``, without the value and in the
-member's own spelling).
+``shape_rules`` holds, as data, what the model does not express: the order in which AWS lists
+members, and the members whose error texts changed in 2026 (``Value at 'Limit' ...``, without the
+value and in the member's own spelling).
 
 Unknown members are ignored and null members are absent, as on AWS.
 """
@@ -62,7 +62,7 @@ Check = Callable[[Any, str, str, Errors], Any]
 
 
 def check_request(operation: str, request: Any) -> dict[str, Any]:
-    """Return the request, coerced to the model's types; raises AWS's error if malformed."""
+    """Return the request, converted to the model's types. Raises AWS's error if it is malformed."""
     if fast_check(operation)(request):
         return request  # type: ignore[no-any-return]
     if type(request) is not dict:
@@ -80,7 +80,7 @@ def check_request(operation: str, request: Any) -> dict[str, Any]:
 
 
 def _reported(operation: str, older: bool, errors: Errors) -> Errors:
-    """Return the violations that AWS lists, as captured by the paritysuite conformance suite."""
+    """Return the violations that AWS reports, as captured by the paritysuite conformance suite."""
     if operation == "UpdateItem" and not older:
         return errors[:1]
     if operation == "BatchWriteItem":
@@ -90,9 +90,9 @@ def _reported(operation: str, older: bool, errors: Errors) -> Errors:
 
 
 def _older_form(operation: str, request: dict[str, Any]) -> bool:
-    """Return whether AWS answers as before 2026.
+    """Whether AWS words its answer as before 2026.
 
-    It does for an update without a key, and for a value nested 63 levels or more.
+    It does so for an update without a key, and for a value nested 63 levels or deeper.
     """
     if operation == "UpdateItem" and request.get("Key") is None:
         return True
@@ -127,7 +127,7 @@ def _shown(value: Any) -> str:
 class _Compiler:
     """Builds the checks of one operation.
 
-    The model's recursion (AttributeValue) ends in a check of its own.
+    AttributeValue, which the model defines recursively, has a hand-written check.
     """
 
     def __init__(self, operation: str, older: bool) -> None:
@@ -215,7 +215,7 @@ class _Compiler:
     def table_name(self, value: Any, path: str, own: str, errors: Errors) -> Any:
         """Check a table's name or ARN.
 
-        The model only says "1 to 1024 characters"; AWS says more.
+        The model only says "1 to 1024 characters"; AWS checks more.
         """
         if type(value) is not str:
             check_string(value)
@@ -454,9 +454,9 @@ _RETURN_VALUES = frozenset({"NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATE
 
 
 def _enum(allowed: frozenset[str], listed: str, *, bare: bool = False) -> Check:
-    """Check an enum whose error, since 2026, names neither member nor value.
+    """Return a check of an enum whose error, since 2026, names neither member nor value.
 
-    AWS's list of allowed values contains words that it does not accept. A ``bare`` error is
+    AWS's list of allowed values contains words that AWS does not accept. A ``bare`` error is
     reported alone and without the count of errors.
     """
 
@@ -473,7 +473,7 @@ def _enum(allowed: frozenset[str], listed: str, *, bare: bool = False) -> Check:
 
 
 def _alone(inner: Check) -> Check:
-    """Return a check whose violations AWS reports without those of other members."""
+    """Return a check whose violations AWS reports without the violations of other members."""
 
     def check(value: Any, path: str, own: str, errors: Errors) -> Any:
         found: Errors = []

@@ -1,18 +1,19 @@
-"""A table's stream: every change of its items, in order, for a day.
+"""A table's stream: every change to its items, in order, for a day.
 
 The idea. A change adds its record to the same atomic batch as the item (``Streams`` is an observer
-of the write path). So after a crash a record exists exactly if its change does. Records lie in
-*shards*. Like a partition of a table, a shard takes the changes of a range of partition key hashes.
-It is open for about four hours; then it is closed and a child takes over its range. A split closes
-a shard and gives each of its two children half of its range. All changes of one item are therefore
-in one line of shards: a reader that reads parents before children reads them in order.
+of the write path). So after a crash a record exists exactly if its change does. Records are stored
+in *shards*. Like a partition of a table, a shard takes the changes to items in a range of partition
+key hashes. It is open for about four hours; then it is closed and a child takes over its range. A
+split closes a shard and assigns half of its range to each of two children. All changes to one item
+are therefore in one line of shards: a reader that reads parents before children reads them in
+order.
 
     t <stream>                      the stream: its table, view type, status and shards, as JSON
     r <stream> <shard> <sequence>   a record: the time in milliseconds (8 bytes), SizeBytes (4), and
                                     the record's JSON as GetRecords returns it
 
-``stream`` and ``shard`` are four bytes, ``sequence`` eight: one counter per stream, shown as 21
-digits by adding 10^20.
+``stream`` and ``shard`` are four bytes. ``sequence`` is eight bytes: one counter per stream, shown
+as 21 digits by adding 10^20.
 
 Example. Shard 1 covers all hashes, and an item changes twice. Shard 1 splits into 2 (lower half)
 and 3 (upper half), and the item changes again:
@@ -27,16 +28,16 @@ Invariants.
 - Together the open shards cover every hash exactly once.
 - Time in a stream never goes back, even if the clock does: trimming finds its place by bisection.
 
-Trimming. A record goes 24 hours after its change, a shard 24 hours after it closed, a stream 24
-hours after it was disabled or its table deleted. Shards roll when a request writes or reads, for
-all the time that has passed, so the same happens under a virtual clock.
+Trimming. A record is deleted 24 hours after its change, a shard 24 hours after it closed, and a
+stream 24 hours after it was disabled or its table was deleted. Shards roll when a request writes or
+reads, and then catch up on all the time that has passed. So the same happens with a virtual clock.
 
-Shard iterators say where to read on. They are stateless, expire 15 minutes after they were issued,
-and end (null) with a closed shard.
+Shard iterators say where to read next. They are stateless and expire 15 minutes after they were
+issued. At the end of a closed shard the next iterator is null.
 
 Failure and recovery. The stream's own record may lag behind its sequence counter. On opening, the
 counter continues after the newest record found in the shards.
 
-Not enforced: the limit of two readers per shard, and of 5 and 10 calls a second to ListStreams and
-DescribeStream. The operations on streams are in ``engine.operations``.
+These limits are not enforced: two readers per shard, 5 calls a second to ListStreams, and 10 calls
+a second to DescribeStream. The operations on streams are in ``engine.operations``.
 """

@@ -1,4 +1,7 @@
-"""Stream records. Each is rendered once, with its change; GetRecords copies it into its answer."""
+"""Stream records.
+
+A record is rendered once, when its change is written; GetRecords only copies it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _NEW: Final = frozenset({"NEW_IMAGE", "NEW_AND_OLD_IMAGES"})
 
 
 def is_unchanged(old: bytes | None, new: bytes | None) -> bool:
-    """Return whether the item is the same before and after: such a write leaves no record."""
+    """Whether the item is the same before and after. Such a write leaves no record."""
     if old is None or new is None:
         return old is new
     if records.size_of(old) != records.size_of(new):
@@ -38,9 +41,9 @@ def event_name(change: ItemChange) -> str:
 def render(
     stream: Stream, sequence: int, change: ItemChange, now: float, *, by_service: bool
 ) -> bytes:
-    """Render the record at rest.
+    """Return the stored form of a record.
 
-    SizeBytes is the size of the key and of its images, counted as items are.
+    SizeBytes is the size of the key and of the images, counted like the size of an item.
     """
     keys = _keys(change)
     size = item_size(keys)

@@ -1,8 +1,9 @@
-"""The heat of shards: a partition takes 1,000 write units a second, and a hotter one is split.
+"""The heat of shards: a partition takes 1,000 write units a second, and a hotter shard is split.
 
 Each shard's units are counted by the minute. A shard is hot if it took more than a partition can in
-two consecutive minutes. A single hot key stays in one half after a split, so its shards would split
-on and on. AWS stops at some point, and so does this: a shard born of a split waits ten minutes.
+two consecutive minutes. A single hot key stays in one half after a split, so its shards would be
+split without end. AWS stops at some point. Here, a shard that was created by a split is not split
+again for ten minutes.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Heat:
         return now >= self._minute_ends
 
     def hot_shards(self, now: float) -> list[int]:
-        """End the minute if it is over, and return the shards to split."""
+        """End the current minute if it is over. Return the shards to split."""
         if now < self._minute_ends:
             return []
         late = (

@@ -1,4 +1,4 @@
-"""A stream and its shards, as data."""
+"""A stream and its shards as plain data."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def sequence_text(sequence: int) -> str:
 
 @dataclass(slots=True)
 class Shard:
-    """One shard: ``low`` and ``high`` bound its hashes, ``first`` and ``last`` its sequence
-    numbers.
+    """One shard. Times are in seconds.
 
-    Times are in seconds.
+    ``low`` and ``high`` are the bounds of its hashes, ``first`` and ``last`` of its sequence
+    numbers.
     """
 
     number: int
@@ -51,8 +51,9 @@ class Shard:
 
     @property
     def rolls_at(self) -> float:
-        """When the shard closes: about four hours after it opened, not at the same moment for all
-        shards.
+        """The time at which the shard closes.
+
+        This is about four hours after it opened, but not at the same moment for all shards.
         """
         spread = crc32(self.id.encode()) / 2**32 - 0.5
         return self.opened + ROLL_SECONDS * (1 + spread / 10)
@@ -86,7 +87,7 @@ class Stream:
 
     @property
     def prefix(self) -> bytes:
-        """The prefix of the keys of all its records."""
+        """The prefix of the keys of all the stream's records."""
         return RECORDS + self.number.to_bytes(4, "big")
 
     def shard(self, shard_id: str) -> Shard | None:
@@ -101,7 +102,7 @@ class Stream:
     def shard_prefix(self, shard: Shard) -> bytes:
         return self.prefix + shard.number.to_bytes(4, "big")
 
-    # -- changes of the shards
+    # -- changes to the shards
 
     def take_sequence(self) -> int:
         sequence = self.next_sequence
@@ -109,7 +110,7 @@ class Stream:
         return sequence
 
     def copy(self) -> Stream:
-        """Return a copy, to be changed and written before it replaces this stream."""
+        """Return a copy. It is changed and written before it replaces this stream."""
         return replace(self, shards=[replace(shard) for shard in self.shards])
 
     def open_shard(self, low: int, high: int, at: float, parent: str | None = None) -> Shard:
@@ -125,8 +126,9 @@ class Stream:
         shard.closed = at
 
     def roll(self, now: float) -> bool:
-        """Close shards that have been open long enough and open their children, for all time
-        passed.
+        """Close shards that have been open long enough and open their children.
+
+        This repeats until all the time that has passed is covered.
         """
         rolled = False
         while due := [shard for shard in self.shards if shard.is_open and shard.rolls_at <= now]:
@@ -162,7 +164,7 @@ class Stream:
 
 
 class OpenShards:
-    """Finds the open shard that takes a hash."""
+    """Finds the open shard for a hash."""
 
     __slots__ = ("_lows", "_shards", "rolls_at")
 

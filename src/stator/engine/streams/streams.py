@@ -1,4 +1,4 @@
-"""All streams of an engine: the write observer that fills them, and what operations ask of them."""
+"""All streams of an engine: the write observer that fills them, and lookups for the operations."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Streams:
     def _reshaped(self, live: _Live, now: float) -> _Live:
         """Roll due shards and split hot ones.
 
-        The stream is written before any record goes into them.
+        The stream's definition is written before any record goes into the new shards.
         """
         stream = live.stream.copy()
         changed = stream.roll(now)
@@ -114,7 +114,7 @@ class Streams:
     # memory at once
 
     def apply_definition(self, definition: TableDefinition, changes: Changes) -> None:
-        """Start or end the stream of a table whose definition is about to be written."""
+        """Start or end a table's stream according to a definition that is about to be written."""
         live = self._live.get(definition.number)
         label = None if definition.stream is None else definition.stream_label
         if live is not None and live.stream.label != label:
@@ -144,7 +144,7 @@ class Streams:
         self._take_over(stream)
 
     def end(self, table_number: int, changes: Changes) -> None:
-        """Close the stream of a table; its records stay for a day."""
+        """Close the stream of a table. Its records stay for a day."""
         live = self._live.get(table_number)
         if live is None:
             return
@@ -173,7 +173,7 @@ class Streams:
         raise ResourceNotFound(f"Requested resource not found: Stream: {arn} not found")
 
     def split(self, arn: str, shard_id: str) -> list[Shard]:
-        """Split an open shard in two, as heat would. For tests and simulations."""
+        """Split an open shard in two, as if it were hot. For tests and simulations."""
         with self._database.lock:
             stream = self.find(arn).copy()
             shard = stream.shard(shard_id)
@@ -204,7 +204,7 @@ class Streams:
             self.settle(stream)
 
     def settle(self, stream: Stream) -> None:
-        """Roll due shards, and trim what is a day old."""
+        """Roll due shards, and delete records that are a day old."""
         now = self._database.clock.now()
         live = self._live.get(stream.table_number)
         if live is not None and live.stream is stream and now >= live.shards.rolls_at:
@@ -249,16 +249,16 @@ class Streams:
         return found if found > shard.first else shard.horizon
 
     def first_at(self, stream: Stream, shard: Shard, timestamp: float) -> int:
-        """Return the number of the first record created at ``timestamp`` or later.
+        """Return the sequence number of the first record created at ``timestamp`` or later.
 
         Records show their time in whole seconds.
         """
         return self._bisect(stream, shard, lambda created: int(created) >= timestamp)
 
     def _bisect(self, stream: Stream, shard: Shard, is_late_enough: Callable[[float], bool]) -> int:
-        """Return the number of the first record whose time is late enough, or the end.
+        """Return the sequence number of the first record whose time is late enough, or the end.
 
-        Times rise with the numbers.
+        Times rise with the sequence numbers.
         """
         low = max(shard.horizon, shard.first)
         high = stream.next_sequence if shard.last is None else shard.last
@@ -282,7 +282,7 @@ class Streams:
 
 
 class _Live:
-    """The stream a table writes to, with what every write looks up."""
+    """The stream that a table writes to, with the values that every write looks up."""
 
     __slots__ = ("heat", "last_time", "shards", "stream")
 

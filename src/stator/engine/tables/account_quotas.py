@@ -33,7 +33,7 @@ def _check_holder(
 
 
 def check_account_quota(catalog: Catalog, definition: TableDefinition) -> None:
-    """Check all provisioned units of an account in a region, with this table as it would become."""
+    """Check the sum of an account's provisioned units in a region, with this table as changed."""
     reserved = [0, 0]
     before = [0, 0]
     for table in catalog.all():

@@ -79,9 +79,9 @@ def check_projection(projection: Spec) -> None:
 
 
 def check_projected_total(counts: list[int]) -> None:
-    """Check the attributes named in all INCLUDE projections.
+    """Check the number of attributes named in all INCLUDE projections.
 
-    The number is AWS's; the text is ours.
+    The limit is AWS's; the text is ours.
     """
     if sum(counts) > PROJECTED_ATTRIBUTES:
         raise ValidationFailed(

@@ -1,8 +1,8 @@
 """GlobalSecondaryIndexUpdates of UpdateTable: create, change and delete indexes of a live table.
 
 ``read_updates`` is pure. ``apply_updates`` changes a copy of the table's definition.
-``Lifecycle.fill`` writes the entries, and settling a DELETING index removes them. A request can
-create or delete one index, and change the throughput of any number.
+``Lifecycle.fill`` writes the entries of a new index; ``Lifecycle.settle`` removes those of a
+deleted one. A request can create or delete one index, and change the throughput of any number.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class IndexUpdate:
 
 @dataclass(frozen=True, slots=True)
 class IndexChange:
-    """The rest of an UpdateTable request, as far as it concerns indexes."""
+    """The other members of an UpdateTable request that matter for its indexes."""
 
     attributes: dict[str, str] | None
     switches_to: str | None
@@ -77,7 +77,7 @@ def _read_update(entry: Spec) -> IndexUpdate:
 
 
 def _check_alone(update: IndexUpdate) -> None:
-    """Check an update as far as possible without its table."""
+    """Make the checks of an update that do not need its table."""
     spec, subject = update.spec, throughput.Subject(update.name)
     throughput.check_bounds(spec.get("ProvisionedThroughput"), subject)
     throughput.check_maxima(
@@ -91,7 +91,7 @@ def _check_alone(update: IndexUpdate) -> None:
 def apply_updates(
     definition: TableDefinition, updates: list[IndexUpdate], change: IndexChange
 ) -> IndexDefinition | None:
-    """Change the definition; return the index to backfill, if one was created."""
+    """Change the definition. Return the index to backfill, if one was created."""
     if sum(update.action != "Update" for update in updates) > 1:
         raise LimitExceeded(_ONE_AT_A_TIME)
     for update in updates:
@@ -164,9 +164,9 @@ def _merged_attributes(
 ) -> dict[str, str]:
     """Merge the request's attribute definitions into the table's. A key attribute keeps its type.
 
-    Yet the request must define the index's whole key, even attributes that the table defines
-    (captured from AWS by the paritysuite conformance suite), and its own type counts (by
-    ScyllaDB's).
+    Even so, the request must define the index's whole key, including attributes that the table
+    already defines (captured from AWS by the paritysuite conformance suite). For the index, the
+    type in the request counts (captured by ScyllaDB's test suite).
     """
     if change.attributes is None:
         raise ValidationFailed(
@@ -301,7 +301,7 @@ def _nothing_asked(definition: TableDefinition, index: IndexDefinition) -> Valid
 def _check_all_provisioned(
     definition: TableDefinition, updates: list[IndexUpdate], change: IndexChange
 ) -> None:
-    """Check that a table that becomes PROVISIONED has units for each of its global indexes."""
+    """Check that a table that becomes PROVISIONED has units for each global index."""
     if change.switches_to != "PROVISIONED":
         return
     given = {update.name for update in updates}

@@ -1,7 +1,7 @@
 """Key schemas and attribute definitions as CreateTable and UpdateTable declare them.
 
-Pure checks with AWS's texts, in AWS's order. A table or local index has one HASH and at most one
-RANGE attribute; a global index has up to four of each.
+These are pure checks with AWS's texts, in AWS's order. A table or local index has one HASH and at
+most one RANGE attribute; a global index has up to four of each.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def check_defined(schema: Schema, attributes: dict[str, str]) -> None:
 
 
 def check_all_used(schemas: list[Schema], attributes: dict[str, str]) -> None:
-    """Check that every definition belongs to a key. The first schema is the table's own."""
+    """Check that every attribute definition belongs to a key. The first schema is the table's."""
     used = {name for schema in schemas for name in names(schema)}
     if used == attributes.keys():
         return
@@ -132,5 +132,5 @@ def _check_hash_then_range(schema: Schema) -> None:
 
 
 def _listed(attribute_names: Any) -> str:
-    """List names alphabetically. AWS uses the order of a hash map; ours is the same each time."""
+    """List names alphabetically, so that the order is stable. AWS uses the order of a hash map."""
     return f"[{', '.join(sorted(attribute_names))}]"

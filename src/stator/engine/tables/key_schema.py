@@ -1,4 +1,4 @@
-"""Key schemas: which attributes make up a key, how they are checked, and how they become bytes."""
+"""Key schemas: the attributes of a key, their checks, and their encoding as bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KIND_WORDS = {"S": "string", "B": "binary"}
 
 
 class ItemRefused(ValidationFailed):
-    """A fault of one item for which AWS refuses the whole request, even a transaction of many."""
+    """A fault in one item for which AWS refuses the whole request, even a transaction."""
 
 
 class KeyAttribute(NamedTuple):
@@ -29,8 +29,9 @@ class KeyAttribute(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KeySchema:
-    """A key: one partition and at most one sort attribute for a table, up to four of each for a
-    GSI.
+    """The key of a table or index.
+
+    A table has one partition attribute and at most one sort attribute, a GSI up to four of each.
     """
 
     partition: tuple[KeyAttribute, ...]
@@ -43,9 +44,9 @@ class KeySchema:
         object.__setattr__(self, "names", tuple(attribute.name for attribute in self.attributes))
 
     def covers(self, item: Item) -> bool:
-        """Return whether the item has every key attribute, of the right type.
+        """Whether the item has every key attribute, with the right type.
 
-        A sparse index leaves out other items.
+        An index leaves out all other items: it is sparse.
         """
         for name, kind in self.attributes:
             value = item.get(name)
@@ -54,7 +55,7 @@ class KeySchema:
         return True
 
     def has_plain_key(self, item: Item) -> bool:
-        """Return whether the key is present, of the right types, not empty and short.
+        """Whether the key is present, short, not empty, and has the right types.
 
         False only means that the key needs the full check.
         """
@@ -80,7 +81,10 @@ class KeySchema:
 
 
 def key_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes]:
-    """Return the encoder of a table's storage keys. Hot: one closure per table, no loops."""
+    """Return the function that encodes a table's storage keys.
+
+    It is hot, so each table has its own closure, without loops.
+    """
     [(hash_name, hash_kind)] = schema.partition
     hash_raw, partition = keyspace.RAW[hash_kind], keyspace.partition
     if not schema.sort:
@@ -95,14 +99,14 @@ def key_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes]:
 
 
 def _wide_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes]:
-    """Return an encoder for keys of several attributes, which only a global index can have."""
+    """Return an encoder for keys of several attributes, which only global indexes have."""
     return lambda item: prefix + schema.partition_bytes(item) + schema.sort_bytes(item)
 
 
 def entry_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes | None]:
     """Return the encoder of an index's entry keys, without the table's key that ends an entry.
 
-    It returns None for an item that the index leaves out.
+    The encoder returns None for an item that the index leaves out.
     """
     simple = len(schema.partition) == 1 and len(schema.sort) <= 1
     encode = key_encoder(schema, prefix) if simple else _wide_encoder(schema, prefix)
@@ -120,7 +124,7 @@ def entry_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes | 
 
 
 def check_key(schema: KeySchema, key: Item) -> None:
-    """Check a Key parameter: exactly the schema's attributes, of their types, and not empty."""
+    """Check a Key parameter: exactly the schema's attributes, with the right types, not empty."""
     if len(key) != len(schema.attributes):
         raise ValidationFailed(MISMATCH)
     for name, kind in schema.attributes:
@@ -180,7 +184,7 @@ def check_no_empty_key(schema: KeySchema, item: Item) -> None:
 
 
 def _check_lengths(schema: KeySchema, item: Item) -> None:
-    """Check for empty and oversized key values. Most keys are short and pass one cheap test."""
+    """Refuse empty and oversized key values. Most keys are short and pass one cheap test."""
     for name, kind in schema.attributes:
         content = item[name][kind]
         if kind != "N" and not 0 < len(content) <= SHORT_KEY:
@@ -212,7 +216,7 @@ def _raw_size(value: Value, kind: str) -> int:
 
 
 def check_index_keys(indexes: list[Any], item: Item) -> None:
-    """Check attributes of an item that are keys of an index: their types and sizes."""
+    """Check the types and sizes of an item's attributes that are keys of an index."""
     for index in indexes:
         for name, kind in index.schema.attributes:
             value = item.get(name)

@@ -1,4 +1,4 @@
-"""Settings that CreateTable and UpdateTable share: streams, encryption, and unsupported members."""
+"""Settings that CreateTable and UpdateTable share: streams, encryption, unsupported members."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def without_nulls(value: Any) -> Any:
 
 
 def refuse_unoffered(request: dict[str, Any], members: tuple[str, ...]) -> None:
-    """Refuse members that this engine does not support, rather than ignore them."""
+    """Refuse members that this engine does not support, instead of ignoring them."""
     for member in members:
         if member in request:
             raise ValidationFailed(
@@ -82,9 +82,9 @@ def check_encryption(specification: dict[str, Any] | None) -> None:
 
 
 def read_encryption(specification: dict[str, Any] | None, scope: Scope) -> dict[str, Any] | None:
-    """Return what DescribeTable shows of a key.
+    """Return the description of an encryption key that DescribeTable shows.
 
-    It is only recorded; nothing is encrypted with it.
+    The key is only recorded; nothing is encrypted with it.
     """
     if specification is None or not specification.get("Enabled"):
         return None
@@ -95,7 +95,10 @@ def read_encryption(specification: dict[str, Any] | None, scope: Scope) -> dict[
 
 
 def _key_arn(key: str | None, scope: Scope) -> str:
-    """Return the ARN of a key given by ARN, id or alias; by default the account's DynamoDB key."""
+    """Return the ARN of a key given by ARN, id or alias.
+
+    The default is the account's DynamoDB key.
+    """
     prefix = f"arn:aws:kms:{scope.region}:{scope.account}:"
     named = "alias/aws/dynamodb" if key is None else key
     if named.startswith("arn:") and ":alias/" not in named:

@@ -1,7 +1,7 @@
-"""Tables and indexes as the engine holds them: what was declared, and what follows from it.
+"""Tables and indexes in memory: their declarations, and everything derived from them.
 
 ``TableDefinition`` is plain data, stored in the catalogue as JSON. ``Table`` adds what requests
-need: key encoders, indexes, live counts. It is rebuilt whenever the definition changes.
+need: key encoders, indexes, current counts. It is rebuilt whenever the definition changes.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class TableDefinition:
 
 @dataclass(slots=True)
 class ItemCounts:
-    """How many items or entries exist and how many bytes they take, as DescribeTable reports."""
+    """The number of items or entries and their size in bytes, as DescribeTable reports them."""
 
     items: int = 0
     size_bytes: int = 0
@@ -162,11 +162,11 @@ class Index:
         self.backfilled_to = None if cursor is None else bytes.fromhex(cursor)
 
     def entry_key(self, item: Item, table_key: bytes) -> bytes | None:
-        """Return the key of the item's entry; None if the index leaves the item out.
+        """Return the key of the item's entry, or None if the index leaves the item out.
 
-        An index leaves out items that lack a key attribute, and items older than the index whose
-        value no key can have. The table's key ends the entry: all of it in a global index, its sort
-        key in a local one.
+        An index leaves out items that lack a key attribute. It also leaves out items older than the
+        index if their value cannot be a key. The table's key ends the entry: the whole key in a
+        global index, the sort key in a local one.
         """
         own = self._encode(item)
         if own is None or not _fits_keys(self.schema, item):
@@ -185,7 +185,7 @@ class Index:
 
 
 def _fits_keys(schema: KeySchema, item: Item) -> bool:
-    """Return whether the key values are neither empty nor too long. Most pass one cheap test."""
+    """Whether the key values are neither empty nor too long. Most pass one cheap test."""
     for name, kind in schema.attributes:
         if kind != "N" and not 0 < len(item[name][kind]) <= SHORT_KEY:
             most = PARTITION_KEY_BYTES if (name, kind) in schema.partition else SORT_KEY_BYTES
@@ -293,7 +293,7 @@ def in_use(reason: str) -> ResourceInUse:
 
 
 def check_changeable(definition: TableDefinition) -> None:
-    """Refuse a change to a table that is being created or deleted."""
+    """Refuse to change a table that is being created or deleted."""
     word = _COMING_AND_GOING.get(definition.status or "")
     if word is not None:
         raise in_use(f"Table is being {word}: {definition.name}")

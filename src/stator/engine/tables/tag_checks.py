@@ -1,4 +1,4 @@
-"""Tags as TagResource, UntagResource and CreateTable take them: all are checked, or none is set."""
+"""Checks the tags of TagResource, UntagResource and CreateTable. All are valid, or none is set."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TOO_MANY = "Number of Tags exceed the current limit for the provided ResourceAr
 
 
 def read_tags(tags: list[dict[str, Any]]) -> dict[str, str]:
-    """Read tags, in the request's order."""
+    """Return the tags in the request's order."""
     read: dict[str, str] = {}
     for tag in tags:
         key, value = tag.get("Key"), tag.get("Value")
@@ -50,9 +50,7 @@ def _check_key(key: str | None) -> None:
 
 
 def _is_allowed(text: str) -> bool:
-    """Return whether a text has only letters, digits and spaces of any script, and some
-    punctuation.
-    """
+    """Whether a text has only letters, digits and spaces of any script, and some punctuation."""
     return all(sign in _PUNCTUATION or unicodedata.category(sign)[0] in "LNZ" for sign in text)
 
 

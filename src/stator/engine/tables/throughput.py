@@ -1,8 +1,8 @@
 """Throughput settings of tables and global indexes: provisioned, on demand, warm.
 
 A ``Subject`` is the table or index that a setting belongs to; each family of AWS's messages names
-it differently. Nothing here limits traffic: these are the rules for changing the settings, and
-their bookkeeping.
+it differently. Nothing here limits traffic: this module only holds the rules for changing the
+settings, and records the changes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TABLE_MAXIMA = (TABLE_READ_UNITS, TABLE_WRITE_UNITS)
 
 
 class Provisioned(Protocol):
-    """What the definitions of tables and of indexes have in common."""
+    """The throughput settings that table and index definitions have in common."""
 
     read_units: int
     write_units: int
@@ -69,7 +69,7 @@ def check_bounds(throughput: dict[str, int] | None, subject: Subject) -> None:
 
 
 def check_quota(holder: Provisioned, subject: Subject, region: str) -> None:
-    """Check the default quota of an account: 40,000 units for a table or an index."""
+    """Check the units against an account's default quota: 40,000 per table or index."""
     kind = subject.named("table", "index ").split()[0]
     requested = (holder.read_units, holder.write_units)
     for member, value, most in zip(_CAPACITY, requested, _TABLE_MAXIMA, strict=True):
@@ -134,7 +134,10 @@ def _moment(seconds: float) -> datetime:
 
 
 def _in_words(moment: datetime) -> str:
-    """``Thursday, October 8, 2026 at 11:20:48 PM Coordinated Universal Time``."""
+    """Return a time in AWS's long form.
+
+    For example, ``Thursday, October 8, 2026 at 11:20:48 PM Coordinated Universal Time``.
+    """
     clock = f"{moment.hour % 12 or 12}:{moment:%M:%S} {'AM' if moment.hour < 12 else 'PM'}"
     return f"{moment:%A, %B} {moment.day}, {moment.year} at {clock} Coordinated Universal Time"
 
@@ -143,7 +146,7 @@ def _in_words(moment: datetime) -> str:
 
 
 def check_maxima(on_demand: dict[str, int] | None, subject: Subject, *, clearable: bool) -> None:
-    """Check that maxima are at least one. UpdateTable also takes -1, which removes a maximum."""
+    """Check that maxima are at least 1. UpdateTable also accepts -1, which removes a maximum."""
     for member in _MAXIMA:
         value = None if on_demand is None else on_demand.get(member)
         if value is not None and value < 1 and not (clearable and value == -1):
@@ -164,7 +167,7 @@ def check_maxima_quota(on_demand: dict[str, int] | None, subject: Subject, regio
 
 
 def first_maximum(on_demand: dict[str, int] | None) -> str | None:
-    """Return the member that AWS names when maxima do not go with the billing mode."""
+    """Return the member that AWS names in its error if maxima do not fit the billing mode."""
     return next(
         (member for member in _MAXIMA if on_demand is not None and member in on_demand), None
     )
@@ -184,7 +187,7 @@ def merge_maxima(
 
 
 def warm_units(warm: dict[str, int] | None, base: tuple[int, int]) -> tuple[int, int]:
-    """Return the units that the table can serve at once: never less than it must serve anyway."""
+    """Return the warm throughput: the larger of the setting and the base units."""
     stored = warm or {}
     return max(stored.get(_WARM[0], 0), base[0]), max(stored.get(_WARM[1], 0), base[1])
 
@@ -245,7 +248,7 @@ def _requested(member: str, subject: Subject) -> str:
 
 
 def plain_members(settings: dict[str, Any] | None) -> dict[str, int] | None:
-    """Return on-demand or warm settings without unknown members; None if nothing is left."""
+    """Return on-demand or warm settings without unknown members, or None if none is left."""
     known = {
         member: int(value)
         for member, value in (settings or {}).items()

@@ -1,4 +1,4 @@
-"""DescribeLimits and DescribeEndpoints: what AWS says about an account and a region."""
+"""DescribeLimits and DescribeEndpoints: what AWS reports about an account and a region."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def describe_limits(context: RequestContext, request: None) -> dict[str, Any]:
 
 
 def describe_endpoints(context: RequestContext, request: None) -> dict[str, Any]:
-    """Return the region's public address, as AWS does. The engine does not know its own address."""
+    """Return AWS's public address for the region. The engine does not know its own address."""
     address = f"dynamodb.{context.scope.region}.amazonaws.com"
     return {"Endpoints": [{"Address": address, "CachePeriodInMinutes": _CACHE_MINUTES}]}
 

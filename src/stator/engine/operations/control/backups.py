@@ -34,7 +34,7 @@ def parse_create(request: dict[str, Any]) -> CreateBackupRequest:
 
 
 def create_backup(context: RequestContext, request: CreateBackupRequest) -> dict[str, Any]:
-    """Back up the table as it is now. The copy goes on while others write to the table."""
+    """Back up the table as it is now. The table can be written to while it is being copied."""
     recovery = context.parts.recovery
     table = context.recovery_source(request.table_name)
     if table.definition.status in ("CREATING", "DELETING"):
@@ -76,7 +76,7 @@ def parse_list(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def list_backups(context: RequestContext, request: dict[str, Any]) -> dict[str, Any]:
-    """List backups in the order of their ARNs; by default only those that users created."""
+    """List backups in the order of their ARNs. By default only backups by users are listed."""
     backups, now = context.parts.recovery.backups, context.database.clock.now()
     backups.expire()
     after = request.get("ExclusiveStartBackupArn") or ""
@@ -95,9 +95,9 @@ def list_backups(context: RequestContext, request: dict[str, Any]) -> dict[str, 
 
 
 def _matches(backup: Backup, request: dict[str, Any]) -> bool:
-    """Return whether a request lists this backup.
+    """Whether a request asks for this backup.
 
-    Its lower bound is inclusive, its upper is not.
+    The lower time bound is inclusive, the upper bound is exclusive.
     """
     kind, name = request.get("BackupType") or "USER", request.get("TableName")
     lower, upper = request.get("TimeRangeLowerBound"), request.get("TimeRangeUpperBound")

@@ -1,6 +1,4 @@
-"""Continuous backups: DescribeContinuousBackups, UpdateContinuousBackups and
-RestoreTableToPointInTime.
-"""
+"""DescribeContinuousBackups, UpdateContinuousBackups and RestoreTableToPointInTime."""
 
 from __future__ import annotations
 
@@ -102,7 +100,7 @@ def parse_restore(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def restore_to_point_in_time(context: RequestContext, options: dict[str, Any]) -> dict[str, Any]:
-    """Create a table with the items as they were at any second of the recovery window."""
+    """Create a table with the items as they were at a given second of the recovery window."""
     database, recovery = context.database, context.parts.recovery
     source = context.recovery_source(options.get("SourceTableArn") or options["SourceTableName"])
     if source.definition.recovery is None or source.definition.status in ("CREATING", "DELETING"):
@@ -134,8 +132,8 @@ def restore_to_point_in_time(context: RequestContext, options: dict[str, Any]) -
 def _restore_time(recovery: Recovery, source: Table, options: dict[str, Any]) -> float:
     """Return the moment to restore to.
 
-    DescribeContinuousBackups shows both bounds to the millisecond, and clients may round the
-    earliest down to its second.
+    DescribeContinuousBackups shows both bounds to the millisecond. Clients may round the earliest
+    moment down to a whole second.
     """
     earliest, latest = recovery.earliest(source.definition), recovery.latest(source.definition)
     if options.get("UseLatestRestorableTime"):

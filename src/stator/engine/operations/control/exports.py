@@ -1,6 +1,6 @@
 """ExportTableToPointInTime, DescribeExport and ListExports.
 
-An export writes a table as it was at a moment, or the changes of a window, as files in a bucket.
+An export writes a table as it was at one moment, or the changes in a time window, to a bucket.
 """
 
 from __future__ import annotations
@@ -101,7 +101,10 @@ def export_table(context: RequestContext, options: dict[str, Any]) -> dict[str, 
 
 
 def _sent_before(context: RequestContext, token: str, options: dict[str, Any]) -> Export | None:
-    """Return the export that this token was used for, until eight hours after its end."""
+    """Return the export that used this token.
+
+    A token is valid until eight hours after its export.
+    """
     now = context.database.clock.now()
     for export in context.parts.recovery.exports.registry.of(context.scope):
         if export.token == token and now - (export.ended or now) < TASK_TOKEN_SECONDS:
@@ -188,10 +191,10 @@ def parse_list(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def list_exports(context: RequestContext, request: dict[str, Any]) -> dict[str, Any]:
-    """List the exports of the last 90 days, of one table or of all, the newest of a table first.
+    """List the exports of the last 90 days, of one table or of all, newest first for each table.
 
-    The order was measured on AWS by ScyllaDB's test suite. So was the rule that exports of a
-    deleted table can be described, but are not listed for it.
+    ScyllaDB's test suite measured this order on AWS. It also measured that exports of a deleted
+    table can be described, but are not listed for it.
     """
     exports = context.parts.recovery.exports
     exports.forget_old()

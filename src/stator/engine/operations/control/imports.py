@@ -83,7 +83,10 @@ def import_table(context: RequestContext, request: ImportTableRequest) -> dict[s
 
 
 def _sent_before(context: RequestContext, token: str) -> Import | None:
-    """Return the import that this token was used for, until eight hours after its end."""
+    """Return the import that used this token.
+
+    A token is valid until eight hours after its import.
+    """
     now = context.database.clock.now()
     for running in context.parts.recovery.imports.registry.of(context.scope):
         if running.token == token and now - (running.ended or now) < TASK_TOKEN_SECONDS:
@@ -92,10 +95,10 @@ def _sent_before(context: RequestContext, token: str) -> Import | None:
 
 
 def _is_filling(context: RequestContext, running: Import, options: dict[str, Any]) -> bool:
-    """Return whether this import is filling the table that the request names.
+    """Whether this import is filling the table that the request names.
 
-    Measured on AWS by ScyllaDB's test suite: a token counts only once the table's name is free, and
-    only another name makes it a different request.
+    ScyllaDB's test suite measured on AWS that a token counts only once the table's name is free,
+    and that only a different table name makes it a different request.
     """
     name = table_name(options["TableCreationParameters"]["TableName"])
     return running.status == "IN_PROGRESS" and running.table_arn == context.scope.table_arn(name)

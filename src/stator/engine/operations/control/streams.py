@@ -46,7 +46,7 @@ def parse_describe(request: dict[str, Any]) -> DescribeStreamRequest:
 
 
 def describe_stream(context: RequestContext, request: DescribeStreamRequest) -> dict[str, Any]:
-    """Describe a stream and a page of its shards, ordered by id: the order they were opened in."""
+    """Describe a stream and a page of its shards, ordered by id, which is the order of opening."""
     stream = context.parts.streams.find(request.arn)
     shards = sorted(stream.shards, key=lambda shard: shard.id)
     if request.is_filtered:
@@ -72,7 +72,10 @@ def describe_stream(context: RequestContext, request: DescribeStreamRequest) -> 
 
 
 def _status(context: RequestContext, stream: Stream) -> str:
-    """Return the stream's status: a stream changes as long as its table does."""
+    """Return the stream's status.
+
+    A stream is ENABLING or DISABLING as long as its table changes.
+    """
     table = context.database.catalog.find(context.scope, stream.table_name)
     if table is not None:
         context.parts.lifecycle.settle(table)
@@ -117,9 +120,9 @@ def parse_list(request: dict[str, Any]) -> ListStreamsRequest:
 
 
 def list_streams(context: RequestContext, request: ListStreamsRequest) -> dict[str, Any]:
-    """List the streams of one table or of all, the oldest first.
+    """List the streams of one table or of all, oldest first.
 
-    Streams that were disabled in the last day are listed, too.
+    The list includes streams that were disabled in the last day.
     """
     streams = context.parts.streams.of_scope(context.scope)
     if request.table_name is not None:

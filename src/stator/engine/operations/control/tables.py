@@ -57,7 +57,7 @@ def parse_create(request: dict[str, Any]) -> CreateTableRequest:
 
 
 def _check_members(options: dict[str, Any]) -> None:
-    """Check constraints that AWS enforces although its service model no longer states them."""
+    """Check constraints that AWS enforces but its service model no longer states."""
     errors = []
     name = options["TableName"]
     if "AttributeDefinitions" not in options:
@@ -146,7 +146,7 @@ def create_table(context: RequestContext, request: CreateTableRequest) -> dict[s
 
 
 def check_name_is_free(context: RequestContext, name: str) -> str:
-    """Return the name of a table to create; raises if such a table exists."""
+    """Return the name of a table to create. Raises an error if the table exists."""
     context.parts.lifecycle.settle_all()
     name = _own_name(name, context.scope)
     existing = context.database.catalog.find(context.scope, name)
@@ -160,7 +160,7 @@ def check_name_is_free(context: RequestContext, name: str) -> str:
 def _own_name(name: str, scope: Scope) -> str:
     """Return the name of a table to create.
 
-    It may be given as an ARN in the caller's account and region.
+    The request may name it by an ARN in the caller's account and region.
     """
     if not name.startswith("arn:"):
         return name
@@ -238,7 +238,7 @@ def parse_list(request: dict[str, Any]) -> ListTablesRequest:
 
 
 def list_tables(context: RequestContext, request: ListTablesRequest) -> dict[str, Any]:
-    """List names in the order of their bytes, a hundred to a page."""
+    """List table names in the order of their bytes, a hundred per page."""
     context.parts.lifecycle.settle_all()
     names = context.database.catalog.names(context.scope)
     start = bisect_right(names, request.after)
@@ -250,7 +250,10 @@ def list_tables(context: RequestContext, request: ListTablesRequest) -> dict[str
 
 
 def delete_table(context: RequestContext, table_name: str) -> dict[str, Any]:
-    """Mark a table as DELETING at once; it goes, with its data, when that status has lasted."""
+    """Mark a table as DELETING at once.
+
+    The table and its data are removed when that status ends.
+    """
     database, parts = context.database, context.parts
     table = context.table_in_any_state(table_name)
     _check_deletable(table.definition)

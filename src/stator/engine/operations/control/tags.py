@@ -61,7 +61,7 @@ def parse_untag(request: dict[str, Any]) -> UntagResourceRequest:
 
 
 def untag_resource(context: RequestContext, request: UntagResourceRequest) -> dict[str, Any]:
-    """Remove tags. A key that the table does not have is no error."""
+    """Remove tags. It is no error if the table does not have one of them."""
     table = find_table(context, request.arn, "UntagResource")
     tags = table.definition.tags
     remaining = {key: value for key, value in tags.items() if key not in request.keys}
@@ -83,7 +83,7 @@ def parse_list(request: dict[str, Any]) -> ResourceArn:
 
 
 def list_tags(context: RequestContext, arn: ResourceArn) -> dict[str, Any]:
-    """List all tags: fifty, the most there can be, fit one page.
+    """List all tags. A table has at most fifty, which fit on one page.
 
     NextToken is ignored, as on AWS.
     """
@@ -95,7 +95,10 @@ def list_tags(context: RequestContext, arn: ResourceArn) -> dict[str, Any]:
 
 
 def read_arn(text: str) -> ResourceArn:
-    """Read the ARN of a table; raises what AWS says before it looks for the table."""
+    """Parse the ARN of a table.
+
+    Raises the errors that AWS returns before it looks for the table.
+    """
     if not text.startswith("arn:"):
         raise ValidationFailed(f"{INVALID}ARNs must start with 'arn:': {text}")
     parts = text.split(":", 5)

@@ -1,8 +1,8 @@
 """DescribeTimeToLive and UpdateTimeToLive.
 
-A change takes ``status_delay_seconds``, as changes of tables do, and blocks further changes until
-it is done; on AWS that takes up to an hour. Items that exist already expire, too: a background
-walk finds them (see expiry.py).
+A change takes ``status_delay_seconds``, like a change to a table, and blocks further changes until
+it is complete; on AWS that takes up to an hour. Existing items expire, too: a walk in the
+background finds them (see expiry.py).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """UpdateTable.
 
-Most settings change alone: ``_check_combination`` has AWS's rules on what one request may combine.
-The change is made on a copy of the definition and applies with one write, so a refused request
-changes nothing. The answer shows the throughput from before, as on AWS.
+A request can usually change only one setting: ``_check_combination`` has AWS's rules on what it may
+combine. The change is made to a copy of the definition and takes effect with one write, so a
+refused request changes nothing. The answer shows the throughput before the change, as on AWS.
 """
 
 from __future__ import annotations
@@ -100,9 +100,9 @@ def parse(request: dict[str, Any]) -> UpdateTableRequest:
 
 
 def _requests_change(options: dict[str, Any], member: str) -> bool:
-    """Return whether a member asks for a change.
+    """Whether a member requests a change.
 
-    Empty ones do not, except empty encryption settings: AWS takes them as the default.
+    An empty member does not, except for empty encryption settings: AWS takes them as the default.
     """
     return member in options and (member == "SSESpecification" or options[member] not in ({}, []))
 
@@ -212,7 +212,10 @@ def _check_admission(definition: TableDefinition, request: UpdateTableRequest) -
 
 
 def _change_billing(definition: TableDefinition, options: dict[str, Any], now: float) -> str | None:
-    """Change mode and units; return the mode that the table switches to, or None."""
+    """Change the billing mode or the provisioned units.
+
+    Returns the new mode if it changes, else None.
+    """
     mode, provisioned = (
         options.get("BillingMode", definition.billing_mode),
         options.get("ProvisionedThroughput"),
@@ -235,7 +238,7 @@ def _change_billing(definition: TableDefinition, options: dict[str, Any], now: f
 def _switch(
     definition: TableDefinition, mode: str, provisioned: dict[str, int] | None, now: float
 ) -> None:
-    """Switch the billing mode. Maxima of on-demand throughput do not survive it."""
+    """Switch the billing mode. This removes the maxima of on-demand throughput."""
     definition.billing_mode = mode
     definition.read_units, definition.write_units = (
         (0, 0) if provisioned is None else throughput.units(provisioned)
@@ -304,9 +307,9 @@ def _change_encryption(definition: TableDefinition, specification: dict[str, Any
 def _begin(
     context: RequestContext, definition: TableDefinition, request: UpdateTableRequest
 ) -> None:
-    """Set UPDATING for slow changes.
+    """Set the status UPDATING for slow changes.
 
-    An index that only changes its throughput is UPDATING alone.
+    If only an index changes its throughput, only the index is UPDATING.
     """
     context.parts.lifecycle.begin(definition, "UPDATING")
     if not request.moves_index and not any(member in request.options for member in _SLOW):
@@ -316,11 +319,10 @@ def _begin(
 def _as_answered(
     description: dict[str, Any], before: dict[str, Any], options: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the description as AWS answers: provisioned units from before, maxima as sent (even
-    -1).
+    """Return the description in the form AWS answers.
 
-    A key that is no longer used is still shown, as UPDATING (recorded from AWS in LocalStack's
-    snapshots).
+    It has the provisioned units from before the change, and maxima as sent, even -1. A key that is
+    no longer used is still shown, as UPDATING (recorded from AWS in LocalStack's snapshots).
     """
     description["ProvisionedThroughput"] = before["ProvisionedThroughput"]
     former = {index["IndexName"]: index for index in before.get("GlobalSecondaryIndexes", ())}
