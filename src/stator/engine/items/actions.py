@@ -186,10 +186,9 @@ def prepare(
 def mutate(
     table: Table, action: ItemAction, key: bytes, old: bytes | None, *, needs_old: bool
 ) -> tuple[Mutation, Item | None]:
-    """Apply an action to a stored record.
+    """Apply an action to a stored record. Return the mutation and the item before it.
 
-    Returns the mutation and the item before it. The item is None if it was not decoded; with
-    ``needs_old`` it always is.
+    The item before is always decoded if ``needs_old``; otherwise only if this function needs it.
     """
     if old is not None and isinstance(action, ItemInsert):
         raise DuplicateItem

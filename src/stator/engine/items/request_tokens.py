@@ -57,10 +57,7 @@ class RequestTokens:
 
 
 def fingerprint(request: Any) -> str:
-    """Return a hash that identifies a request.
-
-    ``request`` holds all that matters, but not how the answer is reported.
-    """
+    """Return a hash of the part of a request that must be the same when its token is repeated."""
     return sha256(orjson.dumps(request, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 

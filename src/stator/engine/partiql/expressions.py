@@ -1,7 +1,7 @@
-"""The parser of expressions, by operator precedence. PartiQL's own works so, too: errors are the
-same.
+"""The parser of expressions. It works by operator precedence, like PartiQL's own parser.
 
-Loosest first: OR, AND, NOT, then = <> IS IN, then < <= > >= BETWEEN LIKE, then + - ||, then * / %.
+So its errors are the same. The operators, loosest first: OR, AND, NOT, then = <> IS IN, then < <= >
+>= BETWEEN LIKE, then + - ||, then * / %.
 """
 
 from __future__ import annotations

@@ -168,8 +168,8 @@ def _served(term: Condition, schema: KeySchema) -> bool:
 def _check_overlap(schema: KeySchema, prefix: bytes, where: Or) -> None:
     """Refuse alternatives of one partition that share sort keys, unless one is a negation.
 
-    Captured from AWS (eu-west-2 and us-east-1, October 2026): for one partition, ``sk = '2' OR x =
-    '1'`` is refused. ``sk = '2' OR NOT sk = '1'`` and ``sk = '2' OR sk <> '1'`` run.
+    Captured from AWS (eu-west-2 and us-east-1, October 2026), within one partition: AWS refuses
+    ``sk = '2' OR x = '1'``. It runs ``sk = '2' OR NOT sk = '1'`` and ``sk = '2' OR sk <> '1'``.
     """
     if not schema.sort:
         return

@@ -122,7 +122,7 @@ class Captures:
             yield key[len(prefix) :], record
 
     def _end(self, task: Task, changes: Changes) -> None:
-        """Release the table after *copy*. The log is kept if *undo* still needs it."""
+        """End *copy*. Release the table, unless *undo* still needs the table's log."""
         if "undo" not in task.stages:
             self._release(task, changes)
         self._tasks.advance(task, changes)

@@ -13,7 +13,7 @@ from stator.model.values import Item, normalise_item
 def check_select(request: dict[str, Any]) -> None:
     """Check that Select fits the other parameters that choose attributes.
 
-    Since 2026, AWS envelopes these errors.
+    Since 2026, these errors start with "1 validation error detected: ".
     """
     select = request.get("Select")
     named = next(
