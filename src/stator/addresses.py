@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
@@ -25,6 +26,9 @@ from stator.transport import AsyncTransport, CallOptions, Transport
 
 if TYPE_CHECKING:
     from stator.client.factory import Kind
+
+# A server whose scheme was forgotten would become a folder of that name.
+_HOST_AND_PORT = re.compile(r"[\w.-]+:\d{1,5}/?")
 
 
 class EngineTransport:
@@ -136,6 +140,11 @@ class Address:
         text = os.fspath(given)
         scheme, separator, rest = text.partition("://")
         if not separator:
+            if _HOST_AND_PORT.fullmatch(text):
+                raise ConfigurationError(
+                    f"the address {text!r} has no scheme",
+                    hint=f"write http://{text} for a server, or ./{text} for a folder",
+                )
             return cls("folder", text)
         if scheme in ("http", "https"):
             return cls("http", text)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from stator import connect, connect_async
-from stator.addresses import TransportOptions
+from stator.addresses import Address, TransportOptions
 from stator.errors import ConfigurationError
 from stator.tables.connection import ConnectOptions
 from tests.tables.shop import shop
@@ -40,3 +40,11 @@ def test_an_unknown_option_is_refused_with_the_list_of_options(
     with pytest.raises(ConfigurationError, match="has no option 'treads'") as refused:
         function(shop(), treads=4)
     assert "threads" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:8000", "localhost:8000", "db.example.com:443/"])
+def test_a_server_without_its_scheme_is_not_taken_for_a_folder(address: str) -> None:
+    with pytest.raises(ConfigurationError, match="has no scheme") as refused:
+        Address.parse(address)
+    assert f"http://{address}" in (refused.value.hint or "")
+    assert Address.parse(f"./{address}").kind == "folder"
