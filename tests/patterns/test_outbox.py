@@ -495,5 +495,5 @@ def test_it_says_what_it_costs() -> None:
     text = str(Outbox(connect(shop()), "orders", shards=4).explain())
     assert (
         "OUTBOX#orders#0..3" in text
-        and "add: one Put more in the transaction; 2 write units" in text
+        and "add: one more Put in the transaction; 2 write units" in text
     )

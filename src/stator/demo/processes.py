@@ -39,7 +39,9 @@ class ServerProcess:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise ConfigurationError("the server did not start", hint="`stator serve` says why")
+            raise ConfigurationError(
+                "the server did not start", hint="run `stator serve` to see why"
+            )
         self.url = str(json.loads(line)["url"])
 
     def stop(self) -> None:
@@ -150,7 +152,8 @@ def rebuild_views(url: str, names: list[str]) -> dict[str, dict[str, Any]]:
     )
     if ran.returncode:
         raise ConfigurationError(
-            "a view could not be built", hint=f"`stator views rebuild {_APP} --at {url}` says why"
+            "a view could not be built",
+            hint=f"run `stator views rebuild {_APP} --at {url}` to see why",
         )
     found: dict[str, dict[str, Any]] = json.loads(ran.stdout)
     return found

@@ -2,10 +2,10 @@
 
     PK  LOCK#nightly-report   SK  LEASE   owner  3f2a...   fence  17   until  1763251200.25
 
-Acquiring the lock is one conditional update: it succeeds if the lease is free or over, and counts
-``fence`` up (``coordination.lease`` has the argument). A holder that was stopped for longer than
-its lease wakes up and still believes it has the lock. So pass ``lease.fence`` to whatever the lock
-protects, and let that refuse a fence lower than the highest it has seen.
+Acquiring the lock is one conditional update: it succeeds if the lease is free or over, and
+increments ``fence`` (``coordination.lease`` explains why). A holder that was suspended for longer
+than its lease wakes up and still believes it has the lock. So pass ``lease.fence`` to the resource
+that the lock protects, and let that resource refuse a fence lower than the highest it has seen.
 
 The holder renews the lease while it works. ``lease.check()`` raises LeaseLost once a renewal was
 refused or the time is over. Every acquisition has an owner token of its own, so threads of one
@@ -173,7 +173,7 @@ class Lock(OnDb[D]):
                 OperationCost("renew", "UpdateItem", 0, 1, renewals),
                 OperationCost("release", "UpdateItem", 0, 1),
             ),
-            ("check the fence in what the lock protects: a stopped holder may wake up too late",),
+            ("the protected resource must check the fence: a holder may wake up after its lease",),
         )
 
 

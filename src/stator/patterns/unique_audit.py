@@ -17,8 +17,8 @@ blocked for no reason, or two items may share one. The audit finds:
   item's expiry.
 
 The audit scans the guards and the entity's table page by page and looks up the counterparts in
-batches. Writers continue, so a page may be outdated by the time it is judged. Whatever looks wrong
-is therefore read again, guard and items in one TransactGetItems, before it is reported.
+batches. Writers continue, so a page may be outdated by the time it is judged. Before a mismatch is
+reported, its guard and items are therefore read again in one TransactGetItems.
 
 A repair judges once more. It is one transaction, on condition that guard and items are as they were
 judged, and it changes only guards, never items. If another writer interferes, it looks again. A

@@ -365,5 +365,5 @@ class Leaderboard(OnDb[D]):
             tuple(costs),
             ()
             if width is not None
-            else ("a rank costs one read unit per 80 better members, about; see histogram=",),
+            else ("a rank costs about one read unit per 80 better members; see histogram=",),
         )

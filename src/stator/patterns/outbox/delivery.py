@@ -1,4 +1,4 @@
-"""One delivery of a message: whatever ``send`` raises is a failed attempt, kept as text."""
+"""One delivery of a message: any error that ``send`` raises is a failed attempt, kept as text."""
 
 from __future__ import annotations
 

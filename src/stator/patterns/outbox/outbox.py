@@ -461,9 +461,9 @@ class Outbox(OnDb[D]):
                 f"{pk} {start}#KEY#<key>  {place.sort} HEAD  _last, _shard",
             ),
             (
-                OperationCost("add", "one Put more in the transaction", 0, 2),
+                OperationCost("add", "one more Put in the transaction", 0, 2),
                 OperationCost(
-                    "add with a key", "GetItem, and two Puts more in the transaction", 1, 4
+                    "add with a key", "GetItem, and two more Puts in the transaction", 1, 4
                 ),
                 OperationCost(
                     "relay, a message",

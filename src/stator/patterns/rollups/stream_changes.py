@@ -15,7 +15,7 @@ is not above the stored number, and is skipped.
 *Minimum, maximum and last* can be extended but not subtracted from. When a value disappears that
 may be one of them, the same PutItem sets ``_stale``. The three are then read from the readings with
 strong consistency and stored on condition of the version. That read may include readings whose
-changes are still to come. It does no harm: the minimum of a set stays the same when one of its
+changes arrive later. This does no harm: the minimum of a set stays the same when one of its
 values is added again. A crash in between leaves ``_stale`` for the worker that receives the changes
 again.
 

@@ -274,7 +274,7 @@ class TreeItems:
         return Statement("ConditionCheck", written.into(request), f"check {text}", lost_race)
 
     def delete_node(self, job: str, text: str) -> Statement:
-        """Delete a node that the job has claimed. Succeeds, too, if the node is already gone."""
+        """Delete a node that the job has claimed. Also succeeds if the node is already gone."""
         written = Expressions()
         condition = (
             f"attribute_not_exists({written.name(self.place.partition)})"

@@ -34,7 +34,7 @@ Invariants:
   survives.
 
 What fails: a process that dies during a move or deletion leaves a job item. ``resume()``, run at
-start or on a schedule, finishes it from wherever it stopped; several may run at once.
+start or on a schedule, finishes the job from where it stopped. Several calls may run at once.
 """
 
 from __future__ import annotations

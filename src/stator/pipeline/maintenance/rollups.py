@@ -76,8 +76,8 @@ class RollupUpdater:
                 failures.append(HandlerFailure(record, error))
                 continue
             if scope.is_retry:
-                # Later changes of the shard are already counted, so its sequence number says
-                # nothing: it is applied once by its name.
+                # Later changes of the shard are already counted, so the sequence number does not
+                # show whether this one is: it is applied once by its name.
                 name = f"{record.shard}#{record.sequence}"
                 yield from retry(scope.context, scope.check, partial(changes.apply, updates, name))
                 continue

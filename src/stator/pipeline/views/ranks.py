@@ -23,7 +23,7 @@ from stator.tables.reads.items import batch_get
 from stator.tables.work import Call, Gather, Work, gathered
 from stator.tables.writes.expressions import Expressions
 
-# A state without rows stays longer than a change can come again.
+# A state without rows stays longer than a stream can deliver a change again.
 _STATE_SECONDS: Final = 48 * 3600
 _SIDE_BY_SIDE: Final = 100
 # A transaction has at most 100 actions (AWS, TransactWriteItems); sharing one saves requests.

@@ -53,8 +53,8 @@ class MaintainedView:
         if scope.is_retry:
             shard = f"~{key_mark(records[0].table, records[0].key)}"
         for generation in generations:
-            # Rows first: a change whose rows are refused must not be in the sums either, because it
-            # comes again as a whole.
+            # Rows first: a change whose rows are refused must not be in the sums either, because
+            # the whole change is delivered again.
             if self.source.orders:
                 refused = yield from self.ranks.apply(
                     generation, scope.stream, measured, scope.check

@@ -52,7 +52,7 @@ class View(ViewUpdater):
             time = (field_of(bucket[0], "bucket"), bucket[1])
         if keep is not None and time is None:
             raise DesignError(
-                "keep= needs time buckets", hint="declare bucket=(field, 'hour'), too"
+                "keep= needs time buckets", hint="add bucket=(field, 'hour'), or remove keep="
             )
         _check_metrics(
             metrics, [*(each.name for each in fields), *([] if time is None else [time[0].name])]

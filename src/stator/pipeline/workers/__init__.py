@@ -25,10 +25,10 @@ There workers see their own leases change. Changes that no subscriber wants are 
 batch. For these the checkpoint is written only now and then, because writing it changes that table.
 
 Invariants.
-- A lease has one owner (``coordination.lease``). Taking it counts ``fence`` up; every later write
+- A lease has one owner (``coordination.lease``). Taking it increments ``fence``; every later write
   of the owner names the fence, and fails once another worker has taken the lease. An owner that
-  was stopped for longer than its lease sees by its own clock that it is over, and handles nothing
-  more.
+  was suspended for longer than its lease sees by its own clock that the lease is over, and handles
+  nothing more.
 - A child shard is read once its parent has been read to its end, or is gone from the stream.
 - ``position`` advances only when everything up to it has been handled or parked.
 

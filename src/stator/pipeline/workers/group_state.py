@@ -105,7 +105,7 @@ class GroupWatch:
         is_own = lease.table == place.table
         following: str | None = iterator.text
         while following is not None:
-            # Usually the first record is it. Where some are skipped, read on.
+            # This is usually the first record. If some are skipped, read on.
             limit = _MANY if iterator.skip_before or is_own else 1
             page = yield Call("GetRecords", {"ShardIterator": following, "Limit": limit}, _LABEL)
             bodies = [record["dynamodb"] for record in page["Records"]]

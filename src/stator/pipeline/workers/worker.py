@@ -137,7 +137,7 @@ class Worker:
         except LeaseLost:
             return  # too late: another worker may be about to take it
         except (ServiceError, ConnectionTrouble) as error:
-            # If this goes on the lease expires, which the consumer sees by its clock.
+            # If this continues, the lease expires, which the consumer sees by its own clock.
             log.warning("the lease on %s was not renewed: %s", consumer.lease.name, error)
             return
         if renewed is None:
@@ -255,7 +255,7 @@ class Worker:
         for lease in [*found.take, *found.resume]:
             if self._is_stopping:
                 return
-            # A lease that was handed over is taken, too: that gives it a new fence.
+            # A lease that was handed over is also taken, to get a new fence.
             taken = yield from self._leases.take(lease, self.name)
             if taken is not None and lease.name not in self.consumers:
                 self._start(taken, self._former_end(lease))

@@ -61,7 +61,7 @@ class Compaction:
             try:
                 yield from self.merge(generation, each[1], over)
             except (ServiceError, ConnectionTrouble):
-                continue  # another worker merges it, or a later turn will: nothing depends on it
+                continue  # another worker merges it, or a later call does: nothing depends on it
 
     def _over(self, app: str) -> Work[Any]:
         """Return a predicate: whether no worker can hold a shard any more."""

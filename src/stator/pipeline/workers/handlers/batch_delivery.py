@@ -29,7 +29,7 @@ from stator.tables.work import Pause, Work
 
 log = logging.getLogger("stator.workers")
 
-# A dependency is away, and the change is not at fault: retried for as long as it takes.
+# A dependency is down, and the change is not at fault: it is retried for as long as it takes.
 _OUTAGES = (TryLater, SlowDown, ConnectionTrouble)
 
 

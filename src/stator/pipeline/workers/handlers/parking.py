@@ -1,13 +1,13 @@
-"""Parked keys: items whose changes cannot be handled are set aside, so that the shard goes on.
+"""Parked keys: items whose changes cannot be handled are set aside, so that the shard continues.
 
     PK  WORK#billing#PARKED               SK  shop#5c0a...   key, error, handler, first, last, count
     PK  WORK#billing#PARKED#shop#5c0a...  SK  1000...42#000  record (compressed JSON), done
 
-The first line is the *head*: as long as it exists, the key is parked, and whoever reads its shard
-adds the key's changes to the second kind of item. A large record takes several of them. ``retry``
-handles the changes in order and deletes the head once no change is left, on condition that none was
-added since. So the next change to the item is handled only after all parked ones. ``drop`` deletes
-the parked changes unhandled.
+The first line is the *head*: as long as it exists, the key is parked. The worker that reads the
+key's shard adds the key's changes as items of the second kind, several for a large record.
+``retry`` handles the changes in order and deletes the head once no change is left, on condition
+that none was added since. So the next change to the item is handled only after all parked ones.
+``drop`` deletes the parked changes unhandled.
 
 Additions are made in one transaction with a check of the shard's lease: a worker that has lost its
 shard adds nothing. A retry holds a lease of its own on the head (``coordination.lease``), so that

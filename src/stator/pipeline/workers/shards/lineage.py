@@ -102,8 +102,9 @@ def is_ready(lease: ShardLease, group: WorkerGroup, streams: Mapping[str, Stream
     parent = group.leases.get(f"{lease.table}#{lease.parent}")
     if parent is not None:
         return parent.is_ended
-    # A parent without a lease was skipped, deleted after its end, or trimmed before this group knew
-    # it. Only one that is listed and not skipped is about to get its lease: wait for it.
+    # A parent has no lease if it was skipped, if its lease was deleted after its end, or if the
+    # shard was trimmed before this group saw it. A parent that is listed and not skipped is about
+    # to get its lease: wait for it.
     stream = streams.get(lease.table)
     listed = stream is not None and lease.parent in stream.ids
     return not listed or lease.parent in beginning.skipped
