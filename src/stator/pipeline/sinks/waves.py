@@ -1,7 +1,7 @@
-"""Waves: the first change of every item, then the second of every item, and so on.
+"""Waves: the first change to every item, then the second change to every item, and so on.
 
 A receiver that takes many messages at once may accept some and refuse others. To keep the order, no
-request may hold two changes of one item: the second could arrive without the first.
+request may hold two changes to one item: the second could arrive without the first.
 """
 
 from __future__ import annotations
