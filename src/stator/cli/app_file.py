@@ -1,4 +1,4 @@
-"""Finding a stream app: ``work.py``, ``work.py:app`` or ``package.module:app``."""
+"""Finds a stream app: ``work.py``, ``work.py:app`` or ``package.module:app``."""
 
 from __future__ import annotations
 

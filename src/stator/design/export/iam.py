@@ -114,7 +114,10 @@ def _guards(design: Declaration) -> dict[str, Guards]:
 
 
 def _statements(pattern: PatternPlan, plan: Plan, arns: str, guards: Guards) -> list[Statement]:
-    """Return the statements of a pattern, merged where they differ only in their action."""
+    """Return the statements of a pattern.
+
+    Statements that differ only in their action are merged.
+    """
     merged: dict[str, Statement] = {}
     for at, step in enumerate(pattern.steps):
         guard = guards.get(at)

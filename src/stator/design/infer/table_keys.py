@@ -33,7 +33,7 @@ class TableKeys:
         return (self.partition, self.sort) if self.sort else (self.partition,)
 
     def renamed(self) -> dict[str, str]:
-        """Return the table's names for the planner's key attributes, where they differ."""
+        """Return the table's names for the planner's key attributes, if they differ."""
         pairs = {"PK": self.partition} | ({"SK": self.sort} if self.sort else {})
         for index, names in self.indexes.items():
             pairs |= dict(zip((f"{index}PK", f"{index}SK"), names))

@@ -1,7 +1,7 @@
-"""Key parts: the text and fields that a path's partition key and sort key are made of.
+"""Key parts: the text and fields in a path's partition key and sort key.
 
 The partition key alternates labels and values (``USER#u1``), the sort key starts with the entity's
-label (``ORDER#2026-03-01#o1``). Two keys can only meet where their parts can produce equal text:
+label (``ORDER#2026-03-01#o1``). Two keys can be equal only if their parts can produce equal text;
 the comparisons at the end of the module decide that.
 """
 

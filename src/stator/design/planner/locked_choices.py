@@ -3,11 +3,11 @@
 Items are stored under the keys of the last plan. A plan that knows the lock therefore adds to every
 other key the price of getting there. The rules:
 
-- *Labels* (the USER in ``USER#u1``) are those of the lock. Only if a pattern now reads two columns
-  together that have different labels must one give way; the label in a base key stays.
+- *Labels* (the USER in ``USER#u1``) are those of the lock. If a pattern now reads two columns
+  together whose labels differ, one label must change; the label in a base key stays.
 - *A different base key* would orphan the items: each must be read, written and deleted. That price,
   plus ``MOVE_WORK_DOLLARS`` for the work, must pay off within ``PAYBACK_MONTHS``. Otherwise the old
-  key stays, even where a fresh plan would choose another.
+  key stays, even if a fresh plan would choose another.
 - *A new path in an index* must be written on the existing items: one write for each, plus
   ``BACKFILL_WORK_DOLLARS``, over the same time. Native keys are exempt, because DynamoDB fills such
   an index by itself.

@@ -72,7 +72,7 @@ class FieldSpan:
 
 @dataclass(frozen=True)
 class Need:
-    """What one pattern requires of one entity."""
+    """The requirements of one pattern on one entity."""
 
     name: str
     entity: type[Entity]

@@ -33,7 +33,7 @@ with two exceptions that ``proven`` reports: the search was cut off after ``NODE
 need more of them than any one entity has paths.
 
 Costs that differ by less than a millionth of a cent are ties. A tie goes to the first candidate in
-a fixed order, so equal inputs give equal layouts.
+a fixed order, so equal inputs lead to equal layouts.
 """
 
 from __future__ import annotations
