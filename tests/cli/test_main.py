@@ -27,7 +27,7 @@ def end_of(
             raise failure
 
     module = ModuleType("a_command_for_the_test")
-    module.command = command  # type: ignore[attr-defined]
+    module.command = command  # type: ignore[attr-defined]  # a module made for the test
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(
         main_module, "COMMANDS", (CommandEntry("try", module.__name__, "Try."), *COMMANDS)

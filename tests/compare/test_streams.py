@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stator.addresses import Address, EngineTransport, open_transport
+from stator.addresses import Address, EngineTransport, TransportOptions, open_transport
 from stator.engine import Engine
 from stator.transport import Transport
 from tests.dynamodb_local import dynamodb_local
@@ -44,8 +44,12 @@ STEPS = st.one_of(
 @pytest.fixture(scope="module")
 def local() -> Iterator[Transport]:
     with dynamodb_local() as url:
-        options = {"access_key_id": "x", "secret_access_key": "y", "region": "us-east-1"}
-        transport = open_transport(Address.parse(url), None, options)  # type: ignore[arg-type]
+        options: TransportOptions = {
+            "access_key_id": "x",
+            "secret_access_key": "y",
+            "region": "us-east-1",
+        }
+        transport = open_transport(Address.parse(url), None, options)
         yield transport
         transport.close()
 

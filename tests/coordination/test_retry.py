@@ -32,7 +32,7 @@ def work_of(answers: Iterator[Any]) -> Any:
 
 
 def run(work: Work[Any], clock: VirtualClock) -> Any:
-    return Runner(None, clock).run(work)  # type: ignore[arg-type]
+    return Runner(None, clock).run(work)  # type: ignore[arg-type]  # the work makes no calls
 
 
 def test_throttling_and_lost_connections_are_retried_until_the_work_succeeds() -> None:

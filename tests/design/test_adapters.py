@@ -360,7 +360,7 @@ def test_what_cannot_be_adapted_is_refused() -> None:
     with pytest.raises(DesignError, match="int is not a model"):
         adapt(int, ident="real")
     with pytest.raises(DesignError, match="'x' is not a model"):
-        adapt("x", ident="a")  # type: ignore[arg-type]
+        adapt("x", ident="a")  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(DesignError, match="has no identity"):
         _ = info(adapt(MsgspecAddress, ident=())).identity
 

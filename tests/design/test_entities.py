@@ -42,7 +42,7 @@ def test_an_entity_is_a_dataclass() -> None:
     assert user == copy.copy(user) == pickle.loads(pickle.dumps(user))
     assert dataclasses.replace(user, name="z").name == "z"
     with pytest.raises(TypeError):
-        User(user_id="u", email="e")  # type: ignore[call-arg]
+        User(user_id="u", email="e")  # type: ignore[call-arg]  # wrong on purpose
 
 
 def test_a_subclass_has_its_parent_s_fields_and_references_of_its_own() -> None:
@@ -53,7 +53,7 @@ def test_a_subclass_has_its_parent_s_fields_and_references_of_its_own() -> None:
     vip = Vip(user_id="u", email="e", name="n")
     assert info(Vip).codec.decode(info(Vip).codec.encode(vip)) == vip
     with pytest.raises(TypeError):
-        Vip(user_id="u", email="e")  # type: ignore[call-arg]
+        Vip(user_id="u", email="e")  # type: ignore[call-arg]  # wrong on purpose
     reference: Any = Vip.email
     assert reference.owner is Vip
 
@@ -64,7 +64,7 @@ def test_references_build_conditions() -> None:
     assert (condition.field.path, condition.operator, condition.values) == (("total",), ">", (10,))
     flipped: Any = Decimal(10) < Order.total
     assert (flipped.operator, flipped.values) == (">", (Decimal(10),))
-    nested: Any = User.address.city == "Rome"  # type: ignore[union-attr]
+    nested: Any = User.address.city == "Rome"  # type: ignore[union-attr]  # optional
     assert nested.field.path == ("address", "city")
     element: Any = Order.lines[0] == "x"
     assert element.field.path == ("lines", 0)

@@ -133,9 +133,9 @@ def test_a_design_refuses_what_does_not_belong_together() -> None:
     with pytest.raises(DesignError, match="two patterns have the name user_by_id"):
         Design("x", [User], [user_by_id, user_by_id])
     with pytest.raises(DesignError, match="is not an access pattern"):
-        Design("x", [User], [print])  # type: ignore[list-item]
+        Design("x", [User], [print])  # type: ignore[list-item]  # wrong on purpose
     with pytest.raises(DesignError, match="unknown layout"):
-        Design("x", [User], layout="heap")  # type: ignore[arg-type]
+        Design("x", [User], layout="heap")  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(DesignError, match="has a volume, rate or size but is not in the design"):
         Design("x", [User], volumes={Order: 1})
     with pytest.raises(DesignError, match="two or more different entities"):

@@ -411,7 +411,7 @@ def test_filters_can_be_answered_by_what_an_index_includes() -> None:
 def test_an_optional_field_in_an_index_never_hides_items_from_others() -> None:
     @read(rps=10, returns=20)
     def by_size(account_id: str, over: int) -> Query[Event]:
-        larger = Event.size > over  # type: ignore[operator]
+        larger = Event.size > over  # type: ignore[operator]  # the field is optional
         return find(Event).where(Event.account_id == account_id, larger)
 
     @read(rps=10, returns=20)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from stator import Design, Entity, Query, find, ident, read, updated, version
+from stator.design.design import Layout
 
 
 class Student(Entity):
@@ -41,11 +42,11 @@ def note_by_id(note_id: str) -> Query[Note]:
     return find(Note).where(Note.note_id == note_id)
 
 
-def school(layout: str = "single-table") -> Design:
+def school(layout: Layout = "single-table") -> Design:
     return Design(
         "school",
         [Student, Course, Note],
         [student_by_id, course_by_id, note_by_id],
         volumes={Student: 1000, Course: 100, Note: 100},
-        layout=layout,  # type: ignore[arg-type]
+        layout=layout,
     )

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from stator import Links, connect
+from stator.design.design import Layout
 from stator.errors import ConditionFailed, DesignError, ItemNotFound, RequestRefused
 from stator.tables.db import Db
 from tests.patterns.crashing import Form, every_crash, every_item, in_threads
@@ -71,7 +72,7 @@ def copies(db: Db, links: Enrolments, courses: list[Course], who: str) -> set[An
 
 
 @pytest.mark.parametrize("layout", ["single-table", "table-per-entity"])
-def test_links_are_read_from_both_sides(target: Target, layout: str) -> None:
+def test_links_are_read_from_both_sides(target: Target, layout: Layout) -> None:
     db = target.connect(school(layout))
     links = enrolments(db)
     people, lessons = fill(db, 2, 3)
@@ -106,7 +107,7 @@ def test_only_stored_entities_are_linked_and_stored_fields_copied(target: Target
     with pytest.raises(ConditionFailed, match="has changed"):
         links.link(old, what)
     with pytest.raises(RequestRefused):
-        links.link("s0", what)  # type: ignore[arg-type]
+        links.link("s0", what)  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(RequestRefused, match="declared type"):
         links.link(who, what, share=0.5)
     assert pairs(db) == set()
@@ -146,8 +147,9 @@ def test_copies_changed_compares_without_reading() -> None:
     assert links.copies_changed(course(1), course(1, "x")) == ("title",)
     with pytest.raises(RequestRefused):
         links.copies_changed(course(1), student(1))
+    note = Note(note_id="n", text="t")
     with pytest.raises(RequestRefused):
-        links.copies_changed(Note(note_id="n", text="t"), Note(note_id="n", text="t"))  # type: ignore[arg-type]
+        links.copies_changed(note, note)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_a_copy_is_never_replaced_by_an_older_one() -> None:

@@ -364,9 +364,9 @@ def test_a_message_that_a_query_has_not_seen_yet_is_waited_for() -> None:
         return reply
 
     receiver = Receiver()
-    transport.call = blind  # type: ignore[method-assign]
+    transport.call = blind  # type: ignore[method-assign]  # replaced for the test
     assert outbox.relay(receiver).attempted == 0
-    transport.call = call  # type: ignore[method-assign]
+    transport.call = call  # type: ignore[method-assign]  # put back
     outbox.relay(receiver)
     assert receiver.bodies == [1, 2]
 

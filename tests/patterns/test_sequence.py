@@ -175,7 +175,7 @@ def test_a_cancelled_task_does_not_block_others() -> None:
             await gate.wait()
             return await call(*args, **options)
 
-        db.runner.transport.call = slow  # type: ignore[method-assign]
+        db.runner.transport.call = slow  # type: ignore[method-assign]  # replaced for the test
         first = asyncio.ensure_future(numbers.next())
         second = asyncio.ensure_future(numbers.next())
         await asyncio.sleep(0.01)

@@ -14,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stator import Entity, connect, ident, version
+from stator.addresses import TransportOptions
 from stator.clock import VirtualClock
+from stator.design.design import Layout
 from stator.engine import Engine
 from stator.errors import (
     ConfigurationError,
@@ -58,7 +60,7 @@ def all_pages(of: Series[Db, Any], by: Any, limit: int, **options: Any) -> list[
 
 
 @pytest.mark.parametrize("layout", ["single-table", "table-per-entity"])
-def test_a_range_is_returned_in_order(target: Target, layout: str) -> None:
+def test_a_range_is_returned_in_order(target: Target, layout: Layout) -> None:
     readings = series(target.connect(shop(layout)))
     added = [reading(minutes, minutes) for minutes in range(0, 400, 7)]
     for each in added[:5]:
@@ -255,8 +257,12 @@ def test_the_retries_of_the_client_end_at_the_deadline() -> None:
         except ServiceError as error:
             to.send(error.status, json.dumps(error.wire()).encode())
 
-    options = {"access_key_id": "x", "secret_access_key": "x", "region": "us-east-1"}
-    with scripted(answer) as server, connect(shop(), server.url, **options) as db:  # type: ignore[arg-type]
+    options: TransportOptions = {
+        "access_key_id": "x",
+        "secret_access_key": "x",
+        "region": "us-east-1",
+    }
+    with scripted(answer) as server, connect(shop(), server.url, **options) as db:
         db.ensure()
         readings = series(db.within(0.2), bucket="day", shards="adaptive")
         moved = next(
@@ -401,10 +407,11 @@ def test_the_result_lists_readings_that_cannot_be_written(target: Target) -> Non
     good = [reading(minutes) for minutes in range(30)]
     large = reading(7.5, note="x" * 410_000)
     wrong = reading(8.5)
-    wrong.value = "many"  # type: ignore[assignment]
+    wrong.value = "many"  # type: ignore[assignment]  # wrong on purpose
     naive = reading(9.5)
     naive.at = datetime(2026, 1, 1)
-    result = readings.add_many([*good[:10], large, wrong, naive, "no reading", *good[10:]])  # type: ignore[list-item]
+    mixed: list[Any] = [*good[:10], large, wrong, naive, "no reading", *good[10:]]
+    result = readings.add_many(mixed)
     assert result.written == 30
     assert {id(failure.change) for failure in result.failures} == {
         id(large),
@@ -415,8 +422,9 @@ def test_the_result_lists_readings_that_cannot_be_written(target: Target) -> Non
     assert list(readings.range("s1", newest_first=False)) == good
     with pytest.raises(ValidationFailed):
         readings.add(large)
+    event: Any = Event(event_id="e", device="d", at=T0)
     with pytest.raises(RequestRefused, match="series of Reading"):
-        readings.add(Event(event_id="e", device="d", at=T0))  # type: ignore[arg-type]
+        readings.add(event)
 
 
 class Versioned(Entity):

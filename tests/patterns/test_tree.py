@@ -135,7 +135,7 @@ def test_ancestors_are_one_batch() -> None:
         asked.append(operation)
         return call(operation, *args, **more)
 
-    transport.call = counted  # type: ignore[method-assign]
+    transport.call = counted  # type: ignore[method-assign]  # replaced for the test
     tree.ancestors("y")
     assert asked == ["GetItem", "BatchGetItem"]
 

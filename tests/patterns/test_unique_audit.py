@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from stator import Design, Entity, Query, UniqueAudit, connect, find, ident, read, ttl, unique
 from stator.clock import VirtualClock
+from stator.design.design import Layout
 from stator.errors import ConditionFailed, DesignError, UniqueTaken
 from stator.tables.db import Db
 from tests.patterns.crashing import Form, every_crash, every_item, in_threads
@@ -33,8 +34,8 @@ def invite_by_id(invite_id: str) -> Query[Invite]:
     return find(Invite).where(Invite.invite_id == invite_id)
 
 
-def invites(layout: str = "single-table") -> Design:
-    return Design("invites", [Invite], [invite_by_id], volumes={Invite: 100}, layout=layout)  # type: ignore[arg-type]
+def invites(layout: Layout = "single-table") -> Design:
+    return Design("invites", [Invite], [invite_by_id], volumes={Invite: 100}, layout=layout)
 
 
 def present() -> VirtualClock:
@@ -73,7 +74,7 @@ def kinds(findings: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("layout", ["single-table", "table-per-entity"])
-def test_guards_survive_update_and_delete(target: Target, layout: str) -> None:
+def test_guards_survive_update_and_delete(target: Target, layout: Layout) -> None:
     db = target.connect(shop(layout))
     audit = UniqueAudit(db, User)
     db.create(user(1))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
@@ -18,8 +19,8 @@ def serve() -> Iterator[Serve]:
     """Starts servers on free ports and stops them after the test."""
     with ExitStack() as stack:
 
-        def start(engine: FakeEngine, **options: object) -> BackgroundServer:
-            settings = ServerOptions(port=0, stop_seconds=5.0, **options)  # type: ignore[arg-type]
+        def start(engine: FakeEngine, **options: Any) -> BackgroundServer:
+            settings = ServerOptions(port=0, stop_seconds=5.0, **options)
             server = BackgroundServer(engine, settings)
             return stack.enter_context(server)
 

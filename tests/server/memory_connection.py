@@ -68,7 +68,7 @@ def feed(pieces: Iterable[bytes]) -> MemoryTransport:
     context = ServerContext(
         dispatcher=Dispatcher(engine, authenticator, LIMITS, "us-east-1"),
         renderer=ReplyRenderer(0.0),
-        settlement=Settlement(engine, loop),  # type: ignore[arg-type]
+        settlement=Settlement(engine, loop),  # type: ignore[arg-type]  # it needs only call_soon
         limits=LIMITS,
         now=0.0,
         call_soon=lambda write: write(),

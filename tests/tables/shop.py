@@ -25,6 +25,7 @@ from stator import (
     updated,
     version,
 )
+from stator.design.design import Layout
 from stator.design.patterns.pattern import Pattern, WritePattern
 
 
@@ -138,13 +139,13 @@ PATTERNS: list[Pattern[..., Any] | WritePattern] = [
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def shop(layout: str = "single-table") -> Design:
+def shop(layout: Layout = "single-table") -> Design:
     return Design(
         "shop",
         [User, Order, Product, Session],
         PATTERNS,
         volumes={User: 10_000, Order: per(User, 12), Product: 1000, Session: per(User, 2)},
-        layout=layout,  # type: ignore[arg-type]
+        layout=layout,
     )
 
 
@@ -152,11 +153,11 @@ def user(number: int = 1) -> User:
     return User(user_id=f"u{number}", email=f"u{number}@example.com", name=f"User {number}")
 
 
-def order(number: int, user: int = 1, **more: object) -> Order:
-    given: dict[str, object] = {
+def order(number: int, user: int = 1, **more: Any) -> Order:
+    given: dict[str, Any] = {
         "order_id": f"o{number:03d}",
         "user_id": f"u{user}",
         "placed_at": T0 + timedelta(hours=number),
         "total": Decimal(number),
     }
-    return Order(**(given | more))  # type: ignore[arg-type]
+    return Order(**(given | more))

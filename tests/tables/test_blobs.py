@@ -237,7 +237,7 @@ def test_what_cannot_work_is_refused(tmp_path: Path) -> None:
         pytest.raises(UpdateRefused, match="as a whole"),
         with_store.update(Document, doc_id="d1") as d,
     ):
-        d.text[0] = "x"  # type: ignore[index]
+        d.text[0] = "x"  # type: ignore[index]  # wrong on purpose
     with pytest.raises(ConfigurationError, match="names no bucket"):
         connect(DESIGN, blobs="s3://")
 

@@ -10,6 +10,7 @@ import pytest
 
 from stator import Design, Entity, Query, connect, find, ident, if_not_exists, read
 from stator.clock import VirtualClock
+from stator.design.design import Layout
 from stator.errors import (
     ConditionFailed,
     DesignError,
@@ -234,7 +235,8 @@ def test_a_number_inside_is_started_where_there_is_none(target: Target) -> None:
         pytest.raises(RequestRefused, match="only numbers"),
         db.update(Order, order_id="o001") as o,
     ):
-        o.extra["b"] = if_not_exists(o.extra["b"], 10) + "x"  # type: ignore[operator]
+        ten: Any = if_not_exists(o.extra["b"], 10)
+        o.extra["b"] = ten + "x"
 
 
 def test_an_update_of_nothing_is_an_error_unless_it_may_create(target: Target) -> None:
@@ -356,7 +358,7 @@ def test_what_has_expired_is_hidden_before_it_is_deleted(target: Target) -> None
 
 
 @pytest.mark.parametrize("layout", ["single-table", "table-per-entity"])
-def test_a_unique_value_is_had_by_one_item_only(target: Target, layout: str) -> None:
+def test_a_unique_value_belongs_to_one_item(target: Target, layout: Layout) -> None:
     db = target.connect(shop(layout))
     one, two = user(1), user(2)
     db.create(one)
@@ -372,10 +374,11 @@ def test_a_unique_value_is_had_by_one_item_only(target: Target, layout: str) -> 
         u.email = "u1@example.com"
     with db.update(User, user_id="u1") as u:
         u.email = "new@example.com"
-    two = db.get(User, user_id="u2", consistent=True)  # type: ignore[assignment]
-    with db.update(two) as u:
+    stored = db.get(User, user_id="u2", consistent=True)
+    assert stored is not None
+    with db.update(stored) as u:
         u.email = "u1@example.com"  # free again
-    assert two.email == "u1@example.com"
+    assert stored.email == "u1@example.com"
     db.delete(User, user_id="u1")
     three = user(3)
     three.email = "new@example.com"
@@ -410,7 +413,7 @@ def test_what_cannot_be_right_is_refused(target: Target) -> None:
     with pytest.raises(ItemMismatch, match=r"Product\.sku: expected str"):
         db.get(Product, sku=5)
     with pytest.raises(ItemMismatch, match="stock"), db.update(Product, sku="s1") as p:
-        p.stock = "many"  # type: ignore[assignment]
+        p.stock = "many"  # type: ignore[assignment]  # wrong on purpose
     with (
         pytest.raises(UpdateRefused, match="part of the item's key"),
         db.update(Product, sku="s1") as p,
@@ -427,7 +430,7 @@ def test_what_cannot_be_right_is_refused(target: Target) -> None:
         if p.stock > 3:
             p.stock = 0
     with pytest.raises(RequestRefused, match="no field 'stok'"), db.update(Product, sku="s1") as p:
-        p.stok = 1  # type: ignore[attr-defined]
+        p.stok = 1  # type: ignore[attr-defined]  # wrong on purpose
     with pytest.raises(RequestRefused, match="carries its identity"):
         db.update(Product(sku="s1"), sku="s1")  # type: ignore[call-overload]  # wrong on purpose
     with pytest.raises(DesignError, match="not a field of Product"):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from stator import (
+    Db,
     Design,
     Entity,
     Query,
@@ -44,9 +45,9 @@ from .shop import (
 )
 
 
-def described(db: object) -> dict[str, object]:
-    table = db.context.schema.plan.tables[0].name  # type: ignore[attr-defined]
-    found: dict[str, object] = db.call("DescribeTable", {"TableName": table})["Table"]  # type: ignore[attr-defined]
+def described(db: Db) -> dict[str, Any]:
+    table = db.context.schema.plan.tables[0].name
+    found: dict[str, Any] = db.call("DescribeTable", {"TableName": table})["Table"]
     return found
 
 
@@ -85,7 +86,7 @@ def test_a_missing_index_is_added_and_filled(target: Target) -> None:
     )
     newer = target.connect(design)
     indexes = {each.name for each in design.plan().tables[0].indexes}
-    assert {each["IndexName"] for each in described(newer)["GlobalSecondaryIndexes"]} == indexes  # type: ignore[attr-defined]
+    assert {each["IndexName"] for each in described(newer)["GlobalSecondaryIndexes"]} == indexes
     assert [each.order_id for each in newer.fetch(orders_in_status(Status.PENDING, T0))] == ["o001"]
 
 

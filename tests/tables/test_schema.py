@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import msgspec
 import pydantic
@@ -63,7 +64,8 @@ def by_owner(owner: str) -> Query[FrozenModel]:
 
 
 def test_models_that_cannot_change_are_written_and_updated() -> None:
-    db = connect(Design("models", [Frozen, Packed], [by_owner, frozen, change_owner]))  # type: ignore[list-item]
+    entities: list[Any] = [Frozen, Packed]
+    db = connect(Design("models", entities, [by_owner, frozen, change_owner]))
     there = Frozen(item_id="a", owner="o")
     db.put(there)
     stored = db.get(Frozen, item_id="a")

@@ -21,7 +21,7 @@ IMPORTED = {name: value for name, value in CREATE.items() if name != "LocalSecon
 def take_small_steps() -> None:
     """A few items to a chunk and nothing at once, so that a kill hits work in the middle of it."""
     for module in (capture, restores, imports):  # each reads the name it imported
-        module.CHUNK_ITEMS = 3  # type: ignore[attr-defined]
+        module.CHUNK_ITEMS = 3  # type: ignore[attr-defined]  # imported, so not exported
     tasks.STEPS_AT_ONCE = 0
 
 

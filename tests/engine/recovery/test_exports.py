@@ -266,7 +266,7 @@ def test_a_bucket_that_is_not_there_fails_the_export(world: World) -> None:
 
 def test_an_engine_without_buckets_says_how_to_give_it_some() -> None:
     with Engine.open(clock=VirtualClock(START)) as engine:
-        world = World(engine, VirtualClock(START), None)  # type: ignore[arg-type]
+        world = World(engine, VirtualClock(START), None)  # type: ignore[arg-type]  # no buckets
         fill(world)
         described = world.export()
     assert (

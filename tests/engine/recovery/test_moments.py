@@ -100,7 +100,7 @@ def test_a_backup_has_the_items_of_the_moment_it_was_asked_for(program: list[Any
         waiting: list[Task] = []
         moments: list[tuple[str, Items]] = []
         start = recovery.tasks.start
-        recovery.tasks.start = (  # type: ignore[method-assign]
+        recovery.tasks.start = (  # type: ignore[method-assign]  # replaced for the test
             lambda task, *, at_once: waiting.append(task)
         )
         for mark, each in enumerate(["backup", *program]):
@@ -110,7 +110,7 @@ def test_a_backup_has_the_items_of_the_moment_it_was_asked_for(program: list[Any
                 write(world, each, mark)
             elif waiting:
                 recovery.tasks.step(waiting[mark % len(waiting)])
-        recovery.tasks.start = start  # type: ignore[method-assign]
+        recovery.tasks.start = start  # type: ignore[method-assign]  # put back
         for task in waiting:
             recovery.tasks.start(task, at_once=True)
         world.settle()

@@ -137,11 +137,13 @@ def test_arrows_kernels_give_what_python_gives(
     ):
         dead: set[int] = set()
         block = Block("x", 0, RowPosition(), len(rows))
-        entries = encoder.entries(
-            raw,
-            block,
-            lambda _block, row, _content, _reason, dead=dead: dead.add(row),  # type: ignore[misc]
-        )
+
+        def reject(
+            _block: Any, row: int, _content: Any, _reason: Any, dead: set[int] = dead
+        ) -> None:
+            dead.add(row)
+
+        entries = encoder.entries(raw, block, reject)
         made = {entry.row: (entry.key, orjson.loads(entry.item)) for entry in entries}
         for _, item in made.values():
             for value in item.values():

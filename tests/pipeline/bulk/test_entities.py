@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -90,9 +91,9 @@ def as_lines(path: Path) -> Path:
     ("name", "make"), [("x.csv", as_csv), ("x.parquet", as_parquet), ("x.jsonl", as_lines)]
 )
 def test_a_design_types_the_values_and_makes_the_keys(
-    name: str, make: object, tmp_path: Path
+    name: str, make: Callable[[Path], Path], tmp_path: Path
 ) -> None:
-    path = make(tmp_path / name)  # type: ignore[operator]
+    path = make(tmp_path / name)
     with Engine.open() as engine, BulkTarget.open(engine, design=shop, entity=Order) as target:
         report = load(str(path), target)
         assert (report.written, report.failed) == (20, 0)

@@ -161,7 +161,7 @@ def test_a_reading_that_does_not_decode_is_parked_and_counted_once_when_it_does(
                     raise DesignError("no fives")
                 return decode(item)
 
-            self.layout.decode = decoded  # type: ignore[method-assign]
+            self.layout.decode = decoded  # type: ignore[method-assign]  # replaced for the test
 
     app.roll_up(Picky)
     series = Picky(db)
@@ -404,9 +404,9 @@ def test_a_pattern_of_the_wrong_kind_is_refused(app: StreamApp, db: Db) -> None:
     with pytest.raises(ConfigurationError, match="needs a name"):
         app.roll_up(lambda of: readings(of))
     with pytest.raises(ConfigurationError, match="is neither a Series nor a function"):
-        app.roll_up(3)  # type: ignore[arg-type]
+        app.roll_up(3)  # type: ignore[arg-type]  # wrong on purpose
     app.roll_up(readings(db), name="an object")
-    app.refresh(readings, name="wrong")  # type: ignore[arg-type]
+    app.refresh(readings, name="wrong")  # type: ignore[arg-type]  # wrong on purpose
     db.put(Bed(bed_id="b1", title="A"))
     app.roll_up(lambda of: of.get(Bed, "b1"), name="too curious")
     with pytest.raises(

@@ -19,8 +19,8 @@ import pytest
 
 from stator import Db, StreamApp
 from stator.errors import ConfigurationError
+from stator.pipeline.sinks.aws import AwsSink
 from stator.pipeline.sinks.kinesis import KinesisSink
-from stator.pipeline.sinks.sink import Sink
 from stator.pipeline.sinks.sqs_sns import SnsSink, SqsSink
 
 from ...ports import free_port
@@ -80,7 +80,7 @@ def moto() -> Iterator[Moto]:
 class Target:
     """A sink, the messages received so far, and the client it uses."""
 
-    sink: Sink
+    sink: AwsSink
     read: Callable[[], list[Any]]
     client: Any
     operation: str
@@ -227,7 +227,7 @@ def test_partial_failures_neither_lose_nor_reorder_changes(
     app: StreamApp, db: Db, target: Target
 ) -> None:
     unreliable = Unreliable(target.client, target.operation)
-    target.sink.connect(None, None, unreliable)  # type: ignore[attr-defined]
+    target.sink.connect(None, None, unreliable)
     app.add(target.sink)
     write_orders(db)
     work(app, db)
@@ -261,7 +261,7 @@ def test_a_message_that_the_service_refuses_is_parked(
     write_orders(db)
     if is_queue:
         limit = {"MaximumMessageSize": "4096"}
-        target.client.set_queue_attributes(QueueUrl=target.sink.target, Attributes=limit)  # type: ignore[attr-defined]
+        target.client.set_queue_attributes(QueueUrl=target.sink.target, Attributes=limit)
         db.put(Order(order_id="bad", status="x" * 5000))
     else:
         for total in (1, 2, 3):

@@ -195,8 +195,9 @@ class Shaky(EngineTransport):
 def test_the_sink_waits_during_throttling_and_lost_connections(
     app: StreamApp, db: Db, other: Db
 ) -> None:
-    engine = other.runner.transport.engine  # type: ignore[attr-defined]
-    app.add(TableSink("copy", Shaky(engine, owned=False)))
+    transport = other.runner.transport
+    assert isinstance(transport, EngineTransport)
+    app.add(TableSink("copy", Shaky(transport.engine, owned=False)))
     write_orders(db)
     work(app, db)
     assert items(other) == items(db)

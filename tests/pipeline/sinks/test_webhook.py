@@ -271,11 +271,12 @@ def test_after_a_crash_the_same_events_are_repeated(
 
 
 def test_invalid_arguments_are_refused_at_once() -> None:
+    url = "http://example.com"
     with pytest.raises(ConfigurationError, match="is not an HTTP URL"):
         WebhookSink("hook", "example.com")
     with pytest.raises(ConfigurationError, match="has no option onyl="):
-        WebhookSink("hook", "http://example.com", onyl=Order)  # type: ignore[call-arg]
+        WebhookSink("hook", url, onyl=Order)  # type: ignore[call-arg]  # wrong on purpose
     with pytest.raises(ConfigurationError, match="kinds="):
-        WebhookSink("hook", "http://example.com", kinds=["DELETE"])
+        WebhookSink("hook", url, kinds=["DELETE"])
     with pytest.raises(ConfigurationError, match="images="):
-        WebhookSink("hook", "http://example.com", images="raw")  # type: ignore[arg-type]
+        WebhookSink("hook", url, images="raw")  # type: ignore[arg-type]  # wrong on purpose

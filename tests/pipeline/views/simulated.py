@@ -142,10 +142,11 @@ class ViewSimulation(Simulation):
         """Every metric is what the table says."""
         samples = [self.context.schema.of(Sample).decode(item) for item in self.items()]
         view, projection = make_view(), make_projection()
-        reader = ViewReader(_Db(self), view.in_database(self.context))  # type: ignore[type-var]
-        copies = projection.on(_Db(self))  # type: ignore[type-var]
+        db: Any = _Db(self)
+        reader = ViewReader(db, view.in_database(self.context))
+        copies = projection.on(db)
         maintained = make_sums().in_database(self.context)
-        sums = ViewReader(_Db(self), maintained)  # type: ignore[type-var]
+        sums = ViewReader(db, maintained)
         for zone in ZONES:
             inside = [each for each in samples if each.zone == zone and each.ok]
             row = self.run(reader.get.work(zone=zone))

@@ -58,7 +58,7 @@ def test_a_generation_in_the_making_is_left_alone() -> None:
         return 1
         yield  # a generator that waits for nothing
 
-    compacting.merge = merge  # type: ignore[method-assign]
+    compacting.merge = merge  # type: ignore[method-assign]  # replaced for the test
     fresh = {
         (generation, ViewGroup("north", str(number))): None
         for generation in (1, 2, 3)

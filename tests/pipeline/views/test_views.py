@@ -341,11 +341,12 @@ def test_declarations_that_make_no_sense_are_explained(db: Db) -> None:
     with pytest.raises(DesignError, match="not a field"):
         View("v", of=Test, by=["isp"], tests=count())
     with pytest.raises(DesignError, match="is not a metric"):
-        View("v", of=Test, tests=count)  # type: ignore[arg-type]
+        View("v", of=Test, tests=count)  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(DesignError, match="name of a group field"):
         View("v", of=Test, by=Test.isp, isp=count())
     with pytest.raises(ConfigurationError, match="week"):
-        View("v", of=Test, bucket=(Test.at, "week"), tests=count())  # type: ignore[arg-type]
+        weekly: Any = (Test.at, "week")
+        View("v", of=Test, bucket=weekly, tests=count())
     with pytest.raises(DesignError, match="keep="):
         View("v", of=Test, keep=timedelta(days=1), tests=count())
     with pytest.raises(DesignError, match=r"top\(0\)"):
