@@ -33,7 +33,7 @@ def unreachable(authority: str, error: OSError) -> Unreachable:
     if isinstance(error, ssl.SSLCertVerificationError):
         return Unreachable(
             f"{authority} has a certificate that is not trusted: {error.verify_message}",
-            hint="name its certificate authority with ca_bundle=..., or AWS_CA_BUNDLE",
+            hint="set ca_bundle=... or AWS_CA_BUNDLE to the file of its certificate authority",
         )
     return Unreachable(
         f"no connection to {authority}: {error}",

@@ -69,7 +69,7 @@ class Endpoint:
             port = parts.port or (443 if secure else 80)
         except ValueError as error:
             raise ConfigurationError(
-                f"{url!r} has a wrong port: {error}", hint="use a port from 1 to 65535"
+                f"{url!r} has an invalid port: {error}", hint="use a port from 1 to 65535"
             ) from None
         if proxy is None and use_environment:
             proxy = environment_proxy(parts.scheme, parts.hostname)
@@ -116,7 +116,7 @@ def tls_context(ca_bundle: str | bool) -> ssl.SSLContext:
     except (OSError, ssl.SSLError) as error:
         raise ConfigurationError(
             f"the certificates in {file} cannot be read: {error}",
-            hint="name a file in PEM format",
+            hint="use a file in PEM format",
         ) from None
     context.set_alpn_protocols(["http/1.1"])
     return context

@@ -82,7 +82,7 @@ class ReplyParser:
         length = header(self._head, b"content-length")
         if length is not None:
             if not length.isdigit():
-                raise ReplyDamaged(f"the Content-Length of the reply is {length[:20]!r}")
+                raise ReplyDamaged(f"the reply has an invalid Content-Length: {length[:20]!r}")
             self._end = int(length)
         elif not self._is_chunked:
             self.until_closed = self._status not in (204, 304)

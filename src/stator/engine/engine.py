@@ -122,8 +122,8 @@ class Engine:
         ``status_delay_seconds`` is how long tables stay CREATING, UPDATING or DELETING.
         ``transaction_seconds`` is how long a transaction holds its items; other requests for them
         get TransactionConflict. ``buckets`` is where exports go and imports come from: a folder
-        with a sub-folder per bucket, or an object store. ``recovery_lag_seconds`` is how far the
-        latest restorable moment of a table lies behind now.
+        with a sub-folder per bucket, or an object store. ``recovery_lag_seconds`` is how many
+        seconds before now the latest restorable moment of a table is.
         """
         storage: Storage
         if path is None:

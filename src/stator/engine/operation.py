@@ -26,9 +26,9 @@ class Operation:
 
     ``parse`` makes the checks that AWS makes before it looks at any table; ``run`` does the rest.
 
-    Since 2026, AWS words the errors of ``parse`` in two ways. Operations that are ``enveloped``
-    (PutItem, UpdateItem, DeleteItem) put "1 validation error detected: " before each of them.
-    Operations with ``older_values`` keep the earlier texts about attribute values.
+    Since 2026, AWS has two forms of the errors that ``parse`` raises. Operations that are
+    ``enveloped`` (PutItem, UpdateItem, DeleteItem) put "1 validation error detected: " before each
+    of them. Operations with ``older_values`` keep the earlier texts about attribute values.
     """
 
     name: str

@@ -65,8 +65,9 @@ class ItemFormatUnsupported(StatorError):
 
     def __init__(self, shown: str, found: int, supported: int) -> None:
         super().__init__(
-            f"the items of {shown} have format {found}; this Stator reads up to {supported}",
-            hint="run it with the newer Stator that wrote them",
+            f"the items of {shown} have format {found}; this version of Stator reads "
+            f"formats up to {supported}",
+            hint="upgrade Stator to the version that wrote them",
         )
         self.found = found
         self.supported = supported

@@ -124,6 +124,6 @@ def _unified(arrow: Any, schemas: list[Any]) -> Any:
         return arrow.unify_schemas(schemas, promote_options="permissive")
     except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
         raise DataDiffers(
-            f"the parts do not fit into one file: {error}",
+            f"the parts cannot be joined into one file: {error}",
             hint="export to a folder: its files may have different columns",
         ) from None

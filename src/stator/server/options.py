@@ -37,7 +37,7 @@ def server_context(certificate: str | Path, key: str | Path | None = None) -> ss
         if path is not None and not Path(path).is_file():
             raise ConfigurationError(
                 f"the certificate or key file {path} does not exist",
-                hint="name existing files in PEM format",
+                hint="use existing files in PEM format",
             )
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.set_alpn_protocols(["http/1.1"])

@@ -313,8 +313,8 @@ class RocksStorage:
     def checkpoint(self, path: str) -> None:
         if Path(path).exists():
             raise ConfigurationError(
-                f"the checkpoint cannot be written to {path}: it exists",
-                hint="name a folder that does not exist yet",
+                f"the checkpoint folder {path} already exists",
+                hint="choose a folder that does not exist yet",
             )
         try:
             self._db.flush_wal(True)
@@ -363,7 +363,7 @@ def _check_format(folder: Path) -> None:
     except OSError as error:
         raise storage_failure(str(folder), error) from None
     if not text.isdecimal():
-        raise StorageCorrupt(str(folder), f"its FORMAT file says {text!r}, not a number")
+        raise StorageCorrupt(str(folder), f"its FORMAT file contains {text!r} instead of a number")
     if int(text) > FORMAT_VERSION:
         raise StorageFormatUnsupported(str(folder), int(text), FORMAT_VERSION)
 

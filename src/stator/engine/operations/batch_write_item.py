@@ -98,7 +98,7 @@ def _locate(
 
 
 def _check_batch_key(table: Table, item: Item) -> None:
-    """Check the key of a put. In a batch, AWS words a bad key as for a delete."""
+    """Check the key of a put. AWS's error for a bad key in a batch is the same as for a delete."""
     if not table.schema.covers(item):
         raise ValidationFailed(MISMATCH)
     check_no_empty_key(table.schema, item)

@@ -147,7 +147,7 @@ def _read_csv(stream: BinaryIO, input_format: InputFormat) -> Iterator[ImportedI
             if row:
                 yield _read_row(headers, row, types)
     except csv_rows.DAMAGE as error:
-        raise DataDamaged(f"not CSV, or damaged: {error}") from error
+        raise DataDamaged(f"the data is not CSV, or is damaged: {error}") from error
 
 
 def _read_row(headers: list[str], row: list[str], types: dict[str, str]) -> ImportedItem:

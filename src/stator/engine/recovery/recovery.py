@@ -32,8 +32,8 @@ _TRIM_EVERY = 1_000
 class Recovery:
     """Copies, restores, exports and imports tables.
 
-    ``buckets`` receives exports and provides imports. ``lag_seconds`` is how far the latest moment
-    that a table can be restored to lies behind now.
+    ``buckets`` receives exports and provides imports. ``lag_seconds`` is how many seconds before
+    now the latest restorable moment of a table is.
     """
 
     def __init__(

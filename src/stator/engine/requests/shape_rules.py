@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-# AWS lists violations in an order of its own; members not named here come after, in the model's
-# order.
+# AWS lists violations in this order. Members not named here follow, in the model's order.
 ORDER = {
     "CreateTable": (
         "AttributeDefinitions",
@@ -86,7 +85,7 @@ OLDER_ORDER = {
 # The order inside structures.
 INNER_ORDER = {"ProvisionedThroughput": ("WriteCapacityUnits", "ReadCapacityUnits")}
 
-# Shapes whose constraints AWS checks later, in other words: the operations do.
+# Shapes whose constraints AWS checks later, with other texts. The operations check them.
 LATER = frozenset({"AttributeName", "Tag", "TagKeyString", "TagValueString", "TableClass"})
 
 # Operations on whole tables report a missing name before anything else.

@@ -23,7 +23,7 @@ _WINDOW_BITS = {b"gzip": _GZIP, b"deflate": zlib.MAX_WBITS}
 def decode_body(body: bytes, encoding: bytes, limit_bytes: int) -> bytes:
     """Undo the Content-Encoding of a body.
 
-    If it cannot be undone, AWS reports a fault of its own: status 500.
+    If it cannot be undone, AWS answers with status 500, as if the fault were its own.
     """
     name = encoding.strip().lower()
     if name in (b"", b"identity"):
