@@ -177,7 +177,7 @@ def _may_be_extreme(tally: RollupTally, lost: RollupTally | None) -> bool:
 
 
 class RollupChanges:
-    """Applies changes to readings to the roll-ups of one series."""
+    """Updates the roll-ups of one series when its readings change."""
 
     def __init__(self, reader: RollupReader) -> None:
         self._reader = reader

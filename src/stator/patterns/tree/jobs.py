@@ -41,7 +41,7 @@ _PAGE = 40  # two statements for each child, in a transaction of at most a hundr
 
 @dataclass(slots=True)
 class _Budget:
-    """How many more nodes a job corrects, and the jobs that were created for the rest."""
+    """How many more nodes a job may correct, and the jobs that were created for the rest."""
 
     left: int
     jobs: list[TreeJob] = field(default_factory=list)

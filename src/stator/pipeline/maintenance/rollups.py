@@ -27,7 +27,7 @@ _SIDE_BY_SIDE: Final = 16
 
 
 class RollupUpdater:
-    """Applies changes to readings to the roll-ups of their series."""
+    """Updates the roll-ups of a series when its readings change."""
 
     is_exact = True
 

@@ -44,7 +44,7 @@ class DeliveryCount:
 
 @dataclass(slots=True)
 class _Parked:
-    """The change from which on a key is parked in this batch, and the subscriber that failed."""
+    """The first change of a key that is parked in this batch, and the subscriber that failed."""
 
     sequence: int
     subscriber: str
@@ -162,10 +162,7 @@ class BatchDelivery:
     def _add_to_parked(
         self, records: Sequence[Record], counted: _Counted, handled: DeliveryCount
     ) -> Work[list[Record]]:
-        """Add changes to keys that are already parked to their parked changes.
-
-        Return the other changes.
-        """
+        """Park changes whose keys are already parked. Return the other changes."""
         assert self._marks is not None
         if not self._marks:
             return list(records)
