@@ -271,7 +271,7 @@ def test_a_checkpoint_is_a_store_of_its_own(tmp_path: Path) -> None:
 
 def test_a_checkpoint_does_not_overwrite_a_folder(tmp_path: Path) -> None:
     storage = RocksStorage(str(tmp_path / "data"))
-    with pytest.raises(ConfigurationError, match="it exists"):
+    with pytest.raises(ConfigurationError, match="already exists"):
         storage.checkpoint(str(tmp_path))
     storage.close()
 
