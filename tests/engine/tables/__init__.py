@@ -2,7 +2,8 @@
 
 account_quotas: test_create_table.py
 index_checks: test_create_table.py
-key_checks: test_create_table.py
+declared_keys: test_create_table.py
+item_keys: ../facts/test_limits.py
 key_schema: ../facts/test_limits.py
 settings: test_update_table.py
 table: test_catalog.py

@@ -15,7 +15,7 @@ from stator.engine.items import records
 from stator.engine.items.item_update import ItemUpdate
 from stator.engine.items.transaction_locks import TransactionLocks
 from stator.engine.items.write_path import Mutation
-from stator.engine.tables.key_schema import (
+from stator.engine.tables.item_keys import (
     ItemRefused,
     check_index_keys,
     check_item_key,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine.tables.key_schema import (
+from stator.engine.tables.item_keys import (
     ItemRefused,
     check_index_keys,
     check_key,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stator.engine import keyspace
-from stator.engine.tables.key_schema import MISMATCH, KeyAttribute, KeySchema, check_no_empty_key
+from stator.engine.tables.item_keys import MISMATCH, check_no_empty_key
+from stator.engine.tables.key_schema import KeyAttribute, KeySchema
 from stator.engine.tables.table import Index, Table
 from stator.errors import ValidationFailed
 from stator.expr.compare import begins_with, compare

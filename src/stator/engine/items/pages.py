@@ -16,7 +16,7 @@ import orjson
 from stator.engine.items import capacity, records
 from stator.engine.items.capacity import Consumed
 from stator.engine.items.key_ranges import Range, start_names
-from stator.engine.tables.key_schema import check_key_paths
+from stator.engine.tables.item_keys import check_key_paths
 from stator.engine.tables.table import Index, Table
 from stator.errors import ValidationFailed
 from stator.expr.condition import evaluate

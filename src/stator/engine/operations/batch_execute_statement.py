@@ -22,7 +22,7 @@ from stator.engine.partiql.statements import (
     read_statement,
 )
 from stator.engine.partiql.writes import BoundWrite, run_write
-from stator.engine.tables.key_schema import check_key
+from stator.engine.tables.item_keys import check_key
 from stator.engine.tables.table import Table
 from stator.errors import ServiceError, StatorError, ValidationFailed
 from stator.expr.tree import Path

@@ -11,7 +11,7 @@ from stator.engine.items.capacity import Consumed
 from stator.engine.items.write_path import Mutation, Writer
 from stator.engine.items.write_report import collection_metrics
 from stator.engine.operation import Operation, RequestContext
-from stator.engine.tables.key_schema import MISMATCH, check_no_empty_key
+from stator.engine.tables.item_keys import MISMATCH, check_no_empty_key
 from stator.engine.tables.table import Table
 from stator.errors import TransactionConflict, ValidationFailed
 from stator.model.limits import BATCH_WRITE_BYTES, BATCH_WRITE_ITEMS

@@ -18,7 +18,7 @@ from stator.engine.requests.expression_parameters import (
     check_mixing,
     check_placeholder_use,
 )
-from stator.engine.tables.key_schema import check_key, check_key_paths
+from stator.engine.tables.item_keys import check_key, check_key_paths
 from stator.expr.tree import ProjectionExpression
 from stator.model.values import normalise_item
 

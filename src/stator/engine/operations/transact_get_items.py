@@ -10,7 +10,7 @@ from stator.engine.items.records import shown
 from stator.engine.items.transactions import NO_REASON, check_distinct, check_total, read_report
 from stator.engine.operation import Operation, RequestContext
 from stator.engine.requests.expression_parameters import Placeholders
-from stator.engine.tables.key_schema import ItemRefused, check_key, check_key_paths
+from stator.engine.tables.item_keys import ItemRefused, check_key, check_key_paths
 from stator.engine.tables.table import Table
 from stator.errors import TransactionCanceled, TransactionConflict, ValidationFailed
 from stator.expr.tree import ProjectionExpression

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from stator.engine.tables.key_schema import KeySchema, wrong_statement_kind
+from stator.engine.tables.item_keys import wrong_statement_kind
+from stator.engine.tables.key_schema import KeySchema
 from stator.errors import ValidationFailed
 from stator.expr.key_condition import KeyTest
 from stator.expr.tree import (

@@ -51,7 +51,10 @@ _NO_HASH_KEY: Final = (
 
 @dataclass(slots=True)
 class Span:
-    """A range of keys in one partition. ``sort_at`` is the offset of the sort key in each key."""
+    """A range of encoded keys: in one partition, or everything if ``partition`` is None.
+
+    ``sort_at`` is the offset of the sort key in each encoded key. It is 0 if there is no partition.
+    """
 
     range: Range
     partition: Value | None

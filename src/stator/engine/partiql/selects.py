@@ -13,7 +13,7 @@ from stator.engine.partiql.next_token import INVALID_TOKEN, decode_token, encode
 from stator.engine.partiql.paths import output_name, selected_paths
 from stator.engine.partiql.plan import SelectPlan, make_plan, place_of, walk
 from stator.engine.partiql.statements import BoundSelect
-from stator.engine.tables.key_schema import check_key_paths, check_statement_key
+from stator.engine.tables.item_keys import check_key_paths, check_statement_key
 from stator.engine.tables.table import Index, Table
 from stator.errors import ValidationFailed
 from stator.expr.paths import lookup

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.engine.tables import key_checks, throughput
+from stator.engine.tables import declared_keys, throughput
 from stator.engine.tables.table import IndexDefinition
 from stator.errors import ValidationFailed
 from stator.model.limits import GLOBAL_INDEXES, LOCAL_INDEXES, PROJECTED_ATTRIBUTES
@@ -18,7 +18,7 @@ _NO_RANGE_KEY = (
 )
 
 
-def check_local_indexes(specs: list[Spec] | None, table_schema: key_checks.Schema) -> None:
+def check_local_indexes(specs: list[Spec] | None, table_schema: declared_keys.Schema) -> None:
     if specs is None:
         return
     if not specs:
@@ -27,7 +27,9 @@ def check_local_indexes(specs: list[Spec] | None, table_schema: key_checks.Schem
         raise ValidationFailed(_NO_RANGE_KEY)
     for position, spec in enumerate(specs, 1):
         path = f"localSecondaryIndexes.{position}.member.keySchema"
-        key_checks.check_local_index_keys(spec["IndexName"], spec["KeySchema"], table_schema, path)
+        declared_keys.check_local_index_keys(
+            spec["IndexName"], spec["KeySchema"], table_schema, path
+        )
         check_projection(spec["Projection"])
     if len(specs) > LOCAL_INDEXES:
         raise ValidationFailed(
@@ -41,7 +43,7 @@ def check_global_indexes(specs: list[Spec] | None, billing_mode: str) -> None:
     if not specs:
         raise ValidationFailed(f"{INVALID}List of GlobalSecondaryIndexes is empty")
     for spec in specs:
-        key_checks.check_global_index_keys(spec["KeySchema"])
+        declared_keys.check_global_index_keys(spec["KeySchema"])
         check_projection(spec["Projection"])
         _check_throughput(spec, billing_mode)
     if len(specs) > GLOBAL_INDEXES:
@@ -124,7 +126,7 @@ def read_index(spec: Spec, number: int, *, is_global: bool) -> IndexDefinition:
         name=spec["IndexName"],
         number=number,
         is_global=is_global,
-        key_schema=key_checks.plain(spec["KeySchema"]),
+        key_schema=declared_keys.plain(spec["KeySchema"]),
         projection_type=projection["ProjectionType"],
         non_key_attributes=sorted(projection.get("NonKeyAttributes", ())),
         read_units=read,

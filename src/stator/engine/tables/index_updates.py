@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine.tables import index_checks, key_checks, throughput
+from stator.engine.tables import declared_keys, index_checks, throughput
 from stator.engine.tables.description import index_status
 from stator.engine.tables.table import IndexDefinition, TableDefinition, in_use
 from stator.errors import LimitExceeded, ResourceNotFound, ValidationFailed
@@ -139,7 +139,7 @@ def _create(
         raise ValidationFailed("Attempting to create an index which already exists")
     _check_nothing_moves(definition)
     attributes = _merged_attributes(definition, update, change)
-    key_checks.check_global_index_keys(spec["KeySchema"])
+    declared_keys.check_global_index_keys(spec["KeySchema"])
     index_checks.check_projection(spec["Projection"])
     _check_new_throughput(definition, update)
     if sum(index.is_global for index in definition.indexes) >= GLOBAL_INDEXES:
@@ -151,7 +151,7 @@ def _create(
     index.status = "CREATING"
     index.backfilled_to = ""
     definition.next_index += 1
-    definition.attributes |= {key: attributes[key] for key in key_checks.names(index.key_schema)}
+    definition.attributes |= {key: attributes[key] for key in declared_keys.names(index.key_schema)}
     definition.indexes.append(index)
     index_checks.check_projected_total(
         [len(each.non_key_attributes) for each in definition.indexes]
@@ -173,8 +173,8 @@ def _merged_attributes(
             f"{INVALID}AttributeDefinitions is not specified for index: {update.name}"
         )
     merged = change.attributes | definition.attributes
-    key_checks.check_defined(update.spec["KeySchema"], merged)
-    key_checks.check_defined(update.spec["KeySchema"], change.attributes)
+    declared_keys.check_defined(update.spec["KeySchema"], merged)
+    declared_keys.check_defined(update.spec["KeySchema"], change.attributes)
     _check_not_redefined(definition, update.spec["KeySchema"], change.attributes)
     return merged
 
@@ -183,10 +183,10 @@ def _check_not_redefined(
     definition: TableDefinition, key_schema: list[Spec], attributes: dict[str, str]
 ) -> None:
     known = definition.attributes
-    for name in key_checks.names(key_schema):
+    for name in declared_keys.names(key_schema):
         if known.get(name, attributes[name]) != attributes[name]:
             schemas = [definition.key_schema, *(index.key_schema for index in definition.indexes)]
-            existing = next(schema for schema in schemas if name in key_checks.names(schema))
+            existing = next(schema for schema in schemas if name in declared_keys.names(schema))
             raise ValidationFailed(
                 f"{INVALID}Attributes cannot be redefined. Please check that your attribute has "
                 "the same type as previously defined. Existing schema: "

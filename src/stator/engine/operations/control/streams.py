@@ -74,7 +74,7 @@ def describe_stream(context: RequestContext, request: DescribeStreamRequest) -> 
 def _status(context: RequestContext, stream: Stream) -> str:
     """Return the stream's status.
 
-    A stream is ENABLING or DISABLING as long as its table changes.
+    It is ENABLING or DISABLING while its table is being created or updated.
     """
     table = context.database.catalog.find(context.scope, stream.table_name)
     if table is not None:

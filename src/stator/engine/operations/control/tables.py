@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from stator.engine.operation import Operation, RequestContext
 from stator.engine.requests.shapes import failed, violations
-from stator.engine.tables import index_checks, key_checks, throughput
+from stator.engine.tables import declared_keys, index_checks, throughput
 from stator.engine.tables import settings as table_settings
 from stator.engine.tables.account_quotas import (
     check_account_quota,
@@ -47,7 +47,7 @@ def parse_create(request: dict[str, Any]) -> CreateTableRequest:
     _check_members(options)
     billing_mode = options.get("BillingMode", "PROVISIONED")
     _check_billing(options, billing_mode)
-    attributes = key_checks.read_definitions(options["AttributeDefinitions"])
+    attributes = declared_keys.read_definitions(options["AttributeDefinitions"])
     _check_keys(options, attributes, billing_mode)
     _check_stream(options.get("StreamSpecification"))
     table_settings.check_encryption(options.get("SSESpecification"))
@@ -101,10 +101,10 @@ def _check_keys(options: dict[str, Any], attributes: dict[str, str], billing_mod
     schema = options["KeySchema"]
     local, global_ = options.get("LocalSecondaryIndexes"), options.get("GlobalSecondaryIndexes")
     indexes = [*(local or ()), *(global_ or ())]
-    key_checks.check_table_keys(schema, attributes)
+    declared_keys.check_table_keys(schema, attributes)
     for index in indexes:
-        key_checks.check_defined(index["KeySchema"], attributes)
-    key_checks.check_all_used([schema, *(index["KeySchema"] for index in indexes)], attributes)
+        declared_keys.check_defined(index["KeySchema"], attributes)
+    declared_keys.check_all_used([schema, *(index["KeySchema"] for index in indexes)], attributes)
     index_checks.check_local_indexes(local, schema)
     index_checks.check_global_indexes(global_, billing_mode)
     index_checks.check_names_differ(indexes)
@@ -184,7 +184,7 @@ def define(request: CreateTableRequest, name: str, scope: Scope, now: float) -> 
         account=scope.account,
         region=scope.region,
         created=now,
-        key_schema=key_checks.plain(options["KeySchema"]),
+        key_schema=declared_keys.plain(options["KeySchema"]),
         attributes=request.attributes,
         billing_mode=request.billing_mode,
         billing_changed=now if on_demand else None,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stator.engine.operation import Operation, RequestContext
-from stator.engine.tables import key_checks, throughput
+from stator.engine.tables import declared_keys, throughput
 from stator.engine.tables import settings as table_settings
 from stator.engine.tables.account_quotas import check_account_quota, check_throughput_quotas
 from stator.engine.tables.description import describe
@@ -87,7 +87,7 @@ def parse(request: dict[str, Any]) -> UpdateTableRequest:
     if updates == []:
         raise ValidationFailed(f"{INVALID}List of GlobalSecondaryIndexUpdates is empty")
     definitions = options.get("AttributeDefinitions")
-    attributes = None if definitions is None else key_checks.read_definitions(definitions)
+    attributes = None if definitions is None else declared_keys.read_definitions(definitions)
     parsed = UpdateTableRequest(options, read_updates(updates or []), attributes)
     _check_combination(requested, parsed)
     _check_billing(options)
