@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from stator.cli.design_file import load_design
-from stator.design.plan.lock import lock_path, write_lock
+from stator.design.plan.lock_file import lock_path, write_lock
 
 from .design_folder import DESIGN, stator_in, with_email
 

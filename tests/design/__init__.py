@@ -19,9 +19,9 @@ plan.plan: test_planner.py
 plan.templates: test_index_keys.py
 plan.key_text: test_key_text.py
 plan.key_sizes: test_key_sizes.py
-plan.lock: test_lock.py
-plan.json_data: test_lock.py
-plan.demand: test_lock.py
+plan.lock_file: test_lock_file.py
+plan.json_data: test_lock_file.py
+plan.demand: test_lock_file.py
 plan.drift: test_drift.py
 plan.own_table: export/test_tables.py
 plan.example_items: documents/test_documents.py

@@ -12,6 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stator.design.capacity_units import (
+    Consistency,
+    half_read_units,
+    index_write_units,
+    write_units,
+)
 from stator.design.cost.charges import (
     GB_BYTES,
     Charge,
@@ -19,23 +25,25 @@ from stator.design.cost.charges import (
     backups,
     break_even_utilisation,
     capacity,
-    index_write_units,
     on_demand,
     provisioned,
-    read_units,
     reserved,
     storage,
     stored_bytes,
     streams,
     total,
-    write_units,
 )
 from stator.design.cost.prices import NEEDED, parse, price_file, prices
 from stator.design.planner import weights
 from stator.errors import DesignError
 
 KB = 1024
+CONSISTENCIES: tuple[Consistency, ...] = ("strong", "eventual", "transactional")
 VIRGINIA = prices("us-east-1")
+
+
+def read_units(size_bytes: float, consistency: Consistency = "eventual") -> Decimal:
+    return Decimal(half_read_units(size_bytes, consistency)) / 2
 
 
 def cents(charges: tuple[Charge, ...]) -> Decimal:
@@ -47,13 +55,9 @@ def cents(charges: tuple[Charge, ...]) -> Decimal:
 
 def test_the_pricing_page_s_reads() -> None:
     # A read of an 8 KB item: two units strongly consistent, one eventually, four in a transaction.
-    assert [read_units(8 * KB, how) for how in ("strong", "eventual", "transactional")] == [2, 1, 4]
+    assert [read_units(8 * KB, how) for how in CONSISTENCIES] == [2, 1, 4]
     # Up to 4 KB: one, one half, two.
-    assert [read_units(4 * KB, how) for how in ("strong", "eventual", "transactional")] == [
-        1,
-        Decimal("0.5"),
-        2,
-    ]
+    assert [read_units(4 * KB, how) for how in CONSISTENCIES] == [1, Decimal("0.5"), 2]
 
 
 def test_the_pricing_page_s_writes() -> None:
@@ -74,9 +78,7 @@ def test_the_developer_guide_s_rounding() -> None:
     assert read_units(1.5 * KB, "strong") + read_units(6.5 * KB, "strong") == 3
     assert read_units(1.5 * KB + 6.5 * KB, "strong") == 2
     assert [write_units(500), write_units(4 * KB), write_units(4 * KB + 1)] == [1, 4, 5]
-    # An update is billed for the larger of before and after, a delete for what it deletes, and for
-    # one unit where nothing was.
-    assert write_units(700, before_bytes=5 * KB) == 5
+    # A delete is billed for what it deletes, and for one unit where nothing was.
     assert write_units(0) == 1
     assert read_units(0) == Decimal("0.5")
 
@@ -106,7 +108,7 @@ def test_stored_bytes() -> None:
 def test_units_grow_with_size(one: int, other: int) -> None:
     small, large = sorted((one, other))
     assert read_units(small) <= read_units(large)
-    assert write_units(small) <= write_units(large) == write_units(small, before_bytes=large)
+    assert write_units(small) <= write_units(large)
     assert read_units(large, "eventual") * 2 == read_units(large, "strong")
     assert index_write_units(small, large) <= index_write_units(small, large, key_changes=True)
 

@@ -13,7 +13,7 @@ from stator.design.design import Design
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident
 from stator.design.patterns.pattern import Query, find, read, updates, write
-from stator.design.plan.lock import LockChange, compare, lock_path, read_lock, write_lock
+from stator.design.plan.lock_file import LockChange, compare, lock_path, read_lock, write_lock
 from stator.design.plan.plan import FORMAT, Plan
 from stator.errors import ConfigurationError
 

@@ -26,7 +26,7 @@ from stator.design.patterns.pattern import (
     updates,
     write,
 )
-from stator.design.plan.lock import compare
+from stator.design.plan.lock_file import compare
 from stator.design.plan.plan import Plan
 from stator.errors import DesignError
 

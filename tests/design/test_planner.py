@@ -797,7 +797,7 @@ def test_names_of_your_own() -> None:
     class Clash(Entity):
         PK: str = ident()
 
-    with pytest.raises(DesignError, match="has the same name as a key attribute"):
+    with pytest.raises(DesignError, match="has the same name as an attribute"):
         Design("things", [Clash]).plan()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from stator.design.design import Design
-from stator.design.plan.lock import compare
+from stator.design.plan.lock_file import compare
 from stator.design.plan.plan import Plan
 from stator.engine.engine import Engine
 from stator.errors import PatternRefused

@@ -10,7 +10,7 @@ import pytest
 
 from stator import connect
 from stator.cli.main import main as stator
-from stator.design.plan.lock import compare, lock_path, read_lock, write_lock
+from stator.design.plan.lock_file import compare, lock_path, read_lock, write_lock
 from stator.design.plan.plan import Plan
 
 from .designs import (

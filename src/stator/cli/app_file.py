@@ -6,7 +6,7 @@ from pathlib import Path
 from types import ModuleType
 
 from stator.cli.design_file import APP_HINT, DesignTarget, choices, parse_target, run_target
-from stator.design.plan.lock import lock_path, read_lock
+from stator.design.plan.lock_file import lock_path, read_lock
 from stator.errors import ConfigurationError, DesignFileWrong
 from stator.pipeline.workers.app import StreamApp
 

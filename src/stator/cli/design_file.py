@@ -26,7 +26,7 @@ from types import ModuleType
 
 from stator.cli.design_errors import explain, located
 from stator.design.design import Design
-from stator.design.plan.lock import lock_path, read_lock
+from stator.design.plan.lock_file import lock_path, read_lock
 from stator.design.plan.plan import Plan
 from stator.errors import ConfigurationError, DesignError, DesignFileWrong
 

@@ -127,7 +127,8 @@ class Declaration:
         if entity in above:
             chain = " per ".join(each.__name__ for each in (*above, entity))
             raise DesignError(
-                f"the volumes are circular: {chain}", hint="declare one of them as a number"
+                f"the volumes depend on each other in a circle: {chain}",
+                hint="declare one of these volumes as a number",
             )
         declared = self._volumes.get(entity, _DEFAULT_VOLUME)
         if isinstance(declared, Per):

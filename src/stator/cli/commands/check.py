@@ -17,7 +17,7 @@ from stator.cli.options import DesignArgument
 from stator.cli.output import show_error
 from stator.design.lint.finding import Finding, Report
 from stator.design.lint.location import Location
-from stator.design.plan.lock import LockChange, read_lock
+from stator.design.plan.lock_file import LockChange, read_lock
 from stator.design.plan.plan import Plan
 from stator.errors import ConfigurationError, DesignFileWrong, StatorError
 from stator.model.quantities import plural

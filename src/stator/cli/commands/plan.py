@@ -12,7 +12,7 @@ from rich.console import Console
 from stator.cli.design_file import DesignFile, load_design_file, plan_of
 from stator.cli.options import DesignArgument
 from stator.cli.plan_view import show, to_data
-from stator.design.plan.lock import compare, write_lock
+from stator.design.plan.lock_file import compare, write_lock
 from stator.design.plan.plan import Plan
 from stator.design.planner.planner import plan as fresh_plan
 from stator.errors import ConfigurationError

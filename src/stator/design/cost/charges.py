@@ -1,14 +1,8 @@
-"""Charges: units for an item of some size, and dollars for units.
+"""Charges: dollars for units, bytes and hours.
 
-Prices are in ``prices``.
-
-There are two steps, so that each can be checked against what AWS publishes:
-
-- **Units**, as ``capacity_units`` counts them, of the whole item (names and values). A Query or
-  Scan adds up what it reads before rounding, so pass the sum; a GetItem or a member of a batch
-  is rounded by itself. An update is billed for the larger of the item before and after.
-- **Dollars**: ``on_demand``, ``provisioned``, ``reserved``, ``storage`` and the others turn
-  quantities into ``Charge``s, one for each line of a bill; ``total`` adds them up.
+``on_demand``, ``provisioned``, ``reserved``, ``storage`` and the others turn quantities into
+``Charge``s, one for each line of a bill; ``total`` adds them up. Units are counted in
+``stator.design.capacity_units``; prices are in ``prices``.
 
 All numbers are ``Decimal``: prices have up to ten decimal places, and a design has billions of
 units a month. A month has 730 hours, as in the AWS Pricing Calculator; a month of a bill has 672 to
@@ -23,7 +17,7 @@ from decimal import ROUND_CEILING, Decimal
 from typing import Final, Literal
 
 from stator.design import capacity_units as units
-from stator.design.capacity_units import Consistency, Number
+from stator.design.capacity_units import Number
 from stator.design.cost.prices import FreeTier, PriceName, RegionPrices, Years
 from stator.errors import DesignError
 
@@ -47,42 +41,6 @@ _HOURLY: Final[dict[str, PriceName]] = {
 def _exact(value: Number) -> Decimal:
     """Return the number as written: the float 0.7 becomes exactly seven tenths."""
     return value if isinstance(value, Decimal) else Decimal(str(value))
-
-
-# --- units ----------------------------------------------------------------------------------------
-
-
-def read_units(size_bytes: Number, consistency: Consistency = "eventual") -> Decimal:
-    """Return the units of one read: of an item, or of everything a Query or Scan reads before any
-    filter.
-    """
-    return Decimal(units.half_read_units(_exact(size_bytes), consistency)) / 2
-
-
-def write_units(
-    size_bytes: Number, *, before_bytes: Number = 0, transactional: bool = False
-) -> Decimal:
-    """Return the units of one write to the table itself.
-
-    ``before_bytes`` is the size of the item that the write replaces, updates or deletes.
-    """
-    larger = max(_exact(size_bytes), _exact(before_bytes))
-    return Decimal(units.write_units(larger, transactional=transactional))
-
-
-def index_write_units(
-    before_bytes: Number | None,
-    after_bytes: Number | None,
-    *,
-    key_changes: bool = False,
-    changes: bool = True,
-) -> Decimal:
-    """Return the units that one write to the table costs in one index.
-
-    Sizes are those of the projected entry, or None if there is no entry.
-    """
-    before, after = (None if size is None else _exact(size) for size in (before_bytes, after_bytes))
-    return Decimal(units.index_write_units(before, after, key_changes=key_changes, changes=changes))
 
 
 def stored_bytes(items: Number, item_bytes: Number, *, replicated: bool = False) -> Decimal:

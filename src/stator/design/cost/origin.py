@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from stator.design.cost.workload import found_by
-from stator.design.plan.lock import requests_of
+from stator.design.plan.lock_file import requests_of
 from stator.design.plan.plan import PatternPlan, Plan
 from stator.model.quantities import signed_dollars
 

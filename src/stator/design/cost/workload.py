@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, Literal
 
-from stator.design.cost.charges import index_write_units, stored_bytes, write_units
+from stator.design.capacity_units import index_write_units, write_units
+from stator.design.cost.charges import stored_bytes
 from stator.design.declaration import Declaration
 from stator.design.plan.demand import ChangeDemand, EntityDemand
 from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan
@@ -180,8 +181,8 @@ class _WorkloadCounter:
             entity = self.entities[step.entities[0]]
             times = _exact(pattern.units_per_call) / total if total else Decimal(0)
             indexes = self._indexes(entity)
-            own = write_units(entity.item_bytes, transactional=pattern.transaction)
-            own = min(own, _exact(step.units)) if indexes else _exact(step.units)
+            alone = write_units(entity.item_bytes, transactional=pattern.transaction)
+            own = min(Decimal(alone), _exact(step.units)) if indexes else _exact(step.units)
             yield CapacityUse(
                 "write", pattern.name, entity.name, step.table, None, own * times * rate
             )

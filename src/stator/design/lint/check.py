@@ -7,7 +7,7 @@ from stator.design.lint.catalogue import CATALOGUE, CODES
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding, Report
 from stator.design.lint.refusals import plan_without_refused
-from stator.design.plan.lock import compare
+from stator.design.plan.lock_file import compare
 from stator.design.plan.plan import Plan
 
 _SEVERITIES = ("error", "warning", "note")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from stator.design.lint.location import Location
-from stator.design.plan.lock import LockChange
+from stator.design.plan.lock_file import LockChange
 from stator.design.plan.plan import Plan
 
 Severity = Literal["error", "warning", "note"]

@@ -41,7 +41,7 @@ class FilterWriter:
         return {value.placeholder: value.fill({}) for value in self._values}
 
     def add_type(self, attribute: str, types: Iterable[str]) -> None:
-        """Keep only items of these entities."""
+        """Add a condition that keeps only items of these entities, by their type attribute."""
         self._terms.append(self._is_type(attribute, sorted(types)))
 
     def add_unless_other(

@@ -52,7 +52,7 @@ _SHARD_UTILISATION: Final = 0.7
 
 
 def shards_for(peak: float, limit: float) -> int:
-    """Return the shards needed for a peak of units a second on one key value.
+    """Return the number of shards needed for a peak of units per second on one key value.
 
     Returns 1 if one partition can serve the peak.
     """
@@ -157,8 +157,8 @@ class CostModel:
 
     # -- writes and storage
 
-    def index_write_units(self, placement: Placement) -> float:
-        """Return the write units a second that maintaining the index costs."""
+    def index_write_rate(self, placement: Placement) -> float:
+        """Return the write units per second that maintaining the index costs."""
         rates = self.rates[placement.path.entity]
         units = (rates.creates + rates.deletes) * self.write_units_of_item(placement)
         return units + sum(
@@ -188,7 +188,7 @@ class CostModel:
 
     def billed_dollars(self, placement: Placement) -> float:
         """Return the part of ``open_dollars`` that a bill would show."""
-        writes = 0.0 if placement.is_base else self.index_write_units(placement)
+        writes = 0.0 if placement.is_base else self.index_write_rate(placement)
         return (
             writes * MONTH_SECONDS * WRITE_UNIT_DOLLARS
             + self.storage_bytes(placement) * STORAGE_BYTE_DOLLARS

@@ -1,9 +1,9 @@
 """The prices and small charges by which the search ranks layouts.
 
-Prices are those of us-east-1, on-demand, Standard class, since November 2024. Only their ratio
-matters here: a write costs as much as five reads, and a gigabyte stored for a month as much as two
-million reads. The actual bill, in any region and billing mode, is computed in
-``stator.design.cost`` from a price file.
+Prices are those of us-east-1, on-demand, Standard class, since November 2024. The search needs only
+their ratio: a write costs as much as five reads, and a gigabyte stored for a month as much as two
+million reads. The plan and the linter also show dollars in these prices. The bill, in any region
+and billing mode, is computed in ``stator.design.cost`` from a price file.
 
 AWS does not bill the charges. They decide between layouts that cost the same.
 """

@@ -350,7 +350,7 @@ def example_arguments(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> di
 
 
 def example_call(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> str:
-    """Return the key condition with example values."""
+    """Return the key conditions of the steps as text, with example values."""
     arguments = example_arguments(pattern, steps)
     shown = []
     for condition in (each for step in steps for each in step.conditions):

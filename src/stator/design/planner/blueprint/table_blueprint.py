@@ -126,8 +126,9 @@ class _BlueprintWriter:
             for field in info(choices.entity).fields:
                 if field in generic:
                     raise DesignError(
-                        f"{choices.name}.{field} has the same name as a key attribute",
-                        hint="rename the key attribute: "
+                        f"{choices.name}.{field} has the same name as an attribute that the table "
+                        "uses for its keys or for the type",
+                        hint="rename the table's attribute: "
                         f'Design(..., names={{"{field}": "_{field}"}})',
                     )
 
