@@ -290,7 +290,7 @@ def test_a_credentials_file_is_read_profile_by_profile(tmp_path: Path) -> None:
         ("[a]\naws_secret_access_key = x", "the profile a has no aws_access_key_id"),
         (
             "[a]\naws_access_key_id = x\naws_secret_access_key = y\naccount_id = 12",
-            "the profile a has the account_id '12', which is not valid",
+            "the account id '12' of the profile a is not valid",
         ),
         (
             (

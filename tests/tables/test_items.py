@@ -232,7 +232,7 @@ def test_a_number_inside_is_started_where_there_is_none(target: Target) -> None:
     ):
         o.extra["b"] = if_not_exists(o.extra["a"], 10) + 2
     with (
-        pytest.raises(RequestRefused, match="only numbers"),
+        pytest.raises(RequestRefused, match="is not a number"),
         db.update(Order, order_id="o001") as o,
     ):
         ten: Any = if_not_exists(o.extra["b"], 10)

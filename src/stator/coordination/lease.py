@@ -174,7 +174,8 @@ class LeaseItem:
     ) -> Work[Taken]:
         """Become the holder if ``condition`` holds.
 
-        It is one of ``attributes``, perhaps with additions.
+        Build the condition with ``self.attributes`` (``free``, ``held`` or ``as_seen``), and add to
+        it with ``both``. ``sets`` and ``removes`` change further attributes in the same write.
         """
         request = self._update(
             condition, {**self._holder(owner, until), **(sets or {})}, removes, counts=True

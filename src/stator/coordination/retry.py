@@ -82,6 +82,6 @@ def retry_call(context: Context, check: Callable[[], Any] | None, call: Call) ->
 
 
 def answered(call: Call) -> Work[Reply]:
-    """Send a single request as work."""
+    """Wrap a single request as work that returns its reply."""
     reply: Reply = yield call
     return reply

@@ -77,7 +77,7 @@ hold the classes by subject; import them from ``stator.errors``.
     +-- BlobMissing                       an item refers to a blob that the store does not have
     +-- BlobDamaged                       a blob's content does not match its hash
     +-- ItemFormatUnsupported             a newer Stator wrote the items of a pattern or pipeline
-    +-- PatternError                      a pattern object cannot do what was asked
+    +-- PatternObjectError                a pattern object cannot do what was asked
     |   +-- LockBusy                      another owner holds the lock
     |   +-- LeaseLost                     the lease expired before it was renewed or released
     |   +-- AlreadyRunning                another process is running the same request
@@ -128,7 +128,7 @@ from stator.errors.data import (
     ItemFormatUnsupported,
     LeaseLost,
     LockBusy,
-    PatternError,
+    PatternObjectError,
     PayloadDiffers,
     RequestRefused,
     TookTooLong,
@@ -270,7 +270,7 @@ __all__ = [
     "NotAnEntity",
     "OutcomeUnknown",
     "PathMissing",
-    "PatternError",
+    "PatternObjectError",
     "PatternRefused",
     "PayloadDiffers",
     "RecoveryUnavailable",

@@ -73,11 +73,11 @@ class ItemFormatUnsupported(StatorError):
         self.supported = supported
 
 
-class PatternError(StatorError):
+class PatternObjectError(StatorError):
     """A pattern object, such as a lock or a series, cannot do what was asked."""
 
 
-class LockBusy(PatternError):
+class LockBusy(PatternObjectError):
     """Another owner holds the lock.
 
     ``until`` is the end of its lease, unless the owner renews it.
@@ -93,11 +93,11 @@ class LockBusy(PatternError):
         self.until = until
 
 
-class LeaseLost(PatternError):
+class LeaseLost(PatternObjectError):
     """The lease expired, or another owner took it, before it was renewed or released."""
 
 
-class AlreadyRunning(PatternError):
+class AlreadyRunning(PatternObjectError):
     """Another process is running the same request. After ``until``, it can be taken over."""
 
     def __init__(self, key: str, until: float) -> None:
@@ -109,7 +109,7 @@ class AlreadyRunning(PatternError):
         self.until = until
 
 
-class PayloadDiffers(PatternError):
+class PayloadDiffers(PatternObjectError):
     """An idempotency key was used before with another payload."""
 
     def __init__(self, key: str) -> None:
@@ -120,15 +120,15 @@ class PayloadDiffers(PatternError):
         self.key = key
 
 
-class Unstorable(PatternError):
+class Unstorable(PatternObjectError):
     """The work is done, but its result cannot be stored and so cannot be returned again."""
 
 
-class TookTooLong(PatternError):
+class TookTooLong(PatternObjectError):
     """The work outlived its lease, and another process took over before the result was stored."""
 
 
-class TreeCycle(PatternError):
+class TreeCycle(PatternObjectError):
     """A node cannot move below itself or below one of its descendants."""
 
     def __init__(self, tree: str, node: object, parent: object) -> None:
@@ -140,7 +140,7 @@ class TreeCycle(PatternError):
         self.parent = parent
 
 
-class TreeTooDeep(PatternError):
+class TreeTooDeep(PatternObjectError):
     """The tree has reached its depth limit. A move writes all ancestors in one transaction."""
 
     def __init__(self, levels: int) -> None:

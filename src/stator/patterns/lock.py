@@ -46,8 +46,8 @@ _HINT = "stop working: another process may hold the lock now"
 class LockLease:
     """A lock while it is held.
 
-    ``fence`` is higher than that of every earlier lease on the name; ``until`` is its end in
-    seconds since the epoch. ``is_lost`` is set once a renewal was refused.
+    ``fence`` is higher than in every earlier lease on this name. ``until`` is when the lease ends,
+    in seconds since the epoch. ``is_lost`` is set once a renewal has been refused.
     """
 
     name: str

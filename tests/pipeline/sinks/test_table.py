@@ -221,7 +221,7 @@ def test_the_sink_waits_for_a_missing_table(app: StreamApp, db: Db) -> None:
 def test_invalid_arguments_are_refused_at_once(other: Db) -> None:
     with pytest.raises(ConfigurationError, match="not events"):
         TableSink("copy", other, images="dynamodb")
-    with pytest.raises(ConfigurationError, match="disappears with the worker"):
+    with pytest.raises(ConfigurationError, match="is lost when the worker exits"):
         TableSink("copy", "memory")
     with pytest.raises(ConfigurationError, match="needs an address"):
         TableSink("copy", other, connection={"region": "eu-west-1"})

@@ -68,10 +68,7 @@ class SeriesShard:
 
     @property
     def is_dry(self) -> bool:
-        """Whether the buffer is empty but the shard may have more items.
-
-        It must then be read again.
-        """
+        """Whether the buffer is empty and the shard must be read again, as it may have more."""
         return self._left and not self._buffer
 
     @property

@@ -143,7 +143,10 @@ class ReadingBatchWriter:
         return result
 
     def _make_room(self, failures: list[FailedWrite]) -> Work[tuple[list[Any], list[FailedWrite]]]:
-        """Return the readings whose buckets now have room, and the remaining failures."""
+        """Try to make room in full buckets.
+
+        Return the readings to retry, and the failures that remain.
+        """
         has_room: dict[tuple[str, str], bool] = {}
         retried, hopeless = [], []
         for failure in failures:

@@ -127,7 +127,7 @@ class Tree(OnDb[D], Generic[D, E]):
             if above is not None:
                 found = yield from self._present(above)
                 if above == text:
-                    raise ItemExists(f"{shown} is already in the tree")
+                    raise ItemExists(f"{shown} is already in the tree and cannot be its own parent")
                 path = found.path_below
                 checks.append(self._items.check(found, path=True))
             _check_depth(len(path))

@@ -86,7 +86,7 @@ class ChangeSink(ABC):
             known = ", ".join(SinkOptions.__annotations__)
             raise ConfigurationError(
                 f"sink {name!r} has no option {unknown[0]}=",
-                hint=f"every sink accepts these options: {known}",
+                hint=f"the options of all sinks are {known}",
             )
         if not name:
             raise ConfigurationError(

@@ -106,4 +106,7 @@ def _plain(value: Any) -> Any:
         return sorted(value)
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
-    raise TypeError(f"{type(value).__name__} cannot be sent as JSON")
+    raise TypeError(
+        f"the transform returned a {type(value).__name__}, which JSON does not have; "
+        "convert it to text, a number, a list or a dict"
+    )

@@ -125,7 +125,7 @@ class TableSink(ChangeSink):
         self._to = Address.parse(to) if isinstance(to, str) else to
         if isinstance(self._to, Address) and self._to.kind == "memory":
             raise ConfigurationError(
-                "an in-memory target disappears with the worker",
+                "an in-memory target is lost when the worker exits",
                 hint="use a folder, http:// or aws:// address",
             )
         self._connection: TransportOptions = connection or {}

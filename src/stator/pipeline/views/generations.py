@@ -53,7 +53,11 @@ class GenerationHeads:
         return _read_head(reply["Item"], self._layout.name) if "Item" in reply else None
 
     def attend(self, scope: HandlerScope, position: str) -> Work[GenerationHead]:
-        """Return the head. If a generation is being built, store this shard's start."""
+        """Return the view's head item, created if missing.
+
+        If a generation is being built, store ``position`` as the point in this shard from which the
+        generation counts changes. A stored position is kept.
+        """
         head = yield from self.begun(scope.group, position)
         if head.building is not None:
             yield from self._start(scope, head.building, position)

@@ -41,7 +41,7 @@ class ViewLayout:
         return f"START#{generation}#"
 
     def prefix(self, generation: int) -> str:
-        """Return the prefix of all partitions of a generation."""
+        """Return the common prefix of a generation's partition keys."""
         return f"{self._start}#{generation}#"
 
     def groups(self, generation: int) -> str:

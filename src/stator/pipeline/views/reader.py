@@ -61,7 +61,7 @@ class MaintainedReader(OnDb[D]):
 
 
 class ViewReader(MaintainedReader[D]):
-    """Reads the rows of a view. A group without sources has no row."""
+    """Reads the rows of a view. A group without source items has no row."""
 
     @operation
     def get(self, /, **group: Any) -> Work[Row | None]:

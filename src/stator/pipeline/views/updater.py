@@ -112,7 +112,7 @@ class MaintainedView:
 
 
 class ViewUpdater:
-    """The subscriber behind views and projections; counts each change once."""
+    """The subscriber that keeps views and projections up to date. Each change counts once."""
 
     is_exact = True
 

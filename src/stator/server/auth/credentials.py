@@ -113,7 +113,7 @@ def _account(
         return account_of_key(key_id)
     if len(account) != _ACCOUNT_DIGITS or not account.isdecimal():
         raise ConfigurationError(
-            f"{path}: the profile {profile} has the account_id {account!r}, which is not valid",
-            hint="use an account id of twelve digits",
+            f"{path}: the account id {account!r} of the profile {profile} is not valid",
+            hint="use an account id of 12 digits",
         )
     return account

@@ -113,7 +113,7 @@ class PatternRead:
         return request
 
     def _shown_arguments(self) -> dict[str, str]:
-        """Return the arguments in the form that a cursor is bound to."""
+        """Return the arguments as text. A cursor is valid only for the same arguments."""
         return {name: repr(value) for name, value in self.arguments.items()}
 
     def cursor(self) -> str | None:

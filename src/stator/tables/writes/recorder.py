@@ -402,8 +402,9 @@ class RecordedField:
     def _sum(self, sign: Literal["+", "-"], other: Any) -> Sum:
         if isinstance(other, bool) or not isinstance(other, (int, float, Decimal)):
             raise RequestRefused(
-                f"{self!r} {sign} {other!r}: only numbers are added",
-                hint="set the field to a value",
+                f"{self!r} {sign} {other!r}: {type(other).__name__} is not a number",
+                hint="+ and - take numbers, + also joins lists, - also removes members of a set; "
+                "to replace the field, assign the new value",
             )
         recording = self._recording
         return Sum(

@@ -133,7 +133,10 @@ class Transaction:
         self._intents.append(intent() if self._token is not None else "")
 
     def _given(self, entity: Any) -> str:
-        """Return the text of an object without the fields that writes set."""
+        """Return an entity as text for the token's checksum.
+
+        Fields that are set automatically are left out: version, created, updated and TTL.
+        """
         of = self._context.schema.of_object(entity)
         stamps = {of.version, of.created, of.updated, of.ttl}
         values = {name: getattr(entity, name) for name in of.fields if name not in stamps}

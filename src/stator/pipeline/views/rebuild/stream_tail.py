@@ -87,7 +87,7 @@ class StreamTail:
             return (yield from self._page(shard))
         except (TrimmedDataAccess, ResourceNotFound) as error:
             raise StreamError(
-                f"the stream trimmed changes of {shard.id} before they were read",
+                f"the stream trimmed changes of shard {shard.id} before they were read",
                 hint="start the rebuild again; a stream keeps changes for a day",
             ) from error
         return page
