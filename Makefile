@@ -9,6 +9,8 @@ LOCK := $(UV) pip compile --quiet pyproject.toml --all-extras --universal --gene
 	--python-version 3.11 --upgrade
 WORKERS ?= 2
 COMPILED := $(VENV)/.compiled
+# Compiled code can differ from its source, so these run a second time, interpreted.
+BOTH_BUILDS := tests/engine tests/expr tests/model tests/server tests/storage
 HOT := $(shell find src/stator/model src/stator/expr src/stator/engine src/stator/storage src/stator/server src/stator/pipeline/bulk src/stator/pipeline/views -name '*.py')
 
 .PHONY: demo test quick lint format types unit soak bench bench-clients bench-loading bench-streaming servers browser lock compile interpreted bytecode clean
@@ -25,6 +27,8 @@ quick: lint interpreted bytecode
 
 unit: $(COMPILED) bytecode servers browser
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow"
+	@$(BIN)/python scripts/compile.py --link-sources $(VENV)/interpreted
+	PYTHONPATH=$(VENV)/interpreted $(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m "not slow" $(BOTH_BUILDS)
 
 soak: $(COMPILED) servers
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m slow --timeout 3600

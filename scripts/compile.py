@@ -2,7 +2,8 @@
 
 The same Python runs compiled or interpreted; compiled, it answers about twice as many requests per
 core. Without a C compiler the script says so and changes nothing. `make interpreted` removes the
-extensions.
+extensions. `--link-sources DIR` makes a folder with links to the sources alone: with it first on
+PYTHONPATH, everything runs interpreted while the extensions stay where they are.
 """
 
 from __future__ import annotations
@@ -31,6 +32,15 @@ def remove() -> None:
     for path in SOURCES.rglob("*"):
         if path.suffix in SUFFIXES:
             path.unlink()
+
+
+def link_sources(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    for path in SOURCES.rglob("*"):
+        if path.is_file() and path.suffix not in (*SUFFIXES, ".pyc"):
+            link = folder / path.relative_to(SOURCES)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(path)
 
 
 def has_compiler() -> bool:
@@ -74,9 +84,14 @@ def build(target: Path) -> list[Path]:
 
 
 def main() -> None:
+    match sys.argv[1:]:
+        case ["--link-sources", folder]:
+            link_sources(Path(folder))
+            return
+        case ["--remove"]:
+            remove()
+            return
     remove()
-    if "--remove" in sys.argv[1:]:
-        return
     if not has_compiler():
         print(
             "no C compiler or no Python headers found: Stator runs interpreted,"

@@ -89,9 +89,9 @@ def bind_update(
 ) -> UpdateExpression:
     assert isinstance(parsed.tree, UpdateExpression)
     if names is not None and not parsed.names <= names.keys():
-        raise _undefined_name(min(parsed.names - names.keys()))
+        raise _undefined_name(min(parsed.names.difference(names)))
     if not parsed.values <= values.keys():
-        raise _undefined_value(min(parsed.values - values.keys()))
+        raise _undefined_value(min(parsed.values.difference(values)))
     update = _Binder(names, values).update(parsed.tree)
     overlap.check([action.path for action in update.actions])
     check_update_types(update)

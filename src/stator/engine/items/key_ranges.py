@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stator.engine import keyspace
-from stator.engine.tables.item_keys import MISMATCH, check_no_empty_key
+from stator.engine.tables.item_keys import (
+    MISMATCH,
+    check_index_keys,
+    check_item_key,
+    check_no_empty_key,
+)
 from stator.engine.tables.key_schema import KeyAttribute, KeySchema
 from stator.engine.tables.table import Index, Table
 from stator.errors import ValidationFailed
@@ -144,6 +149,17 @@ def check_query_start(table: Table, index: Index | None, start: Item) -> None:
             raise ValidationFailed(MISMATCH if index is None else f"{BAD_START}: {MISMATCH}")
     if not table.schema.covers(start):
         raise ValidationFailed(f"{BAD_START}: {MISMATCH}")
+    _check_start_values(table, index, start)
+
+
+def _check_start_values(table: Table, index: Index | None, start: Item) -> None:
+    """Refuse empty and oversized key values, as in an item."""
+    try:
+        check_item_key(table.schema, start)
+        if index is not None:
+            check_index_keys([index], start)
+    except ValidationFailed as error:
+        raise ValidationFailed(f"{BAD_START}: {error.message}") from None
 
 
 def check_query_boundaries(schema: KeySchema, start: Item, tests: dict[str, KeyTest]) -> None:
@@ -174,3 +190,4 @@ def check_scan_start(table: Table, index: Index | None, start: Item) -> None:
     schemas = [table.schema] if index is None else [table.schema, index.schema]
     if not all(schema.covers(start) for schema in schemas):
         raise ValidationFailed(f"{BAD_START}: {MISMATCH}")
+    _check_start_values(table, index, start)

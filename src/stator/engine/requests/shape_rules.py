@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from stator.model.values import INVALID
+
 # AWS lists violations in this order. Members not named here follow, in the model's order.
 ORDER = {
     "CreateTable": (
@@ -124,6 +126,22 @@ ENUM_ORDER = {
     "ProjectionType": "ALL, INCLUDE, KEYS_ONLY",
     "BillingMode": "PROVISIONED, PAY_PER_REQUEST",
     "AttributeAction": "ADD, PUT, DELETE",
+}
+# A null in one of these maps and lists has a text of its own, as DynamoDB Local gives it. Other
+# maps and lists report ``Member must not be null``.
+NULL_TEXTS = {
+    "AttributeNameList": "Empty attribute name",
+    "BatchGetRequestMap": "The list of keys in RequestItems for BatchGetItem is required: "
+    "{key} has empty list",
+    "BatchWriteItemRequestMap": "The batch write request list for a table cannot be null or "
+    "empty: {key}",
+    "ExpectedAttributeMap": f"{INVALID}ExpectedAttributeValue must not be null for Attribute: "
+    "{key}",
+    "ExpressionAttributeNameMap": "ExpressionAttributeNames contains invalid value: null for key "
+    "{key}",
+    "FilterConditionMap": "The filter condition for an attribute cannot be null: {key}",
+    "KeyConditions": "The filter condition for an attribute cannot be null: {key}",
+    "WriteRequests": "The batch write request list for a table cannot be null or empty",
 }
 NAME_PATTERN = "[a-zA-Z0-9_.-]+"
 TABLE_KEYS = (

@@ -12,7 +12,8 @@ does not recognise a request, the walk finds what to convert, or which error to 
 members, and the members whose error texts changed in 2026 (``Value at 'Limit' ...``, without the
 value and in the member's own spelling).
 
-Unknown members are ignored and null members are absent, as on AWS.
+Unknown members are ignored, as on AWS. A null member is absent, and is removed, so that operations
+never meet a null. A null in a list or a map is refused.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from stator.engine.requests.shape_rules import (
     NAME,
     NAME_PATTERN,
     NEW_ENUMS,
+    NULL_TEXTS,
     OLDER_FORM_LEVELS,
     OLDER_ORDER,
     ON_TABLES,
@@ -120,6 +122,13 @@ def failed(value: Any, path: str, constraint: str) -> str:
     return f"Value {_shown(value)} at '{path}' failed to satisfy constraint: {constraint}"
 
 
+def _null(shape: str, key: str, path: str) -> str:
+    """Return the violation of a null in a list or map."""
+    if shape in NULL_TEXTS:
+        raise ValidationFailed(NULL_TEXTS[shape].format(key=key))
+    return failed(None, path, "Member must not be null")
+
+
 def _shown(value: Any) -> str:
     return "null" if value is None else f"'{value}'"
 
@@ -178,9 +187,11 @@ class _Compiler:
                 _refuse_structure(value, name, element)
             dot, dot_own = (f"{path}.", f"{own}.") if path else ("", "")
             found: list[tuple[int, str]] = []
+            for member in [member for member, content in value.items() if content is None]:
+                del value[member]
             for member, content in value.items():
                 entry = checks.get(member)
-                if entry is None or content is None:
+                if entry is None:
                     continue
                 inner: Errors = []
                 coerced = entry[0](content, dot + entry[1], dot_own + member, inner)
@@ -312,6 +323,7 @@ class _Compiler:
         shape = self.shapes[name]
         member_shape = shape["member"]["shape"]
         member = self.check(member_shape, element=True)
+        is_value = member_shape == "AttributeValue"  # its own check refuses null
         low, high = shape.get("min"), shape.get("max")
         length = self._length("length")
 
@@ -321,11 +333,13 @@ class _Compiler:
                     raise SerializationFailed("Start of structure or map found where not expected")
                 raise SerializationFailed(_PARAMETERIZED if element else "Unexpected field type")
             for index, content in enumerate(value):
-                if content is not None:
-                    here = f".{index + 1}.member"
-                    coerced = member(content, path + here, own + here, errors)
-                    if coerced is not content:
-                        value[index] = coerced
+                here = f".{index + 1}.member"
+                if content is None and not is_value:
+                    errors.append(_null(name, "", path + here))
+                    continue
+                coerced = member(content, path + here, own + here, errors)
+                if coerced is not content:
+                    value[index] = coerced
             size = len(value)
             if (low is not None and size < low) or (high is not None and size > high):
                 length(rendered(self.shapes, name, value), size, low, high, path, own, errors)
@@ -353,9 +367,10 @@ class _Compiler:
                 raise SerializationFailed("Unexpected field type")
             reported: Errors = [] if bounded_lists else errors
             for key, content in value.items():
-                if content is None:
-                    continue
                 here = f".{key}.member"
+                if content is None:
+                    errors.append(_null(name, key, path + here))
+                    continue
                 coerced = inner(content, path + here, own + here, reported)
                 if coerced is not content:
                     value[key] = coerced
