@@ -1,10 +1,17 @@
-"""Which encoding an Accept-Encoding header gets, as AWS reads the header."""
+"""Which encoding an Accept-Encoding header gets, as AWS reads the header; compressed bodies."""
 
 from __future__ import annotations
 
+import gzip
+import random
+import zlib
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from stator.server.http.compression import best_encoding
+from stator.errors import InternalServerError, RequestTooLarge
+from stator.server.http.compression import best_encoding, decode_body
 
 
 @pytest.mark.parametrize(
@@ -80,3 +87,46 @@ def test_a_malformed_quality_is_one_and_a_malformed_name_is_nobody(
     header: bytes, encoding: bytes | None
 ) -> None:
     assert best_encoding(header) == encoding
+
+
+def test_gzip_members_are_decoded_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte reaches a decoder about once, however many members the body has."""
+    fed = 0
+
+    class Counting:
+        def __init__(self, window_bits: int) -> None:
+            self._decoder = zlib.decompressobj(window_bits)
+
+        def decompress(self, data: bytes, limit: int) -> bytes:
+            nonlocal fed
+            fed += len(data)
+            return self._decoder.decompress(data, limit)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._decoder, name)
+
+    body = gzip.compress(b"") * 900 + gzip.compress(random.Random(1).randbytes(200_000))
+    with monkeypatch.context() as patched:
+        module = SimpleNamespace(decompressobj=Counting, MAX_WBITS=zlib.MAX_WBITS, error=zlib.error)
+        patched.setattr("stator.server.http.compression.zlib", module)
+        plain = decode_body(body, b"gzip", 1_000_000)
+    assert plain == gzip.decompress(body)
+    assert fed < 2 * len(body) + 900 * 512
+
+
+def test_a_body_of_very_many_members_is_refused() -> None:
+    with pytest.raises(InternalServerError):
+        decode_body(gzip.compress(b"") * 1001, b"gzip", 1000)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+@pytest.mark.parametrize("size", [0, 1, 511, 512, 513, 70_000, 1_000_000])
+@pytest.mark.parametrize("level", [0, 1, 9])
+def test_any_body_decodes_to_what_was_compressed(encoding: str, size: int, level: int) -> None:
+    plain = random.Random(size).randbytes(size)
+    compress = gzip.compress if encoding == "gzip" else zlib.compress
+    body = compress(plain, level)
+    assert decode_body(body, encoding.encode(), size) == plain
+    if size:
+        with pytest.raises(RequestTooLarge):
+            decode_body(body, encoding.encode(), size - 1)

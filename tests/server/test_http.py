@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import itertools
 import socket
+import tracemalloc
+import zlib
 
 import orjson
 import pytest
@@ -13,6 +16,7 @@ from stator.server import BackgroundServer, ServerLimits
 
 from .conftest import Serve
 from .fake_engine import FakeEngine
+from .memory_connection import feed
 from .wire import WireClient, request_bytes
 
 SMALL = ServerLimits(body_bytes=1000, head_bytes=8000)
@@ -168,6 +172,57 @@ def test_a_head_without_end_is_refused(serve: Serve, engine: FakeEngine) -> None
         assert refused
 
 
+@pytest.mark.parametrize("in_pieces", [False, True])
+def test_a_head_over_the_limit_is_refused(
+    serve: Serve, engine: FakeEngine, in_pieces: bool
+) -> None:
+    with WireClient(serve(engine, limits=SMALL).port) as client:
+        request = request_bytes("1", headers={"X-Long": "x" * SMALL.head_bytes})
+        for piece in (request[:100], request[100:]) if in_pieces else (request,):
+            client.send(piece)
+        assert client.read().status == 431
+        assert client.is_closed()
+    assert engine.calls == []
+
+
+def test_trailers_without_end_are_refused() -> None:
+    head = request_bytes(b"", length=False, headers={"Transfer-Encoding": "chunked"})
+    trailers = (b"X-%d: y\r\n" % number for number in range(1000))
+    written = feed([head, b"2\r\n{}\r\n0\r\n", *trailers]).written
+    assert written.startswith(b"HTTP/1.1 431 ")
+    one_without_end = itertools.repeat(b"y" * 100, 100)
+    written = feed([head, b"2\r\n{}\r\n0\r\nX: ", *one_without_end]).written
+    assert written.startswith(b"HTTP/1.1 431 ")
+
+
+def test_a_few_trailers_are_ignored() -> None:
+    head = request_bytes(b"", length=False, headers={"Transfer-Encoding": "chunked"})
+    written = feed([head, b"2\r\n{}\r\n0\r\n", b"X-Amz-Target: other\r\n", b"\r\n"]).written
+    assert written.startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_body_of_tiny_chunks_takes_no_more_memory_than_a_whole_one(
+    serve: Serve, engine: FakeEngine
+) -> None:
+    body = orjson.dumps("x" * 2_000_000)
+    chunks = b"".join(b"2\r\n%b\r\n" % body[at : at + 2] for at in range(0, len(body), 2))
+    with WireClient(serve(engine).port) as client:
+        tracemalloc.start()
+        try:
+            client.send(request_bytes(b"", length=False, headers={"Transfer-Encoding": "chunked"}))
+            client.send(chunks + b"0\r\n\r\n")
+            assert client.read().json == {"echo": "x" * 2_000_000}
+            assert tracemalloc.get_traced_memory()[1] < 20 * len(body)
+        finally:
+            tracemalloc.stop()
+
+
+def test_a_deflated_request_is_unpacked(client: WireClient) -> None:
+    body = zlib.compress(b'{"a":1}')
+    assert client.ask(body, headers={"Content-Encoding": "deflate"}).json == {"echo": {"a": 1}}
+    assert client.ask(body + b"junk", headers={"Content-Encoding": "deflate"}).status == 200
+
+
 def test_a_gzipped_request_is_unpacked(client: WireClient, engine: FakeEngine) -> None:
     reply = client.ask(gzip.compress(b'{"a":1}'), headers={"Content-Encoding": "gzip"})
     assert reply.json == {"echo": {"a": 1}}
@@ -189,6 +244,9 @@ def test_a_request_may_be_gzipped_in_pieces(client: WireClient) -> None:
         ("gzip", b""),
         ("gzip", gzip.compress(b"{}", mtime=0)[:-1]),
         ("gzip", gzip.compress(b"{}", mtime=0) * 2 + gzip.compress(b"{}", mtime=0)[:-9]),
+        ("deflate", b"{}"),
+        ("deflate", b""),
+        ("deflate", zlib.compress(b"{}")[:-1]),
         ("br", b"{}"),
     ],
 )

@@ -12,7 +12,8 @@ from .memory_connection import feed, without_request_ids
 from .wire import AUTHORIZATION, request_bytes
 
 BODY = b'{"TableName":"t"}'
-LIMIT_BYTES = 1000
+HEAD_BYTES = 2000
+BODY_BYTES = 1000
 
 # Heads as the clients send them, but for the Content-Length.
 CLIENTS = {
@@ -80,15 +81,16 @@ UNUSUAL = {
     "a space behind a value": request_bytes(BODY, headers={"X-Odd": "a "}),
     "a head without end": request_bytes(b"", headers={"X-Last": "0"})[:-3],
     "too many lines": request_bytes(BODY, headers={f"X-{number}": "x" for number in range(100)}),
-    "a body over the limit": request_bytes(b"x" * (LIMIT_BYTES + 1)),
+    "a body over the limit": request_bytes(b"x" * (BODY_BYTES + 1)),
     "the beginning of a second request": request_bytes(BODY) + b"P",
     "a missing end": request_bytes(BODY)[:-1],
     "nothing": b"",
+    "a head over the limit": request_bytes(BODY, headers={"X-Long": "x" * HEAD_BYTES}),
 }
 
 
 def test_a_usual_request_is_taken_apart() -> None:
-    assert read_whole(request_bytes(BODY), LIMIT_BYTES) == HttpRequest(
+    assert read_whole(request_bytes(BODY), HEAD_BYTES, BODY_BYTES) == HttpRequest(
         b"POST",
         b"/",
         {
@@ -109,7 +111,7 @@ def test_a_usual_request_is_taken_apart() -> None:
 def test_the_requests_of_clients_are_usual(head: str, body: bytes) -> None:
     data = f"POST / HTTP/1.1\r\n{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
     for _ in range(2):  # the second time, most lines are known
-        request = read_whole(data, LIMIT_BYTES)
+        request = read_whole(data, HEAD_BYTES, BODY_BYTES)
         assert request is not None
         assert request.body == body
         assert request.headers[b"authorization"] == AUTHORIZATION.encode()
@@ -118,13 +120,13 @@ def test_the_requests_of_clients_are_usual(head: str, body: bytes) -> None:
 
 @pytest.mark.parametrize("data", UNUSUAL.values(), ids=UNUSUAL.keys())
 def test_what_is_unusual_is_left_to_the_parser(data: bytes) -> None:
-    assert read_whole(data, LIMIT_BYTES) is None
+    assert read_whole(data, HEAD_BYTES, BODY_BYTES) is None
 
 
 def test_any_number_of_different_lines_can_come() -> None:
     for number in range(10_000):
         request = read_whole(
-            request_bytes(BODY, headers={"User-Agent": f"agent {number}"}), LIMIT_BYTES
+            request_bytes(BODY, headers={"User-Agent": f"agent {number}"}), HEAD_BYTES, BODY_BYTES
         )
         assert request is not None
         assert request.headers[b"user-agent"] == b"agent %d" % number

@@ -37,6 +37,7 @@ log = logging.getLogger("stator.server")
 
 _lowercase = LowercaseNames()
 _NO_HEADERS: dict[bytes, bytes] = {}
+_LINE_BYTES = len(": \r\n")
 
 
 class PendingReply:
@@ -62,7 +63,10 @@ class Connection(asyncio.Protocol):
         self._parser = HttpRequestParser(self)
         self._url = b""
         self._headers = _NO_HEADERS
-        self._chunks: list[bytes] = []
+        # A body that arrives in pieces is gathered in one buffer. A list of them would take a
+        # hundred times its size if every chunk has two bytes.
+        self._body = b""
+        self._gathered: bytearray | None = None
         self._body_bytes = 0
         self._head_bytes = 0
         self._pending: deque[PendingReply] = deque()
@@ -96,12 +100,14 @@ class Connection(asyncio.Protocol):
             return
         continued = self._reading
         if not continued:
-            request = read_whole(data, self._context.limits.body_bytes)
+            limits = self._context.limits
+            request = read_whole(data, limits.head_bytes, limits.body_bytes)
             if request is not None:
                 self._take(request)
                 return
             self._reading = True
             self._since = self._context.now
+        body_bytes = self._body_bytes
         try:
             self._parser.feed_data(data)
         except HttpParserUpgrade as upgrade:
@@ -111,7 +117,7 @@ class Connection(asyncio.Protocol):
             self._refuse(500)
         except HttpParserError:
             self._refuse(400)
-        if continued and self._reading and self._headers is _NO_HEADERS:
+        if continued and self._reading and self._body_bytes == body_bytes:
             self._bound_head(len(data))
 
     def eof_received(self) -> bool:
@@ -141,8 +147,14 @@ class Connection(asyncio.Protocol):
         self._headers = headers = {
             _lowercase[name]: value for name, value in self._raw_headers.items()
         }
+        head_bytes = len(self._url)
+        for name, value in self._raw_headers.items():
+            head_bytes += len(name) + len(value) + _LINE_BYTES
         self._raw_headers.clear()
-        if int(headers.get(b"content-length", b"0")) > self._context.limits.body_bytes:
+        self._head_bytes = 0
+        if head_bytes > self._context.limits.head_bytes:
+            self._refuse(431)
+        elif int(headers.get(b"content-length", b"0")) > self._context.limits.body_bytes:
             self._refuse(413)
         elif b"expect" in headers:
             self._encourage(headers[b"expect"])
@@ -155,8 +167,14 @@ class Connection(asyncio.Protocol):
     def on_body(self, chunk: bytes) -> None:
         if self._deaf:
             return
-        self._chunks.append(chunk)
+        if not self._body_bytes:
+            self._body = chunk
+        else:
+            if self._gathered is None:
+                self._gathered = bytearray(self._body)
+            self._gathered += chunk
         self._body_bytes += len(chunk)
+        self._head_bytes = 0
         if self._body_bytes > self._context.limits.body_bytes:
             self._refuse(413)
 
@@ -164,8 +182,7 @@ class Connection(asyncio.Protocol):
         if self._deaf or (b"upgrade" in self._headers and self._parser.should_upgrade()):
             return
         parser = self._parser
-        chunks = self._chunks
-        body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        body = self._body if self._gathered is None else bytes(self._gathered)
         request = HttpRequest(
             parser.get_method(), self._url, self._headers, body, parser.should_keep_alive()
         )
@@ -192,7 +209,8 @@ class Connection(asyncio.Protocol):
         self._reading = False
         self._url = b""
         self._headers = _NO_HEADERS
-        self._chunks.clear()
+        self._body = b""
+        self._gathered = None
         self._body_bytes = self._head_bytes = 0
         self._raw_headers.clear()
 
@@ -262,6 +280,7 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def _bound_head(self, size_bytes: int) -> None:
+        """Count bytes that are not part of a body: an unfinished head, or trailers."""
         self._head_bytes += size_bytes
         if self._head_bytes > self._context.limits.head_bytes:
             self._refuse(431)

@@ -12,7 +12,9 @@ class ServerLimits:
     # AWS refuses a body of 16 MiB + 1 byte with status 413. The same bound holds after
     # decompression.
     body_bytes: int = 16 * MEBIBYTE
-    head_bytes: int = 64 * 1024
+    # Request line and headers together, and likewise the trailers of a chunked body. AWS refuses
+    # heads over 16 KB.
+    head_bytes: int = 16 * 1024
     # How many requests of one connection may run before the first is answered. Further ones stay
     # in the socket, so a client that pipelines without reading cannot fill the memory.
     pipelined_requests: int = 64

@@ -99,9 +99,9 @@ _known: Final[dict[bytes, HeaderLine]] = {}
 _lowercase: Final = LowercaseNames()
 
 
-def read_whole(data: bytes, limit_bytes: int) -> HttpRequest | None:
-    """Return the request if ``data`` is exactly one usual request within the limit, else None."""
-    end = data.find(_HEAD_END) + len(_HEAD_END)
+def read_whole(data: bytes, head_bytes: int, body_bytes: int) -> HttpRequest | None:
+    """Return the request if ``data`` is exactly one usual request within the limits, else None."""
+    end = data.find(_HEAD_END, 0, head_bytes) + len(_HEAD_END)
     if end < len(_HEAD_END):
         return None
     lines = data[:end].split(b"\n", _MOST_LINES)
@@ -123,7 +123,7 @@ def read_whole(data: bytes, limit_bytes: int) -> HttpRequest | None:
     else:
         return None
     body = data[read_bytes:]
-    is_whole = headers.get(b"content-length") == b"%d" % len(body) and len(body) <= limit_bytes
+    is_whole = headers.get(b"content-length") == b"%d" % len(body) and len(body) <= body_bytes
     if not is_whole or len(headers) != at - 1:  # fewer headers than lines: a name is repeated
         return None
     return HttpRequest(b"POST", b"/", headers, body, True)
