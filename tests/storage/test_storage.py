@@ -284,17 +284,21 @@ def test_memory_has_nothing_to_checkpoint() -> None:
 class FullDisk:
     """A database that raises what RocksDB raises when the disk has no space left."""
 
-    def __init__(self, real: Any, fail_on: str) -> None:
+    def __init__(
+        self,
+        real: Any,
+        fail_on: str,
+        text: str = "IO error: No space left on device: While appending to file: 000004.log",
+    ) -> None:
         self._real = real
         self._fail_on = fail_on
+        self._text = text
 
     def __getattr__(self, name: str) -> Any:
         if name == self._fail_on:
 
             def fail(*_: Any) -> None:
-                raise Exception(
-                    "IO error: No space left on device: While appending to file: 000004.log"
-                )
+                raise Exception(self._text)
 
             return fail
         return getattr(self._real, name)
@@ -368,11 +372,68 @@ def test_a_full_disk_acknowledges_nothing_and_loses_nothing(
     with pytest.raises(StorageFull, match="No space left") as caught:
         storage.wait_durable(storage.write({b"lost": b"2"}))
     assert caught.value.hint
-    with pytest.raises(StorageFull):  # and so on until it is reopened
-        storage.write({b"more": b"3"})
+    for _ in range(3):  # each time with an error of its own
+        with pytest.raises(StorageFull) as again_caught:
+            storage.wait_durable(storage.write({b"more": b"3"}))
+        assert again_caught.value is not caught.value
+        assert len(again_caught.traceback) <= len(caught.traceback)
+    storage._db = real  # room again
+    storage.wait_durable(storage.write({b"later": b"4"}))
     storage.close()
     again = RocksStorage(path)
-    assert again.get(b"safe") == b"1"
+    assert [again.get(key) for key in (b"safe", b"later")] == [b"1", b"4"]
+    again.close()
+
+
+def test_a_failure_other_than_a_full_disk_ends_all_writes(tmp_path: Path) -> None:
+    storage = RocksStorage(str(tmp_path / "data"))
+    real = storage._db
+    storage._db = FullDisk(real, "flush_wal", "IO error: Input/output error: While fsync: 04.log")
+    with pytest.raises(StorageFailed):
+        storage.wait_durable(storage.write({b"a": b"1"}))
+    storage._db = real  # what the log contains is not known, whatever the disk says now
+    depths = []
+    for _ in range(3):
+        with pytest.raises(StorageFailed) as later:
+            storage.write({b"b": b"2"})
+        depths.append(len(later.traceback))
+    assert len(set(depths)) == 1, "each write has an error of its own"
+    storage.close()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 48 MB. Mounting one takes root."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", str(folder)]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("a small file system cannot be mounted here: it takes root")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_writes_go_on_when_a_full_disk_has_room_again(small_disk: Path) -> None:
+    storage = RocksStorage(str(small_disk / "data"))
+    acknowledged = 0
+    with pytest.raises(StorageFull):
+        while True:
+            key = b"%06d" % acknowledged
+            storage.wait_durable(storage.write({key: random.randbytes(10_000)}))
+            acknowledged += 1
+    subprocess.run(["mount", "-o", "remount,size=400m", str(small_disk)], check=True)
+    while True:  # RocksDB looks for room every few seconds
+        try:
+            storage.wait_durable(storage.write({b"later": b"1"}))
+            break
+        except StorageFull:
+            time.sleep(0.2)
+    storage.close()
+    again = RocksStorage(str(small_disk / "data"))
+    assert all(again.get(b"%06d" % number) for number in range(acknowledged))
+    assert again.get(b"later") == b"1"
     again.close()
 
 

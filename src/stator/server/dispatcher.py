@@ -9,10 +9,17 @@ A compressed body is the exception: it is decompressed only for a known caller.
 from __future__ import annotations
 
 import logging
+import time
 
 import orjson
 
-from stator.errors import InternalServerError, SerializationFailed, ServiceError, UnknownOperation
+from stator.errors import (
+    InternalServerError,
+    SerializationFailed,
+    ServiceError,
+    StorageError,
+    UnknownOperation,
+)
 from stator.model.service import target_of
 from stator.server.auth.authenticator import Authenticator
 from stator.server.http.compression import decode_body
@@ -24,6 +31,7 @@ from stator.server.protocols import Backend
 log = logging.getLogger("stator.server")
 
 _REPLY_TYPES = {AMZ_JSON: AMZ_JSON, PLAIN_JSON: PLAIN_JSON}
+_REPORT_SECONDS = 60.0
 _NOT_FOUND = b"<UnknownOperationException/>\n"
 _ALLOW_ORIGIN = (
     b"Access-Control-Allow-Origin: *\r\n"
@@ -39,7 +47,8 @@ class Dispatcher:
         self._scope_of = authenticator.scope_of
         self._body_bytes = limits.body_bytes
         self._healthy = f"healthy: dynamodb.{region}.amazonaws.com ".encode()
-        self._last_failure = ""
+        self._reported = ""
+        self._reported_at = 0.0
         self._operations = {target_of(name).encode(): name for name in backend.operations()}
 
     def answer(self, request: HttpRequest) -> Outcome:
@@ -48,6 +57,9 @@ class Dispatcher:
             return self._route(request)
         except ServiceError as error:
             return self._refusal(request, error)
+        except StorageError as error:
+            self._report(error)
+            return self._refusal(request, InternalServerError())
         except Exception:  # one request must not end the server
             log.exception(
                 "a request for %s failed unexpectedly", request.headers.get(b"x-amz-target")
@@ -56,11 +68,17 @@ class Dispatcher:
 
     def failure(self, request_outcome: Outcome, reason: BaseException) -> Outcome:
         """Return the outcome to send instead of a reply whose commit could not be made durable."""
-        if str(reason) != self._last_failure:  # a full disk fails every write: log it once
-            self._last_failure = str(reason)
-            log.error("a write could not be made durable: %s", reason, exc_info=reason)
+        self._report(reason)
         body = orjson.dumps(InternalServerError().wire())
         return Outcome(500, body, None, request_outcome.content_type, request_outcome.extra)
+
+    def _report(self, reason: BaseException) -> None:
+        """Log a failure of the storage, once a minute: a full disk fails every write."""
+        now, text = time.monotonic(), str(reason)
+        if text != self._reported or now - self._reported_at >= _REPORT_SECONDS:
+            self._reported, self._reported_at = text, now
+            hint = getattr(reason, "hint", None)
+            log.error("%s%s", text, f"; {hint}" if hint else "")
 
     def _route(self, request: HttpRequest) -> Outcome:
         headers = request.headers

@@ -12,9 +12,11 @@ What fails, and what is left:
   lost. Usually the other writes survive, too. RocksDB replays the log on the next open.
 - The machine dies. Every fsynced write survives, and with it every acknowledged one. A torn tail of
   the log was never acknowledged and is dropped on open.
-- The disk fills up, or the system refuses a file. The write or the fsync raises, and no waiting
-  write is acknowledged. The store refuses further writes until it is reopened: RocksDB itself stops
-  after a background error.
+- The disk fills up. The write or the fsync raises StorageFull, and no waiting write is
+  acknowledged. RocksDB refuses writes until there is room: it looks every few seconds, then starts
+  a new log and goes on by itself. Each refused write gets an error of its own.
+- The system refuses a file, or an fsync fails for another reason. The store refuses further writes
+  until it is reopened: after such a failure nobody knows what the log contains.
 - A file is damaged in the middle. Checksums fail, and open, get and scan raise StorageCorrupt. A
   scan never ends early in silence: at its last entry it asks RocksDB whether there was an error.
 
@@ -33,6 +35,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from copy import copy
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal
@@ -56,6 +59,7 @@ from stator.errors import (
     StorageCorrupt,
     StorageError,
     StorageFormatUnsupported,
+    StorageFull,
     StorageLocked,
 )
 from stator.storage.failures import is_locked, storage_failure
@@ -219,7 +223,7 @@ class RocksStorage:
         if self._closed:
             raise StorageClosed
         if self._failure is not None:
-            raise self._failure
+            raise copy(self._failure)
         try:
             self._db.write(batch)
         except Exception as error:
@@ -258,7 +262,9 @@ class RocksStorage:
         self.when_durable(commit, settled)
         done.wait()
         if outcome[0] is not None:
-            raise outcome[0]
+            # Several callers may wait for one fsync. An error that is raised again and again grows
+            # by a traceback each time.
+            raise copy(outcome[0])
 
     def _sync_loop(self) -> None:
         while True:
@@ -304,8 +310,10 @@ class RocksStorage:
             callback(error)
 
     def _failed(self, error: Exception) -> StorageError:
-        """Remember the failure, so that every later write is refused with it. Return it."""
-        self._failure = failure = storage_failure(self._path, error)
+        """Return the error to raise. Later writes are refused, too, unless only room is missing."""
+        failure = storage_failure(self._path, error)
+        if not isinstance(failure, StorageFull):
+            self._failure = failure
         return failure
 
     # -- the whole store
@@ -336,13 +344,11 @@ class RocksStorage:
         _holder_file(Path(self._path)).unlink(missing_ok=True)
 
     def _close_files(self) -> None:
-        if self._failure is None:
+        # A log that cannot be written cannot be closed cleanly either; open replays it.
+        with suppress(Exception):
             self._db.flush_wal(True)
+        with suppress(Exception):
             self._db.close()
-        else:
-            # A log that could not be written cannot be closed cleanly either; open replays it.
-            with suppress(Exception):
-                self._db.close()
 
 
 def _holder_file(folder: Path) -> Path:
