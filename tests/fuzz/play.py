@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,8 +46,11 @@ class Played:
         return f"seed {self.seed}, request {self.number}: {self.operation} {shown}: {self.error!r}"
 
 
-def play(seed: int, count: int) -> Iterator[Played]:
-    """Play ``count`` requests. The same seed gives the same requests."""
+def play(seed: int, count: int, after: Callable[[World], None] | None = None) -> Iterator[Played]:
+    """Play ``count`` requests. The same seed gives the same requests.
+
+    ``after`` is called with each world when its requests are done.
+    """
     chance = random.Random(seed)  # a seed to repeat it by
     played = 0
     while played < count:
@@ -55,6 +58,8 @@ def play(seed: int, count: int) -> Iterator[Played]:
             for _ in range(min(_WORLD_REQUESTS, count - played)):
                 yield _one(world, chance, seed, played)
                 played += 1
+            if after is not None:
+                after(world)
 
 
 def _one(world: World, chance: random.Random, seed: int, number: int) -> Played:

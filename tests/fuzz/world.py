@@ -153,6 +153,7 @@ def _filled(engine: Engine, clock: VirtualClock) -> dict[str, str]:
             "ShardIteratorType": "TRIM_HORIZON",
         },
     )
+    engine.recovery.tasks.wait()
     page = call("ExecuteStatement", {"Statement": "SELECT * FROM music", "Limit": 2})
     engine.sweep()
     return {

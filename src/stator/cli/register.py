@@ -29,6 +29,11 @@ COMMANDS = (
         "Serve the DynamoDB API, in memory or from a folder.",
     ),
     CommandEntry(
+        "verify",
+        "stator.cli.commands.verify",
+        "Check that everything in a data folder agrees.",
+    ),
+    CommandEntry(
         "demo",
         "stator.cli.commands.demo",
         "Run a router fleet end to end, with a million tests.",

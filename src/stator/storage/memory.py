@@ -13,6 +13,7 @@ from stator.storage.protocol import Changes, Durable
 
 class MemoryStorage:
     durable_at_once = True
+    location = "memory"
 
     def __init__(self) -> None:
         self._values: dict[bytes, bytes] = {}

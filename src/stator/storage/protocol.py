@@ -21,6 +21,9 @@ class Storage(Protocol):
     durable_at_once: bool
     """Whether a commit is durable as soon as ``write`` returns, so that nobody has to wait."""
 
+    location: str
+    """The folder, or ``memory``. For messages."""
+
     def get(self, key: bytes, /) -> bytes | None: ...
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]: ...

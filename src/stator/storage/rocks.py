@@ -113,7 +113,7 @@ class RocksStorage:
     def __init__(
         self, path: str, *, durability: Durability = "disk", prefix_bytes: int = 0
     ) -> None:
-        self._path = path
+        self._path = self.location = path
         self._prefix_bytes = prefix_bytes
         _check_format(Path(path))
         # In raw mode keys and values are bytes, whatever rocksdict's own signatures allow.

@@ -82,7 +82,7 @@ class Backups:
         backup = self._describe(table, number, name, "USER", keyspace.area_prefix(number))
         backup.available_at = now + self._status_delay_seconds
         self.registry.put(backup, changes)
-        task = Task(number, ["copy", "keep"])
+        task = Task(number, ["copy", "count", "keep"])
         self._captures.begin(table, task, changes)
         return backup, task
 

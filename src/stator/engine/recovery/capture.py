@@ -8,6 +8,9 @@ area does not have. Every write to the table also adds the old record to each ar
 filled and does not have the item yet (``observe``), in the same batch. So an item enters the area
 as it was when the copy began, no matter which of the two comes first.
 
+*count* compares the number of items in the area with the table's count when the copy began. A copy
+that came out short is damage, and its task ends with an error.
+
 *undo* reads the log's entries from the moment of the copy back to T, newest first, and puts each
 old record into the area in place of the present one. Repeating a step changes nothing, so a crash
 is harmless.
@@ -29,11 +32,13 @@ from stator.engine.items.write_path import ItemChange
 from stator.engine.recovery.log import Log, LogEntry, pack_pair, start_of, unpack_pair
 from stator.engine.recovery.tasks import Task, Tasks
 from stator.engine.tables.table import Table
+from stator.errors import StorageCorrupt
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix
 
 CHUNK_ITEMS = 500
 CHUNK_BYTES = 1024 * 1024
+COUNTED_ITEMS = 5_000
 _NOTHING = b""
 
 
@@ -44,6 +49,7 @@ class Captures:
         self._log = log
         for name, stage in (
             ("copy", self._copy),
+            ("count", self._count),
             ("undo", self._undo),
             ("gather", self._gather),
             ("drop", self._drop),
@@ -61,6 +67,7 @@ class Captures:
         definition.captures += 1
         self._database.catalog.put(definition, changes)
         task.facts["table"] = definition.number
+        task.facts["items"] = table.counts.items
         self._tasks.save(task, changes)
 
     def undo_facts(self, table: Table, moment_micros: int) -> dict[str, str]:
@@ -116,6 +123,26 @@ class Captures:
             else:
                 self._end(task, changes)
             database.storage.write(changes)
+
+    def _count(self, task: Task) -> None:
+        with self._database.lock:
+            area = keyspace.area_prefix(task.number)
+            position, counted = ("", 0) if task.cursor is None else task.cursor
+            changes: Changes = {}
+            for read, (suffix, record) in enumerate(self._items(area, bytes.fromhex(position))):
+                if read == COUNTED_ITEMS:
+                    task.cursor = (suffix.hex(), counted)
+                    self._tasks.save(task, changes)
+                    break
+                counted += record != _NOTHING
+            else:
+                if counted != task.facts["items"]:
+                    raise StorageCorrupt(
+                        self._database.storage.location,
+                        f"a copy has {counted} items, and its table had {task.facts['items']}",
+                    )
+                self._tasks.advance(task, changes)
+            self._database.storage.write(changes)
 
     def _items(self, prefix: bytes, start: bytes) -> Iterator[tuple[bytes, bytes]]:
         for key, record in self._database.storage.scan(prefix + start, after_prefix(prefix)):

@@ -36,6 +36,7 @@ from stator.engine.recovery.registry import Registry
 from stator.engine.recovery.tasks import Task, Tasks
 from stator.engine.tables.key_schema import KeySchema
 from stator.engine.tables.table import read_schema
+from stator.errors import StorageCorrupt
 from stator.formats.dynamodb_json import encoded_item_line
 from stator.model.values import Item
 from stator.storage import Changes
@@ -191,6 +192,14 @@ class Exports:
             self.registry.put(export, changes)
             self._tasks.advance(task, changes)
             self._database.storage.write(changes)
+
+    def fail_damaged(self, task: Task, error: StorageCorrupt) -> bool:
+        """End an export whose table cannot be read. Returns False for the task of a copy."""
+        export = next((each for each in self.registry.all() if each.number == task.number), None)
+        if export is None or export.status != "IN_PROGRESS":
+            return False
+        self._fail(task, export, ObjectStoreError("InternalServerError", str(error)))
+        return True
 
     def _fail(self, task: Task, export: Export, error: ObjectStoreError) -> None:
         with self._database.lock:

@@ -57,6 +57,7 @@ class Recovery:
         self.tasks.register("begin export", lambda task: self.exports.begin(task))
         self.tasks.register("write export", lambda task: self.exports.write(task))
         self.tasks.register("import", lambda task: self.imports.read(task))
+        self.tasks.on_damage = lambda task, error: self.exports.fail_damaged(task, error)
 
     # -- parts that few engines need, loaded on first use
 

@@ -22,7 +22,7 @@ import orjson
 
 from stator.engine import keyspace
 from stator.engine.database import Database
-from stator.errors import StorageClosed
+from stator.errors import StorageClosed, StorageCorrupt
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix
 
@@ -61,6 +61,8 @@ class Tasks:
         self._tasks: dict[int, Task] = {}
         self._threads: dict[int, threading.Thread] = {}
         self._stopping = threading.Event()
+        # Called when damaged data ends a task in the background. Returns whether it dealt with it.
+        self.on_damage: Callable[[Task, StorageCorrupt], bool] = lambda task, error: False
         for _, value in database.storage.scan(_TASKS, after_prefix(_TASKS)):
             task = Task(**orjson.loads(value))
             self._tasks[task.number] = task
@@ -130,10 +132,15 @@ class Tasks:
                 self._stopping.wait(0.0005)
         except StorageClosed:
             return
+        except StorageCorrupt as error:
+            _log.error("task %d stopped in stage %s: %s", task.number, task.stage, error)
+            if self.on_damage(task, error):
+                self._spawn(task)
         except Exception:  # a thread has no caller; the task stays, and resumes at the next opening
             _log.exception("task %d stopped in stage %s", task.number, task.stage)
         finally:
-            self._threads.pop(task.number, None)
+            if self._threads.get(task.number) is threading.current_thread():
+                del self._threads[task.number]
 
     def wait(self) -> None:
         """Return once no task is running. For tests and shutdown."""

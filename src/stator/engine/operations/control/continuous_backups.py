@@ -121,7 +121,7 @@ def restore_to_point_in_time(context: RequestContext, options: dict[str, Any]) -
         "source": keyspace.area_prefix(number).hex(),
         "target": target.definition.number,
     }
-    task = Task(number, ["copy", "undo", "fill", "drop"], facts)
+    task = Task(number, ["copy", "count", "undo", "fill", "drop"], facts)
     recovery.captures.begin(source, task, changes)
     context.write(changes)
     answer = {"TableDescription": describe(target, now)}

@@ -170,7 +170,9 @@ def _task(context: RequestContext, table: Table, export: Export) -> Task:
         )
     facts = context.parts.recovery.captures.undo_facts(table, to_micros(export.moment))
     return Task(
-        export.number, ["begin export", "copy", "undo", "write export", "drop"], dict(facts)
+        export.number,
+        ["begin export", "copy", "count", "undo", "write export", "drop"],
+        dict(facts),
     )
 
 
