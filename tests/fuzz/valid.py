@@ -335,9 +335,14 @@ def _arns(names: dict[str, str]) -> Requests:
         "ListTagsOfResource": [arn],
         "DescribeStream": [
             {**stream, "Limit": 10},
+            {**stream, "ExclusiveStartShardId": names["shard"]},
             {**stream, "ShardFilter": {"Type": "CHILD_SHARDS", "ShardId": names["shard"]}},
         ],
-        "ListStreams": [{}, {"TableName": "music", "Limit": 5}],
+        "ListStreams": [
+            {},
+            {"TableName": "music", "Limit": 5},
+            {"ExclusiveStartStreamArn": names["stream"]},
+        ],
         "GetShardIterator": [
             {**shard, "ShardIteratorType": "TRIM_HORIZON"},
             {
@@ -371,6 +376,7 @@ def _copies(names: dict[str, str]) -> Requests:
                 "TimeRangeUpperBound": 4_000_000_000,
                 "BackupType": "ALL",
             },
+            {"ExclusiveStartBackupArn": names["backup"]},
         ],
         "DeleteBackup": [backup],
         "RestoreTableFromBackup": [{**backup, "TargetTableName": "restored", **overrides}],
@@ -403,8 +409,12 @@ def _copies(names: dict[str, str]) -> Requests:
             }
         ],
         "DescribeExport": [{"ExportArn": names["export"]}],
-        "ListExports": [{}, {**arn, "MaxResults": 1}],
+        "ListExports": [
+            {},
+            {**arn, "MaxResults": 1},
+            {"MaxResults": 1, "NextToken": names["next_export"]},
+        ],
         "ImportTable": [import_request("more")],
         "DescribeImport": [{"ImportArn": names["import"]}],
-        "ListImports": [{}, {"PageSize": 1}],
+        "ListImports": [{}, {"PageSize": 1, "NextToken": names["next_import"]}],
     }

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import gzip
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from io import BytesIO
+from typing import Any, BinaryIO
 
 import orjson
 
 from stator.clock import VirtualClock
 from stator.engine import Engine
+from stator.engine.recovery.objects import Encryption, no_such_bucket
 from stator.model.scope import DEFAULT_ACCOUNT, DEFAULT_REGION, Scope
 
 SCOPE = Scope(DEFAULT_ACCOUNT, DEFAULT_REGION)
@@ -84,6 +84,41 @@ def item(pk: str, sk: int) -> dict[str, Any]:
     }
 
 
+class MemoryBucket:
+    """An object store with a single bucket, in memory: a world is made for every few requests."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, bytes] = {}
+
+    def put(
+        self,
+        bucket: str,
+        key: str,
+        content: bytes,
+        *,
+        owner: str | None = None,
+        encryption: Encryption | None = None,
+    ) -> str:
+        self._check(bucket)
+        self._objects[key] = content
+        return "etag"
+
+    def open(self, bucket: str, key: str, *, owner: str | None = None) -> BinaryIO:
+        self._check(bucket)
+        return BytesIO(self._objects[key])
+
+    def keys(
+        self, bucket: str, prefix: str, *, owner: str | None = None
+    ) -> Iterator[tuple[str, int]]:
+        self._check(bucket)
+        found = sorted(key for key in self._objects if key.startswith(prefix))
+        return iter([(key, len(self._objects[key])) for key in found])
+
+    def _check(self, bucket: str) -> None:
+        if bucket != "bucket":
+            raise no_such_bucket()
+
+
 @dataclass(slots=True)
 class World:
     """An engine, and the names that its data got."""
@@ -100,18 +135,14 @@ class World:
 
 @contextmanager
 def new_world(path: str | None = None) -> Iterator[World]:
-    clock = VirtualClock(START)
-    with tempfile.TemporaryDirectory() as folder:
-        bucket = Path(folder) / "bucket"
-        bucket.mkdir()
-        rows = b"".join(
-            orjson.dumps({"Item": {"id": {"S": f"i{n}"}}}, option=orjson.OPT_APPEND_NEWLINE)
-            for n in range(3)
-        )
-        (bucket / "in").mkdir()
-        (bucket / "in" / "rows.json.gz").write_bytes(gzip.compress(rows))
-        with Engine.open(path, durability="process", clock=clock, buckets=folder) as engine:
-            yield World(engine, clock, _filled(engine, clock))
+    clock, bucket = VirtualClock(START), MemoryBucket()
+    rows = b"".join(
+        orjson.dumps({"Item": {"id": {"S": f"i{n}"}}}, option=orjson.OPT_APPEND_NEWLINE)
+        for n in range(3)
+    )
+    bucket.put("bucket", "in/rows.json.gz", gzip.compress(rows))
+    with Engine.open(path, durability="process", clock=clock, buckets=bucket) as engine:
+        yield World(engine, clock, _filled(engine, clock))
 
 
 def _filled(engine: Engine, clock: VirtualClock) -> dict[str, str]:
@@ -142,7 +173,11 @@ def _filled(engine: Engine, clock: VirtualClock) -> dict[str, str]:
         "ExportTableToPointInTime",
         {"TableArn": table["TableArn"], "S3Bucket": "bucket", "ClientToken": "export-1"},
     )
+    for token in ("export-2", "export-3"):
+        request = {"TableArn": table["TableArn"], "S3Bucket": "bucket", "ClientToken": token}
+        call("ExportTableToPointInTime", request)
     loaded = call("ImportTable", import_request("imported"))
+    call("ImportTable", import_request("imported-again"))
     stream = table["LatestStreamArn"]
     shards = call("DescribeStream", {"StreamArn": stream})["StreamDescription"]["Shards"]
     iterator = call(
@@ -166,6 +201,8 @@ def _filled(engine: Engine, clock: VirtualClock) -> dict[str, str]:
         "export": export["ExportDescription"]["ExportArn"],
         "import": loaded["ImportTableDescription"]["ImportArn"],
         "next_token": page["NextToken"],
+        "next_export": call("ListExports", {"MaxResults": 1})["NextToken"],
+        "next_import": call("ListImports", {"PageSize": 1})["NextToken"],
     }
 
 

@@ -35,11 +35,11 @@ from stator.errors import (
     SerializationFailed,
     ServiceError,
     StorageClosed,
-    UnknownOperation,
     ValidationFailed,
     ValueFailed,
 )
 from stator.model.scope import DEFAULT_ACCOUNT, DEFAULT_REGION, Scope
+from stator.model.service import unknown_operation
 from stator.storage import MemoryStorage, Storage
 
 Durability = Literal["disk", "process"]
@@ -222,7 +222,7 @@ class Engine:
     def _run(self, name: str, body: bytes, scope: Scope) -> tuple[dict[str, Any], int | None]:
         operation = LOADED.get(name) or load_operation(name)
         if operation is None:
-            raise UnknownOperation
+            raise unknown_operation(name)
         try:
             request = orjson.loads(body)
         except orjson.JSONDecodeError:

@@ -220,6 +220,7 @@ class TransactionConflict(ServiceError):
 
 class TransactionInProgress(ServiceError):
     code = "TransactionInProgressException"
+    message_member = "Message"
     default_message = "The transaction with the given request token is already in progress."
     retryable = True
 

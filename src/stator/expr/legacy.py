@@ -51,6 +51,8 @@ def filter_condition(
     conditions: dict[str, dict[str, Any]], operator: str | None
 ) -> Condition | None:
     """Turn QueryFilter or ScanFilter into a condition."""
+    for name in conditions:
+        check_name(name)
     nodes = [
         _node(
             Path((name,)),
@@ -65,6 +67,7 @@ def key_tests(conditions: dict[str, dict[str, Any]]) -> dict[str, KeyTest]:
     """Turn KeyConditions into key tests."""
     tests = {}
     for name, condition in conditions.items():
+        check_name(name)
         operator, values = _checked(
             condition["ComparisonOperator"], condition.get("AttributeValueList") or []
         )

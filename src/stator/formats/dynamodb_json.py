@@ -10,6 +10,7 @@ item has no OldImage, a deleted item no NewImage.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Final
 
@@ -20,6 +21,7 @@ from stator.model.values import Item
 
 KINDS: Final = ("S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M")
 """The types of attribute values, by their names on the wire."""
+_DECODER: Final = json.JSONDecoder()
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
@@ -39,7 +41,7 @@ def change_line(keys: Item, images: dict[str, Item], micros: int) -> bytes:
 
 
 def read_records(stream: BinaryIO) -> Iterator[Any]:
-    """Yield the value of every line that is not blank.
+    """Yield the values of every line that is not blank: usually one, but a line may have more.
 
     Raises DataDamaged at a line that is not JSON.
     """
@@ -51,8 +53,27 @@ def read_records(stream: BinaryIO) -> Iterator[Any]:
         try:
             record = orjson.loads(line)
         except orjson.JSONDecodeError as error:
-            raise DataDamaged(f"line {number:,} is not JSON: {error}") from None
+            yield from _several(line, number, error)
+        else:
+            yield record
+
+
+def _several(line: bytes, number: int, error: orjson.JSONDecodeError) -> Iterator[Any]:
+    """Yield the values of a line that has several, with nothing or blanks between them."""
+    damaged = DataDamaged(f"line {number:,} is not JSON: {error}")
+    try:
+        text = line.decode().strip()
+    except UnicodeDecodeError:
+        raise damaged from None
+    at = 0
+    while at < len(text):
+        try:
+            record, at = _DECODER.raw_decode(text, at)
+        except ValueError:
+            raise damaged from None
         yield record
+        while at < len(text) and text[at].isspace():
+            at += 1
 
 
 def read_items(stream: BinaryIO) -> Iterator[Item]:

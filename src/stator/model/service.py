@@ -13,6 +13,8 @@ from typing import Any
 
 import orjson
 
+from stator.errors import UnknownOperation
+
 # The operations of DynamoDB Streams, a second service with a target prefix of its own.
 STREAMS_OPERATIONS = frozenset({"DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"})
 TABLES_TARGET = "DynamoDB_20120810"
@@ -22,6 +24,18 @@ STREAMS_TARGET = "DynamoDBStreams_20120810"
 def target_of(operation: str) -> str:
     """Return the value of the X-Amz-Target header."""
     return f"{STREAMS_TARGET if operation in STREAMS_OPERATIONS else TABLES_TARGET}.{operation}"
+
+
+def unknown_operation(target: str) -> UnknownOperation:
+    """Return the error for a target, or an operation's name, that is not served.
+
+    AWS gives an unknown operation no message. One that AWS has is named in the message: SDKs would
+    otherwise show only "UnknownError".
+    """
+    name = target.rpartition(".")[2]
+    if target in (name, target_of(name)) and name in model_of(name).operations:
+        return UnknownOperation(f"Stator does not support the operation {name}.")
+    return UnknownOperation()
 
 
 @dataclass(frozen=True, slots=True)

@@ -383,14 +383,25 @@ def normalise_item(item: Item) -> int:
 
 def _check_names(values: Item) -> None:
     for name, value in values.items():
-        check_name(name)
-        if "M" in value:
-            _check_names(value["M"])
-        for inner in value.get("L", ()):
-            _check_names({"": inner})
+        _check_name_size(name)
+        _check_names_inside(value)
+
+
+def _check_names_inside(value: Value) -> None:
+    if "M" in value:
+        _check_names(value["M"])
+    for inner in value.get("L", ()):
+        _check_names_inside(inner)
 
 
 def check_name(name: str) -> None:
+    """Check the name of an attribute that a request names outside of an expression."""
+    if not name:
+        raise ValidationFailed("Empty attribute name")
+    _check_name_size(name)
+
+
+def _check_name_size(name: str) -> None:
     if len(name) > ATTRIBUTE_NAME_BYTES or len(name.encode()) > ATTRIBUTE_NAME_BYTES:
         raise ValidationFailed(NAME_TOO_LARGE)
 

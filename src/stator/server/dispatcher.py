@@ -18,9 +18,8 @@ from stator.errors import (
     SerializationFailed,
     ServiceError,
     StorageError,
-    UnknownOperation,
 )
-from stator.model.service import target_of
+from stator.model.service import target_of, unknown_operation
 from stator.server.auth.authenticator import Authenticator
 from stator.server.http.compression import decode_body
 from stator.server.http.limits import ServerLimits
@@ -89,14 +88,17 @@ class Dispatcher:
             return _not_found(request)
         operation = self._operations.get(headers.get(b"x-amz-target", b""))
         if operation is None:
-            raise UnknownOperation()
+            raise unknown_operation(headers.get(b"x-amz-target", b"").decode("latin-1"))
         scope = self._scope_of(request)
         body = request.body
         if b"content-encoding" in headers:
             body = decode_body(body, headers[b"content-encoding"], self._body_bytes)
         reply = self._submit(operation, body, scope)
         extra = _ALLOW_ORIGIN if b"origin" in headers else b""
-        return Outcome(reply.status, reply.body, reply.commit, content_type, extra)
+        body = reply.body
+        if operation == "DescribeEndpoints" and reply.status == 200 and b"host" in headers:
+            body = _endpoints(headers[b"host"])
+        return Outcome(reply.status, body, reply.commit, content_type, extra)
 
     def _without_operation(self, request: HttpRequest) -> Outcome:
         if request.method == b"OPTIONS" and b"origin" in request.headers:
@@ -131,6 +133,15 @@ def _reply_type(request: HttpRequest) -> bytes:
     """
     plain = request.headers.get(b"content-type", b"").partition(b";")[0].strip()
     return _REPLY_TYPES.get(plain, NO_TYPE if request.body else PLAIN_JSON)
+
+
+def _endpoints(host: bytes) -> bytes:
+    """Answer DescribeEndpoints with the address that was called.
+
+    A client with endpoint discovery would otherwise leave for AWS.
+    """
+    endpoint = {"Address": host.decode("latin-1"), "CachePeriodInMinutes": 1440}
+    return orjson.dumps({"Endpoints": [endpoint]})
 
 
 def _cors(request: HttpRequest) -> bytes:

@@ -213,6 +213,10 @@ INDEX_RULES = {
         with_global(index("g-a", keys("a", ranges=("a",)))),
         "The KeySchema contains multiple key attributes with the same name",
     ),
+    "one attribute twice among the hash attributes": (
+        with_global(index("g-a", keys("a", "a"))),
+        f"{POVI}Duplicate key attributes in the KeySchema",
+    ),
     "index key without a hash": (
         with_global(index("g-a", keys(ranges=("a",)))),
         "Invalid KeySchema: The first KeySchemaElement is not a HASH key type",

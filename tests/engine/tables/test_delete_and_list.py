@@ -37,6 +37,12 @@ def test_a_deleted_table_is_gone_with_its_data(engine: Engine) -> None:
         "TableSizeBytes": 5,
         "DeletionProtectionEnabled": False,
         "ProvisionedThroughput": {"NumberOfDecreasesToday": 0, **units(0, 0)},
+        "BillingModeSummary": {
+            "BillingMode": "PAY_PER_REQUEST",
+            "LastUpdateToPayPerRequestDateTime": answer["BillingModeSummary"][
+                "LastUpdateToPayPerRequestDateTime"
+            ],
+        },
     }
     refusal(engine, "DescribeTable", {"TableName": "orders"}, ResourceNotFound)
     assert entries(engine) == 0

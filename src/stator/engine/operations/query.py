@@ -66,7 +66,7 @@ def parse(request: dict[str, Any]) -> QueryRequest:
     check_placeholder_use(request, _EXPRESSIONS, ("FilterExpression", "KeyConditionExpression"))
     filter = legacy_filter(request, "QueryFilter")
     start = read_start(request, named=False)
-    check_select(request)
+    check_select(request, enveloped=True)
     key_text, old_keys = request.get("KeyConditionExpression"), request.get("KeyConditions")
     if key_text is None and old_keys is None:
         raise ValidationFailed(

@@ -38,7 +38,7 @@ def parse(request: dict[str, Any]) -> ScanRequest:
     check_placeholder_use(request, _EXPRESSIONS, ("FilterExpression",), current=False)
     filter = legacy_filter(request, "ScanFilter")
     start = read_start(request, named=True)
-    check_select(request)
+    check_select(request, enveloped=False)
     _check_segments(request.get("Segment"), request.get("TotalSegments"))
     placeholders = Placeholders(request, wrapped=True)
     by_expression = placeholders.condition(request.get("FilterExpression"), "FilterExpression")
@@ -60,7 +60,8 @@ def _check_segments(segment: int | None, total: int | None) -> None:
         )
     if segment is not None and total is not None and segment >= total:
         raise ValidationFailed(
-            "The Segment parameter is zero-based and must be less than parameter TotalSegments"
+            "The Segment parameter is zero-based and must be less than parameter "
+            f"TotalSegments: Segment: {segment} is not less than TotalSegments: {total}"
         )
 
 

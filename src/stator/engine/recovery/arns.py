@@ -70,10 +70,17 @@ def page_of(
     """
     left = sorted(entries, key=lambda each: place(each.arn))
     if token is not None:
-        after = place(_decode(token))
+        after = _after(token, place)
         left = [each for each in left if place(each.arn) > after]
     page = left[: limit or _MOST]
     return page, _encode(page[-1].arn) if len(page) < len(left) else None
+
+
+def _after(token: str, place: Callable[[str], Any]) -> Any:
+    try:
+        return place(_decode(token))
+    except ValueError:  # an ARN that is cut off
+        raise ValidationFailed("Invalid NextToken") from None
 
 
 def _encode(arn: str) -> str:

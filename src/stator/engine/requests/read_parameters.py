@@ -10,33 +10,34 @@ from stator.expr.tree import ProjectionExpression
 from stator.model.values import Item, normalise_item
 
 
-def check_select(request: dict[str, Any]) -> None:
+def check_select(request: dict[str, Any], *, enveloped: bool) -> None:
     """Check that Select fits the other parameters that choose attributes.
 
-    Since 2026, these errors start with "1 validation error detected: ".
+    Since 2026, Query's errors start with "1 validation error detected: ", and Scan's do not.
     """
+    problem = _select_problem(request)
+    if problem is not None:
+        raise ValidationFailed(f"1 validation error detected: {problem}" if enveloped else problem)
+
+
+def _select_problem(request: dict[str, Any]) -> str | None:
     select = request.get("Select")
     named = next(
         (p for p in ("ProjectionExpression", "AttributesToGet") if request.get(p) is not None), None
     )
     if select is None:
-        return
+        return None
     if named is not None and select != "SPECIFIC_ATTRIBUTES":
         shown = "only the Count" if select == "COUNT" else select
-        raise _enveloped(f"Cannot specify the {named} when choosing to get {shown}")
+        return f"Cannot specify the {named} when choosing to get {shown}"
     if named is None and select == "SPECIFIC_ATTRIBUTES":
-        raise _enveloped(
+        return (
             "Must specify the AttributesToGet or ProjectionExpression when choosing to "
             "get SPECIFIC_ATTRIBUTES"
         )
     if select == "ALL_PROJECTED_ATTRIBUTES" and request.get("IndexName") is None:
-        raise _enveloped(
-            "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"
-        )
-
-
-def _enveloped(message: str) -> ValidationFailed:
-    return ValidationFailed(f"1 validation error detected: {message}")
+        return "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"
+    return None
 
 
 def read_projection(

@@ -10,7 +10,6 @@ detects an iterator that was truncated or invented.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from binascii import Error as NotBase64
 from dataclasses import dataclass
 from struct import Struct
 from typing import Final
@@ -41,7 +40,7 @@ class ShardIterator:
         version, _, packed = rest.partition("|")
         try:
             data = b64decode(packed, validate=True)
-        except NotBase64:
+        except ValueError:  # not base64, or not even ASCII
             raise ValidationFailed("Invalid ShardIterator") from None
         place, check = data[: _PLACE.size], data[_PLACE.size :]
         if version != "1" or len(place) != _PLACE.size or check != _checksum(arn, place):

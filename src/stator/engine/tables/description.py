@@ -20,7 +20,7 @@ Description = dict[str, Any]
 def describe(table: Table, now: float) -> Description:
     definition = table.definition
     if definition.status == "DELETING":
-        return _essentials(table, now)
+        return _essentials(table, now) | _billing(definition)
     attributes = sorted(definition.attributes.items())
     description: Description = {
         "AttributeDefinitions": [

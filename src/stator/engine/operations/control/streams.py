@@ -40,6 +40,11 @@ def parse_describe(request: dict[str, Any]) -> DescribeStreamRequest:
             "constraint: Member must be CHILD_SHARDS"
         )
     parent = None if shard_filter is None else shard_filter.get("ShardId")
+    if shard_filter is not None and parent is None:
+        raise ValidationFailed(
+            "1 validation error detected: Value null at 'shardFilter.shardId' failed to satisfy "
+            "constraint: Member must not be null"
+        )
     return DescribeStreamRequest(
         request["StreamArn"], limit, after, parent, shard_filter is not None
     )
