@@ -17,6 +17,7 @@ commands.parked: ../pipeline/test_work_command.py
 commands.plan: test_plan.py
 commands.serve: test_serve.py
 commands.top: ../pipeline/test_work_command.py
+commands.verify: test_verify.py
 commands.views: ../pipeline/views/test_views_command.py
 commands.work: ../pipeline/test_work_command.py
 design_errors: test_plan.py

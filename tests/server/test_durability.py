@@ -6,10 +6,11 @@ import orjson
 import pytest
 
 from stator.errors import StorageFull
+from stator.model.scope import Scope
 from stator.server import BackgroundServer, ServerLimits
 
 from .conftest import Serve
-from .fake_engine import FakeEngine
+from .fake_engine import FakeEngine, FakeReply
 from .wire import WireClient, request_bytes
 
 
@@ -134,3 +135,17 @@ def test_commits_of_many_connections_are_settled_from_one_thread(
     assert [client.read().json["echo"] for client in clients] == list(range(20))
     for client in clients:
         client.__exit__(None, None, None)
+
+
+def test_a_full_disk_is_logged_once_and_answered_each_time(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Full(FakeEngine):
+        def submit(self, operation: str, body: bytes, scope: Scope) -> FakeReply:
+            raise StorageFull("data", "No space left on device")
+
+    with WireClient(serve(Full()).port) as client:
+        replies = [client.ask("{}", operation="PutItem") for _ in range(100)]
+    assert {reply.status for reply in replies} == {500}
+    assert len(caplog.records) == 1
+    assert "no space left" in caplog.text and "free some space" in caplog.text

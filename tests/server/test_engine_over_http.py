@@ -84,3 +84,8 @@ def test_a_body_that_is_not_json_is_a_serialization_error(server: BackgroundServ
                 400,
                 {"__type": "com.amazon.coral.service#SerializationException"},
             )
+
+
+def test_describe_endpoints_names_the_address_that_was_called(server: BackgroundServer) -> None:
+    [endpoint] = boto(server).describe_endpoints()["Endpoints"]
+    assert endpoint["Address"] == server.url.removeprefix("http://")

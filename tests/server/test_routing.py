@@ -113,3 +113,12 @@ def test_a_preflight_is_granted_what_it_asks_for(client: WireClient) -> None:
 
 def test_a_url_tells_where_to_reach_the_server(server: BackgroundServer) -> None:
     assert server.url == f"http://127.0.0.1:{server.port}"
+
+
+def test_an_operation_of_aws_that_is_not_served_is_named(client: WireClient) -> None:
+    target = {"X-Amz-Target": "DynamoDB_20120810.PutResourcePolicy"}
+    reply = client.ask(operation=None, headers=target)
+    assert reply.json == {
+        "__type": CORAL + "UnknownOperationException",
+        "Message": "Stator does not support the operation PutResourcePolicy.",
+    }

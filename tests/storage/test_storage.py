@@ -370,11 +370,11 @@ def test_a_full_disk_acknowledges_nothing_and_loses_nothing(
     real = storage._db
     storage._db = FullDisk(real, fail_on)
     with pytest.raises(StorageFull, match="No space left") as caught:
-        storage.wait_durable(storage.write({b"lost": b"2"}))
+        storage.wait_durable(storage.write({b"lost": b"2"}, undoable=True))
     assert caught.value.hint
     for _ in range(3):  # each time with an error of its own
         with pytest.raises(StorageFull) as again_caught:
-            storage.wait_durable(storage.write({b"more": b"3"}))
+            storage.wait_durable(storage.write({b"more": b"3"}, undoable=True))
         assert again_caught.value is not caught.value
         assert len(again_caught.traceback) <= len(caught.traceback)
     storage._db = real  # room again
@@ -383,6 +383,19 @@ def test_a_full_disk_acknowledges_nothing_and_loses_nothing(
     again = RocksStorage(path)
     assert [again.get(key) for key in (b"safe", b"later")] == [b"1", b"4"]
     again.close()
+
+
+def test_a_full_disk_ends_writes_that_cannot_be_undone(tmp_path: Path) -> None:
+    storage = RocksStorage(str(tmp_path / "data"))
+    real = storage._db
+    storage._db = FullDisk(real, "write")
+    with pytest.raises(StorageFull, match="No space left"):
+        storage.write({b"a": b"1"})
+    storage._db = real
+    with pytest.raises(StorageFull) as caught:
+        storage.write({b"b": b"2"}, undoable=True)
+    assert caught.value.hint is not None and "reopen" in caught.value.hint
+    storage.close()
 
 
 def test_a_failure_other_than_a_full_disk_ends_all_writes(tmp_path: Path) -> None:
@@ -421,12 +434,12 @@ def test_writes_go_on_when_a_full_disk_has_room_again(small_disk: Path) -> None:
     with pytest.raises(StorageFull):
         while True:
             key = b"%06d" % acknowledged
-            storage.wait_durable(storage.write({key: random.randbytes(10_000)}))
+            storage.wait_durable(storage.write({key: random.randbytes(10_000)}, undoable=True))
             acknowledged += 1
     subprocess.run(["mount", "-o", "remount,size=400m", str(small_disk)], check=True)
     while True:  # RocksDB looks for room every few seconds
         try:
-            storage.wait_durable(storage.write({b"later": b"1"}))
+            storage.wait_durable(storage.write({b"later": b"1"}, undoable=True))
             break
         except StorageFull:
             time.sleep(0.2)

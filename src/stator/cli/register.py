@@ -31,7 +31,7 @@ COMMANDS = (
     CommandEntry(
         "verify",
         "stator.cli.commands.verify",
-        "Check that everything in a data folder agrees.",
+        "Read a data folder and check its parts against each other.",
     ),
     CommandEntry(
         "demo",

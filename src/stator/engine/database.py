@@ -48,7 +48,7 @@ class Database:
             for observer in self.observers:
                 observer.observe(writer, changes)
         try:
-            commit = self.storage.write(changes)
+            commit = self.storage.write(changes, undoable=True)
         except BaseException:
             writer.undo()
             raise

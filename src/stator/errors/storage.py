@@ -44,8 +44,8 @@ class StorageFailed(StorageError):
     problem = "the data folder {path} cannot be used"
     hint = "check the disk and the system log, then reopen the engine; acknowledged writes are safe"
 
-    def __init__(self, path: str, detail: str) -> None:
-        super().__init__(f"{self.problem.format(path=path)}: {detail}")
+    def __init__(self, path: str, detail: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{self.problem.format(path=path)}: {detail}", hint=hint)
         self.path = path
         self.detail = detail
 

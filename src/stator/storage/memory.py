@@ -37,7 +37,7 @@ class MemoryStorage:
     def _between(self, low: bytes, high: bytes, reverse: bool) -> Any:
         return self._keys.irange(low, high, inclusive=(True, False), reverse=reverse)
 
-    def write(self, changes: Changes) -> int:
+    def write(self, changes: Changes, *, undoable: bool = False) -> int:
         if self._closed:
             raise StorageClosed
         values = self._values

@@ -41,8 +41,13 @@ class Storage(Protocol):
         """
         ...
 
-    def write(self, changes: Changes) -> int:
-        """Apply all changes or none, and return the commit number."""
+    def write(self, changes: Changes, *, undoable: bool = False) -> int:
+        """Apply all changes or none, and return the commit number.
+
+        With ``undoable``, the caller restores its own state if the write is refused for lack of
+        room, and later writes may go on. Without, memory would be ahead of storage from then on, so
+        all later writes are refused.
+        """
         ...
 
     def delete_range(self, low: bytes, high: bytes) -> int:

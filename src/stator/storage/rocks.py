@@ -14,7 +14,9 @@ What fails, and what is left:
   the log was never acknowledged and is dropped on open.
 - The disk fills up. The write or the fsync raises StorageFull, and no waiting write is
   acknowledged. RocksDB refuses writes until there is room: it looks every few seconds, then starts
-  a new log and goes on by itself. Each refused write gets an error of its own.
+  a new log and goes on by itself. Each refused write gets an error of its own. Writes of items are
+  ``undoable`` and go on then. A refused write of anything else (a table's definition, a step of a
+  backup) leaves memory ahead of the disk, so the store must be reopened after it.
 - The system refuses a file, or an fsync fails for another reason. The store refuses further writes
   until it is reopened: after such a failure nobody knows what the log contains.
 - A file is damaged in the middle. Checksums fail, and open, get and scan raise StorageCorrupt. A
@@ -69,6 +71,7 @@ FORMAT_VERSION = 1
 Durability = Literal["disk", "process"]
 
 _MIB = 1024 * 1024
+_REOPEN = "free some space, then reopen the engine; acknowledged writes are safe"
 
 # Below this average, an fsync runs on the thread that waits, which may be a server's event loop.
 _QUICK_SECONDS = 0.001
@@ -205,21 +208,21 @@ class RocksStorage:
         except Exception as error:
             raise storage_failure(self._path, error) from error
 
-    def write(self, changes: Changes) -> int:
+    def write(self, changes: Changes, *, undoable: bool = False) -> int:
         batch = WriteBatch(raw_mode=True)
         for key, value in changes.items():
             if value is None:
                 batch.delete(key)
             else:
                 batch.put(key, value)
-        return self._commit_batch(batch)
+        return self._commit_batch(batch, undoable)
 
     def delete_range(self, low: bytes, high: bytes) -> int:
         batch = WriteBatch(raw_mode=True)
         batch.delete_range(low, high)
-        return self._commit_batch(batch)
+        return self._commit_batch(batch, undoable=False)
 
-    def _commit_batch(self, batch: WriteBatch) -> int:
+    def _commit_batch(self, batch: WriteBatch, undoable: bool) -> int:
         if self._closed:
             raise StorageClosed
         if self._failure is not None:
@@ -227,7 +230,7 @@ class RocksStorage:
         try:
             self._db.write(batch)
         except Exception as error:
-            raise self._failed(error) from error
+            raise self._failed(error, may_go_on=undoable) from error
         self._commit += 1
         if self.durable_at_once:
             self._durable = self._commit
@@ -291,7 +294,8 @@ class RocksStorage:
         try:
             self._db.flush_wal(True)
         except Exception as problem:
-            error = self._failed(problem)
+            # The commits are in RocksDB's memory, and are written when there is room again.
+            error = self._failed(problem, may_go_on=True)
         self._sync_seconds += (perf_counter() - started - self._sync_seconds) / _REMEMBERED_SYNCS
         self._settle(commit, error)
 
@@ -309,11 +313,14 @@ class RocksStorage:
         for _, callback in ready:
             callback(error)
 
-    def _failed(self, error: Exception) -> StorageError:
-        """Return the error to raise. Later writes are refused, too, unless only room is missing."""
+    def _failed(self, error: Exception, *, may_go_on: bool) -> StorageError:
+        """Return the error to raise. Later writes may go on only if nothing but room is missing."""
         failure = storage_failure(self._path, error)
-        if not isinstance(failure, StorageFull):
-            self._failure = failure
+        if isinstance(failure, StorageFull):
+            if may_go_on:
+                return failure
+            failure = StorageFull(self._path, failure.detail, hint=_REOPEN)
+        self._failure = failure
         return failure
 
     # -- the whole store

@@ -20,7 +20,7 @@ def command(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Read everything in a data folder, and check its parts against each other.
+    """Read a data folder and check its parts against each other.
 
     Items, indexes, counts, expiry lists, stream records and backups are checked. No process may
     have the folder open. Exit code 1 means that something is wrong.
