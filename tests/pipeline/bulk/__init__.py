@@ -12,7 +12,6 @@ export.sources: test_export.py
 job.dead_letters: test_load_faults.py
 job.journal: test_damaged_files.py
 job.pending_rows: test_load_faults.py
-job.window: test_columns.py
 job.write_job: test_load_faults.py
 job.writers: test_load_faults.py
 load.attribute_types: test_load_formats.py
@@ -22,7 +21,7 @@ load.inputs: test_load_formats.py
 load.lines: test_load_formats.py
 load.load: test_load_formats.py
 load.readers: test_load_formats.py
-load.row_condition: test_load_faults.py
+job.row_condition: test_load_faults.py
 load.columns: test_columns.py
 load.entity_columns: test_entity_columns.py
 job.governor: test_governor.py

@@ -104,13 +104,28 @@ def test_a_table_is_not_copied_into_itself(source: Engine, tmp_path: Path) -> No
 def test_a_transform_is_found_by_its_name() -> None:
     transform: object = find_transform("json:loads")
     assert transform is json.loads
-    for name, message in (
-        ("json", "names no function"),
-        ("nowhere:x", "no module"),
-        ("json:x", "has no x"),
+    for name, message, hint in (
+        ("json", "names no function", "module:function"),
+        ("nowhere:x", "there is no module nowhere", "folder that contains nowhere"),
+        ("json.nowhere:x", "there is no module json.nowhere", "PYTHONPATH"),
+        ("json:x", "json has no x", "define x in json"),
+        ("json:__name__", "cannot be called", "name a function"),
     ):
-        with pytest.raises(ConfigurationError, match=message):
+        with pytest.raises(ConfigurationError, match=message) as raised:
             find_transform(name)
+        assert hint in str(raised.value.hint)
+
+
+def test_a_transform_whose_module_fails_to_import_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "needs_more.py").write_text("import not_installed_anywhere\n")
+    with pytest.raises(ConfigurationError, match="imports not_installed_anywhere, which is not"):
+        find_transform("needs_more:upgrade")
+    (tmp_path / "fails_itself.py").write_text("import json\njson.nothing\n")
+    with pytest.raises(AttributeError, match="nothing"):
+        find_transform("fails_itself:upgrade")
 
 
 @settings(max_examples=25)

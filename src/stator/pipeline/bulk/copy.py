@@ -104,21 +104,35 @@ def find_transform(name: str) -> Transform:
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
-        found = getattr(importlib.import_module(module), function)
+        loaded = importlib.import_module(module)
     except ModuleNotFoundError as error:
+        raise _import_failed(module, error.name or module) from None
+    found = getattr(loaded, function, None)
+    if found is None:
         raise ConfigurationError(
-            f"there is no module {error.name}", hint="write --transform module:function"
-        ) from None
-    except AttributeError:
-        raise ConfigurationError(
-            f"{module} has no {function}", hint="write --transform module:function"
-        ) from None
+            f"{module} has no {function}",
+            hint=f"define {function} in {module}, or name another function",
+        )
     if not callable(found):
         raise ConfigurationError(
             f"{name} cannot be called",
             hint="name a function such as def transform(item): return item",
         )
     return cast("Transform", found)
+
+
+def _import_failed(module: str, missing: str) -> ConfigurationError:
+    """Return the error for a module that cannot be imported because ``missing`` is not there."""
+    if module == missing or module.startswith(f"{missing}."):
+        return ConfigurationError(
+            f"there is no module {module}",
+            hint=f"run the command in the folder that contains {module}, or add that folder to"
+            " PYTHONPATH",
+        )
+    return ConfigurationError(
+        f"{module} imports {missing}, which is not installed",
+        hint="install it in this environment",
+    )
 
 
 class Copy:

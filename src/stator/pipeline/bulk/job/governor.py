@@ -94,7 +94,7 @@ class Governor:
             self._clock.sleep(wait)
 
     def consumed(self, estimated: float, actual: float) -> None:
-        """Replace the estimate of a request by the units that it consumed."""
+        """Replace the estimate of a request with the units that it consumed."""
         with self._lock:
             self._tokens -= actual - estimated
             self._step_units += actual

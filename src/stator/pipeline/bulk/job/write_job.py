@@ -25,9 +25,9 @@ from stator.pipeline.bulk.job.dead_letters import DeadLetterFile
 from stator.pipeline.bulk.job.governor import Governor
 from stator.pipeline.bulk.job.journal import Journal, JournalState
 from stator.pipeline.bulk.job.pending_rows import Block, PendingRow, RowCounts, Watermark
+from stator.pipeline.bulk.job.row_condition import RowCondition
 from stator.pipeline.bulk.job.window import Window
 from stator.pipeline.bulk.job.writers import Writers
-from stator.pipeline.bulk.load.row_condition import RowCondition
 from stator.pipeline.bulk.targets import BulkTarget
 
 _CHECKPOINT_SECONDS = 1.0

@@ -44,8 +44,8 @@ from stator.model.limits import BATCH_WRITE_ITEMS
 from stator.model.values import Item, normalise_item
 from stator.pipeline.bulk.job.governor import Governor, throttled_scope
 from stator.pipeline.bulk.job.pending_rows import PendingEntity, PendingRow, Watermark
+from stator.pipeline.bulk.job.row_condition import RowCondition
 from stator.pipeline.bulk.job.window import Window
-from stator.pipeline.bulk.load.row_condition import RowCondition
 from stator.transport import Transport
 
 _BACKOFF = Backoff(base_seconds=0.05, cap_seconds=10.0)

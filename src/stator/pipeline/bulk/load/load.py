@@ -20,6 +20,7 @@ from stator.errors import BulkError, ConfigurationError
 from stator.pipeline.bulk.job.governor import Pace
 from stator.pipeline.bulk.job.journal import Journal, JournalState
 from stator.pipeline.bulk.job.pending_rows import Block, PendingRow, RowCounts, RowPosition
+from stator.pipeline.bulk.job.row_condition import RowCondition
 from stator.pipeline.bulk.job.write_job import WriteJob, WriteSettings
 from stator.pipeline.bulk.load.attribute_types import (
     AttributeType,
@@ -36,7 +37,6 @@ from stator.pipeline.bulk.load.entity_rows import EntityEncoder, check_columns
 from stator.pipeline.bulk.load.inputs import Input, find_inputs
 from stator.pipeline.bulk.load.lines import DynamoDbLineEncoder, LineEncoder
 from stator.pipeline.bulk.load.readers import RawRows, read
-from stator.pipeline.bulk.load.row_condition import RowCondition
 from stator.pipeline.bulk.targets import BulkTarget, described
 
 
