@@ -1,7 +1,6 @@
 """Tests of ``stator.pipeline.bulk``. Modules tested elsewhere than in a file of their own name:
 
 checksum: test_copy.py
-retried_call: test_copy.py
 s3: test_export.py
 targets: test_load_formats.py
 export.destinations: test_export.py
