@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from stator.engine import Engine
 from stator.errors import ConfigurationError, DataDiffers
 from stator.pipeline.bulk.copy import Copy, CopyOptions, find_transform
+from stator.testing import Killed
 
-from .stock import ITEMS, Died, Through, create, engine_target, stored, target_through
+from .stock import ITEMS, Through, create, engine_target, stored, target_through
 
 
 @pytest.fixture
@@ -151,7 +152,7 @@ def test_a_copy_is_taken_up_wherever_it_died(
                 nonlocal calls
                 calls += operation in ("Scan", "BatchWriteItem")
                 if calls >= at and (operation == "Scan") == reads and operation != "DescribeTable":
-                    raise Died
+                    raise Killed
 
             begun = (folder / "copy.journal").exists()
             try:
@@ -160,7 +161,7 @@ def test_a_copy_is_taken_up_wherever_it_died(
                     target_through(Through(other, None if reads else die), place="other"),
                     replace(chosen, resume=begun),
                 ).run()
-            except Died:
+            except Killed:
                 continue
             else:
                 break

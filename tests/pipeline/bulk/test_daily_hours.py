@@ -129,7 +129,7 @@ def test_a_load_works_at_night_only_and_says_that_it_waits(
 def _with_slow_waits(gate: Gate, watch: Callable[[], None]) -> None:
     """Call ``watch`` while the gate is closed: virtual hours pass between two looks of the job."""
     wait = gate.wait
-    gate.wait = lambda given=None: wait(given or watch)  # type: ignore[method-assign] # for this test
+    gate.wait = lambda watch=watch: wait(watch)  # type: ignore[method-assign] # for this test
 
 
 def test_a_service_that_throttles_after_the_pause_gets_its_patience_anew(
@@ -224,7 +224,7 @@ def test_a_job_that_waits_for_the_night_stops_at_once_and_resumes(
                 LoadOptions(between=NIGHT),
                 clock=DayClock(moment(18)),
             ).run(interrupt)
-        assert "BatchWriteItem" not in transport.calls
+        assert "BatchWriteItem" not in transport.operations
         assert list(tmp_path.glob("*.journal"))
         report = LoadPlan(
             str(path), target_through(transport), LoadOptions(resume=True), clock=clock

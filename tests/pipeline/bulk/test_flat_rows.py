@@ -19,8 +19,9 @@ from stator.pipeline.bulk.export.sources import table_export
 from stator.pipeline.bulk.load.flat_rows import flattened, map_members
 from stator.pipeline.bulk.load.load import LoadOptions, load
 from stator.pipeline.bulk.targets import BulkTarget
+from stator.testing import Killed
 
-from .stock import Died, Through, create, engine_target, stored, target_through, write_lines
+from .stock import Through, create, engine_target, stored, target_through, write_lines
 
 NESTED = {
     "pk": "a",
@@ -158,12 +159,12 @@ def test_other_formats_are_refused(tmp_path: Path) -> None:
 def test_a_resumed_load_must_flatten_as_before(tmp_path: Path) -> None:
     def die(operation: str, request: Any) -> None:
         if operation == "BatchWriteItem":
-            raise Died
+            raise Killed
 
     path = write_lines(tmp_path / "x.jsonl", [NESTED])
     with Engine.open() as engine:
         create(engine)
-        with pytest.raises(Died):
+        with pytest.raises(Killed):
             load(str(path), target_through(Through(engine, die)), clock=VirtualClock())
         with pytest.raises(JournalDiffers, match="flatten was null and is now true"):
             load(str(path), target_through(Through(engine)), LoadOptions(resume=True, flatten=True))

@@ -32,11 +32,11 @@ from stator.pipeline.bulk.export.export import ExportOptions
 from stator.pipeline.bulk.export.sources import table_export
 from stator.pipeline.bulk.job.journal import Journal, JournalState
 from stator.pipeline.bulk.load.load import LoadOptions, LoadPlan, load
+from stator.testing import Killed
 
 from .stock import (
     ITEMS,
     ROWS,
-    Died,
     Through,
     create,
     engine_target,
@@ -370,7 +370,7 @@ def _die(
         calls += operation in ("BatchWriteItem", "PutItem")
         if dead or calls >= at:
             dead = True
-            raise Died
+            raise Killed
 
     def before(operation: str, request: Mapping[str, Any]) -> None:
         if not is_after:
@@ -398,7 +398,7 @@ def _die(
         patch.setattr("stator.pipeline.bulk.job.write_job._LOOK_SECONDS", 0.0005)
         try:
             plan.run()
-        except Died:
+        except Killed:
             return True
     return False
 
@@ -423,7 +423,7 @@ def test_a_supervisor_starts_and_restarts_a_job_with_one_command(tmp_path: Path)
 
         for job in ("load", "export", "copy"):
             for death in deaths:
-                with suppress(Died):
+                with suppress(Killed):
                     run(job, _dying_after(death))
             if job == "export":
                 shutil.rmtree(tmp_path / "out")  # if a run got through, its files are in the way
@@ -439,7 +439,7 @@ def _dying_after(calls: int) -> Any:
         if operation in ("Scan", "BatchWriteItem"):
             left -= 1
             if left < 0:
-                raise Died
+                raise Killed
 
     return die
 
@@ -449,11 +449,11 @@ def test_a_changed_input_or_other_options_are_refused(tmp_path: Path) -> None:
 
     def die(operation: str, request: Mapping[str, Any]) -> None:
         if operation == "BatchWriteItem":
-            raise Died
+            raise Killed
 
     with Engine.open() as engine:
         create(engine)
-        with pytest.raises(Died):
+        with pytest.raises(Killed):
             load(str(path), target_through(Through(engine, die)))
         with pytest.raises(JournalDiffers, match="map was"):
             load(

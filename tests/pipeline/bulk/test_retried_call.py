@@ -71,7 +71,7 @@ def test_a_server_that_is_down_is_an_error_at_once(
         transport = Through(engine, down)
         with pytest.raises(Unreachable, match=r"no connection to here|test does not answer"):
             job(target_through(transport), engine_target(engine), tmp_path, clock)
-        assert len(transport.calls) == calls
+        assert len(transport.operations) == calls
         assert clock.now() == started  # it never waited
 
 
