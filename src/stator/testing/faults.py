@@ -326,10 +326,12 @@ class FaultyTransport:
 
     @property
     def calls(self) -> int:
+        """How many calls were made."""
         return self._injector.calls
 
     @property
     def injected(self) -> list[InjectedFault]:
+        """The faults that happened, in the order of the calls."""
         return self._injector.injected
 
     def call(
@@ -340,6 +342,8 @@ class FaultyTransport:
         idempotent: bool = True,
         deadline_seconds: float | None = None,
     ) -> dict[str, Any]:
+        """Return the reply, or raise what the fault of this call raises."""
+
         def take(step: _Send | _Wait) -> Any:
             if isinstance(step, _Wait):
                 return self._clock.sleep(step.seconds)
@@ -362,6 +366,7 @@ class FaultyTransport:
             return reply
 
     def close(self) -> None:
+        """Close the inner transport."""
         self.inner.close()
 
 
@@ -382,10 +387,12 @@ class AsyncFaultyTransport:
 
     @property
     def calls(self) -> int:
+        """How many calls were made."""
         return self._injector.calls
 
     @property
     def injected(self) -> list[InjectedFault]:
+        """The faults that happened, in the order of the calls."""
         return self._injector.injected
 
     async def call(
@@ -396,6 +403,8 @@ class AsyncFaultyTransport:
         idempotent: bool = True,
         deadline_seconds: float | None = None,
     ) -> dict[str, Any]:
+        """Return the reply, or raise what the fault of this call raises."""
+
         async def take(step: _Send | _Wait) -> Any:
             if isinstance(step, _Wait):
                 return await pause(self._clock, step.seconds)
@@ -419,6 +428,7 @@ class AsyncFaultyTransport:
             return reply
 
     async def close(self) -> None:
+        """Close the inner transport."""
         await self.inner.close()
 
 

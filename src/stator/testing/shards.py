@@ -41,6 +41,7 @@ def _stream(engine: Engine, table: str) -> str:
     description = engine.call("DescribeTable", {"TableName": table})["Table"]
     if not (description.get("StreamSpecification") or {}).get("StreamEnabled"):
         raise ConfigurationError(
-            f"the table {table} has no stream", hint="enable it with db.ensure(stream=...)"
+            f"the table {table} has no stream",
+            hint='enable it with db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))',
         )
     return str(description["LatestStreamArn"])

@@ -11,11 +11,14 @@ export.sources: test_export.py
 job.dead_letters: test_load_faults.py
 job.journal: test_damaged_files.py
 job.pending_rows: test_load_faults.py
+job.daily_hours: test_daily_hours.py
+job.window: test_window.py
 job.write_job: test_load_faults.py
 job.writers: test_load_faults.py
 load.attribute_types: test_load_formats.py
 load.entity_rows: test_entities.py
 load.estimate: ../../cli/test_bulk.py
+load.flat_rows: test_flat_rows.py
 load.inputs: test_load_formats.py
 load.lines: test_load_formats.py
 load.load: test_load_formats.py

@@ -148,6 +148,15 @@ def test_a_nested_row_becomes_an_entity(tmp_path: Path) -> None:
             assert db.get(Customer, name="a") == Customer(name="a", city="Bonn")
 
 
+def test_a_renamed_part_that_meets_another_field_is_a_bad_row(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "x.jsonl", [{"pk": "a", "city": "Ulm", "at": {"city": "Bonn"}}])
+    with Engine.open() as engine:
+        create(engine)
+        options = LoadOptions(flatten=True, map=("at.city=city",), dead_letters=tmp_path / "dead")
+        assert load(str(path), engine_target(engine), options).failed == 1
+        assert "two fields become city" in (tmp_path / "dead").read_text()
+
+
 def test_other_formats_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("pk\na\n")
     with Engine.open() as engine:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -23,24 +24,21 @@ from .stock import create, engine_target, stored, write_lines
 
 
 @contextmanager
-def starvation() -> Iterator[list[str]]:
-    """Record each time that a writer's patience ends although there are rows to write.
+def starvation() -> Iterator[Callable[[], int]]:
+    """Return how often a writer's patience ended although there were rows to write.
 
     A window that works wakes its writers, so a patience that is long on any machine never ends.
     """
-    found: list[str] = []
-    taken = Window._taken
+    made: list[Window] = []
 
-    def take_and_record(self: Window, count: int) -> list[PendingRow]:
-        if not self._is_mixed():
-            found.append(f"{self._held_rows} rows in a window of {self._rows}")
-            patch.setattr("stator.pipeline.bulk.job.window._PATIENCE_SECONDS", 0.001)
-        return taken(self, count)
+    def window(*arguments: Any, **options: Any) -> Window:
+        made.append(Window(*arguments, **options))
+        return made[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("stator.pipeline.bulk.job.window._PATIENCE_SECONDS", 20.0)
-        patch.setattr(Window, "_taken", take_and_record)
-        yield found
+        patch.setattr("stator.pipeline.bulk.job.window._PATIENCE_SECONDS", 2.0)
+        patch.setattr("stator.pipeline.bulk.job.write_job.Window", window)
+        yield lambda: sum(each.impatient_takes for each in made)
 
 
 def block_of(rows: int, first: int, size_bytes: int) -> list[PendingRow]:
@@ -87,15 +85,17 @@ def test_a_block_of_any_size_flows_through_a_window_of_any_size(
             held.append(window._held_rows)
             written.extend(entry.key for entry in entries)
             window.settled(entries)
+            if window.impatient_takes:
+                window.stop()  # it failed already
 
     threads = [threading.Thread(target=read, args=(number,)) for number in range(readers)]
     threads += [threading.Thread(target=write) for _ in range(writers)]
-    with starvation() as starved:
+    with starvation():
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-    assert starved == []
+    assert window.impatient_takes == 0
     assert max(held) <= window_rows
     total = sum(rows for rows, _ in blocks)
     assert sorted(written) == sorted(
@@ -110,7 +110,7 @@ def test_a_load_never_starves_its_writers(window_rows: int, tmp_path: Path) -> N
     with Engine.open() as engine, starvation() as starved:
         create(engine)
         report = load(str(path), engine_target(engine), LoadOptions(window_rows=window_rows))
-        assert starved == []
+        assert starved() == 0
         assert report.written == 3000
         assert len(stored(engine)) == 3000
 
@@ -127,7 +127,7 @@ def test_a_copy_never_starves_its_writers(window_rows: int, tmp_path: Path) -> N
         )
         with starvation() as starved:
             report = Copy(engine_target(source), engine_target(other), options).run()
-        assert starved == []
+        assert starved() == 0
         assert (report.written, report.verified) == (2000, True)
 
 

@@ -53,6 +53,8 @@ class Window:
         self._held_rows = 0
         self._held_bytes = 0
         self._readers_waiting = 0
+        self.impatient_takes = 0
+        """How often a writer's patience ended before the window was mixed."""
         self._is_complete = False
         self._stopped = False
         lock = threading.Lock()
@@ -147,6 +149,7 @@ class Window:
                     return []
                 is_woken = self._work.wait(_PATIENCE_SECONDS)
                 if not is_woken and self._ready:  # the input is slow: write what is here
+                    self.impatient_takes += 1
                     return self._taken(count)
             return []
 

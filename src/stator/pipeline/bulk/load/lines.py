@@ -112,10 +112,15 @@ class DynamoDbLineEncoder(LineEncoder):
 
 
 def rename(row: dict[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:
-    """Return a row with renamed attributes. An attribute renamed to nothing is dropped."""
-    result = {}
+    """Return a row with renamed attributes. An attribute renamed to nothing is dropped.
+
+    Raises RowRefused if two attributes get the same name.
+    """
+    result: dict[str, Any] = {}
     for name, value in row.items():
         target = renamed.get(name, name)
+        if target in result:
+            raise RowRefused(f"two fields become {target}: drop one with --map {target}=")
         if target:
             result[target] = value
     return result
