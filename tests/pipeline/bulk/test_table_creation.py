@@ -20,6 +20,7 @@ from stator.pipeline.bulk.targets import BulkTarget
 from stator.tables.connection import make_context
 from stator.tables.db import Db
 from stator.tables.runner import Runner
+from stator.testing import kill_points
 
 from .stock import ITEMS, ROWS, Through, create, engine_target, stored, target_through, write_lines
 
@@ -119,6 +120,38 @@ def test_an_existing_table_with_another_key_is_refused(engine: Engine, tmp_path:
         load(str(path), engine_target(engine), LoadOptions(create=True, key=("id=S",)))
     with pytest.raises(ConfigurationError, match="--key id=S has no use here"):
         load(str(path), remote_target(engine), LoadOptions(create=True, key=("id=S",)))
+
+
+@pytest.mark.parametrize("job", ["load", "copy"])
+def test_the_same_command_continues_wherever_it_was_killed(job: str, tmp_path: Path) -> None:
+    """Killed at each call, also while the table is being created, then started once more."""
+    path = write_lines(tmp_path / "x.jsonl", ROWS)
+    clock = VirtualClock()
+    with Engine.open() as source, Engine.open(clock=clock, status_delay_seconds=10) as other:
+        create(source)
+        load(str(path), engine_target(source))
+
+        def run(transport: Any) -> int:
+            target = target_through(transport, place="other")
+            if job == "load":
+                options = LoadOptions(create=True, key=("pk=S",), resume=True, writers=1)
+                return load(str(path), target, options, clock=clock).written
+            options_of_copy = CopyOptions(
+                create=True, resume=True, segments=2, writers=1, journal=tmp_path / "copy.journal"
+            )
+            return Copy(engine_target(source), target, options_of_copy, clock=clock).run().written
+
+        transport = EngineTransport(other, owned=False)
+        points = 0
+        for point in kill_points(transport, run):
+            points += 1
+            assert run(transport) == 60, point
+            assert stored(other) == ITEMS, point
+            assert not list(tmp_path.glob("*.journal"))
+            other.call("DeleteTable", {"TableName": "orders"})
+            clock.advance(20)
+        assert stored(other) == ITEMS
+        assert points >= 12
 
 
 @pytest.mark.parametrize("job", ["load", "copy"])

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from stator.engine import Engine
@@ -46,7 +46,7 @@ def block_of(rows: int, first: int, size_bytes: int) -> list[PendingRow]:
     return [PendingRow(first + at, b"x" * size_bytes, at, block) for at in range(rows)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, phases=set(Phase) - {Phase.shrink, Phase.explain})
 @given(
     window_rows=st.integers(1, 60),
     window_bytes=st.integers(1, 400),

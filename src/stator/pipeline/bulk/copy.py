@@ -32,8 +32,8 @@ from stator.pipeline.bulk.job.pending_rows import Block, PendingRow, RowCounts
 from stator.pipeline.bulk.job.write_job import WriteJob, WriteSettings, key_of
 from stator.pipeline.bulk.load.attribute_types import table_key
 from stator.pipeline.bulk.retried_call import retried_call
-from stator.pipeline.bulk.table_creation import create_table, like_creation
-from stator.pipeline.bulk.targets import BulkTarget, described, find_description
+from stator.pipeline.bulk.table_creation import ensure_table, like_creation
+from stator.pipeline.bulk.targets import BulkTarget, described
 
 Transform = Callable[[Item], Item | None]
 _SEGMENTS = 8
@@ -171,7 +171,8 @@ class Copy:
         description = described(source, self.clock, self.chance)
         self._expected = int(description.get("ItemCount") or 0)
         if self.options.create:
-            self._create(description)
+            request = like_creation(description, target.table)
+            ensure_table(target, request, self.clock, self.chance)
         found = described(target, self.clock, self.chance, advice="create it with --create, or ")
         self._key = table_key(found).names
         self._job_facts = {
@@ -188,11 +189,6 @@ class Copy:
         )
         self._reading = Governor(self.clock, self.options.read_rate, gate=self._gate)
         self._dropped = 0
-
-    def _create(self, description: dict[str, Any]) -> None:
-        if find_description(self.target, self.clock, self.chance) is None:
-            request = like_creation(description, self.target.table)
-            create_table(self.target, request, self.clock, self.chance)
 
     def run(self, watch: Callable[[CopyProgress], None] | None = None) -> CopyReport:
         options = self.options

@@ -10,7 +10,7 @@ from typing import Any, Final
 from stator.clock import Clock
 from stator.errors import ConfigurationError, ResourceInUse
 from stator.pipeline.bulk.retried_call import retried_call
-from stator.pipeline.bulk.targets import BulkTarget, described
+from stator.pipeline.bulk.targets import BulkTarget, described, find_description
 
 KEY_TYPES: Final = ("S", "N", "B")
 _POLL_SECONDS = 0.5
@@ -68,15 +68,17 @@ def like_creation(description: dict[str, Any], table: str) -> dict[str, Any]:
     return request
 
 
-def create_table(
+def ensure_table(
     target: BulkTarget, request: dict[str, Any], clock: Clock, chance: random.Random
 ) -> None:
-    """Create a table and wait until it is ACTIVE. Another process may create it at the same time.
+    """Create a table that is missing, and wait until it is ACTIVE.
 
-    The reply to an attempt may be lost, so a table that exists by now is no error.
+    An earlier run that was killed, or another process, may have begun to create it. The reply to an
+    attempt may be lost, so a table that exists by now is no error.
     """
-    with suppress(ResourceInUse):
-        retried_call(target.transport, clock, chance, "CreateTable", request)
+    if find_description(target, clock, chance) is None:
+        with suppress(ResourceInUse):
+            retried_call(target.transport, clock, chance, "CreateTable", request)
     while described(target, clock, chance)["TableStatus"] != "ACTIVE":
         clock.sleep(_POLL_SECONDS)
 

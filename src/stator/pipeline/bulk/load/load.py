@@ -38,7 +38,7 @@ from stator.pipeline.bulk.load.entity_rows import EntityEncoder, check_columns
 from stator.pipeline.bulk.load.inputs import Input, find_inputs
 from stator.pipeline.bulk.load.lines import DynamoDbLineEncoder, LineEncoder
 from stator.pipeline.bulk.load.readers import RawRows, read
-from stator.pipeline.bulk.table_creation import check_same_key, create_table, key_creation
+from stator.pipeline.bulk.table_creation import check_same_key, ensure_table, key_creation
 from stator.pipeline.bulk.targets import BulkTarget, described, find_description
 
 _NESTED = ("jsonl", "dynamodb-json")
@@ -226,8 +226,8 @@ class LoadPlan:
         """Create what is missing. A design may need further tables besides the entity's own."""
         if self.options.create and self.target.entity is not None:
             self.target.create_design_tables(self.chance)
-        elif self.creation is not None:
-            create_table(self.target, self.creation, self.clock, self.chance)
+        elif self.options.create:
+            ensure_table(self.target, self.description, self.clock, self.chance)
 
     # -- the plan
 
