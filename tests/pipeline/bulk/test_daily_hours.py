@@ -18,7 +18,7 @@ from stator.pipeline.bulk.copy import Copy, CopyOptions
 from stator.pipeline.bulk.export.export import ExportOptions
 from stator.pipeline.bulk.export.sources import table_export
 from stator.pipeline.bulk.job.daily_hours import DailyHours, Gate
-from stator.pipeline.bulk.load.load import LoadOptions, LoadPlan, LoadProgress
+from stator.pipeline.bulk.load.load import LoadOptions, LoadPlan
 
 from .stock import ITEMS, ROWS, Through, create, stored, target_through, write_lines
 
@@ -196,34 +196,69 @@ def test_an_export_reads_at_night_only(clock: VirtualClock, tmp_path: Path) -> N
     assert len(log.hours) == 4 and all(1 <= hour < 5 for hour in log.hours)
 
 
+class DayClock(VirtualClock):
+    """A clock on which it stays day, however long a thread sleeps."""
+
+    def __init__(self) -> None:
+        super().__init__(moment(18))
+        self.asleep = threading.Event()
+
+    def sleep(self, seconds: float) -> None:
+        self.asleep.set()
+        time.sleep(0.01)
+
+    def interrupt(self, _: object) -> None:
+        """Press Ctrl-C once a thread sleeps."""
+        if self.asleep.is_set():
+            raise KeyboardInterrupt
+
+
+def test_a_copy_that_waits_for_the_night_stops_without_a_request(tmp_path: Path) -> None:
+    clock = DayClock()
+    with Engine.open() as source, Engine.open() as other:
+        create(source)
+        create(other)
+        reads, writes = Through(source), Through(other)
+        options = CopyOptions(journal=tmp_path / "journal", between=NIGHT)
+        target = target_through(writes, place="other")
+        with pytest.raises(KeyboardInterrupt):
+            Copy(target_through(reads), target, options, clock=clock).run(clock.interrupt)
+        assert "Scan" not in reads.operations
+        assert (tmp_path / "journal").exists()
+
+
+def test_an_export_that_waits_for_the_night_stops_and_resumes(
+    clock: VirtualClock, tmp_path: Path
+) -> None:
+    day = DayClock()
+    with Engine.open() as engine:
+        create(engine)
+        transport = Through(engine)
+        target, out = target_through(transport), str(tmp_path / "out")
+        with pytest.raises(KeyboardInterrupt):
+            table_export(target, out, ExportOptions(between=NIGHT), clock=day).run(day.interrupt)
+        assert "Scan" not in transport.operations
+        assert (tmp_path / "out" / ".journal").exists()
+        options = ExportOptions(between=NIGHT, resume=True)
+        assert table_export(target, out, options, clock=clock).run().items == 0
+
+
 def test_a_job_that_waits_for_the_night_stops_at_once_and_resumes(
     clock: VirtualClock, tmp_path: Path
 ) -> None:
     """Ctrl-C arrives while the writers sleep; nothing is sent, and the journal stays."""
-    asleep = threading.Event()
-    released = threading.Event()
-
-    class DayClock(VirtualClock):
-        def sleep(self, seconds: float) -> None:
-            asleep.set()
-            released.wait(0.01)  # it stays day
-
+    day = DayClock()
     path = write_lines(tmp_path / "x.jsonl", ROWS)
     with Engine.open() as engine:
         create(engine)
         transport = Through(engine)
-
-        def interrupt(_: LoadProgress) -> None:
-            if asleep.is_set():
-                raise KeyboardInterrupt
-
         with pytest.raises(KeyboardInterrupt):
             LoadPlan(
                 str(path),
                 target_through(transport),
                 LoadOptions(between=NIGHT),
-                clock=DayClock(moment(18)),
-            ).run(interrupt)
+                clock=day,
+            ).run(day.interrupt)
         assert "BatchWriteItem" not in transport.operations
         assert list(tmp_path.glob("*.journal"))
         report = LoadPlan(

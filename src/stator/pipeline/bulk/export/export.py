@@ -224,6 +224,8 @@ class ExportJob:
         held: list[Item] = []
         pages, units = 0, 0.0
         self._gate.wait()
+        if self._stopping.is_set():
+            return
         for page in self.source.pages(piece, self._pieces.get(str(piece), {}).get("after")):
             held += page.items
             pages += 1

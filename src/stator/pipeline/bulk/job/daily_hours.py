@@ -103,6 +103,11 @@ class Gate:
                 watch()
             self._clock.sleep(max(0.001, min(opens_at - now, _SLICE_SECONDS)))
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the job is to stop: a thread that waited must not start a request."""
+        return self._stopped.is_set()
+
     def stop(self) -> None:
         """Let every waiting thread go."""
         self._stopped.set()
