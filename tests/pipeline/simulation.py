@@ -99,13 +99,13 @@ class Simulation:
         self.faults = faults or Faults()
         self.clock = VirtualClock(1_791_489_600.0)
         self.engine = Engine.open(clock=self.clock)
-        engine_transport = EngineTransport(self.engine)
-        self.transport = FaultyTransport(engine_transport, self._before, self._after)
+        self.transport = EngineTransport(self.engine)
+        self.network = FaultyTransport(self.transport, self._before, self._after)
         self.context = make_context(
             self.design, {"clock": self.clock, "random": random.Random(seed + 1)}
         )
         ensuring = TableSetup(self.context, TableSettings(stream="NEW_AND_OLD_IMAGES"))
-        Runner(engine_transport, self.clock).run(ensuring.run())
+        Runner(self.transport, self.clock).run(ensuring.run())
         [self.table] = [table.name for table in self.context.schema.plan.tables]
         described = self.engine.call("DescribeTable", {"TableName": self.table})["Table"]
         self.arn = str(described["LatestStreamArn"])
@@ -258,7 +258,7 @@ class Simulation:
             return error
 
     def _call(self, call: Call) -> dict[str, Any]:
-        return self.transport.call(call.operation, call.request)
+        return self.network.call(call.operation, call.request)
 
     def _before(self, call: InterceptedCall) -> Fault | None:
         """Whether a call is throttled, loses its answer, or finds its worker dead."""
