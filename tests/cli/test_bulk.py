@@ -191,6 +191,60 @@ def test_a_dry_run_says_what_it_takes_and_writes_nothing(
     assert keys(table) == []
 
 
+def test_a_dry_run_fails_on_bad_rows_and_names_the_first(
+    url: str, table: Any, tmp_path: Path
+) -> None:
+    """Also on rows that can be encoded, but that DynamoDB would reject."""
+    rows = [{"pk": f"k{number}"} for number in range(10)] + [{"pk": ""}, {"n": 1}]
+    rows += [{"pk": "x" * 2049}, {"pk": "big", "n": "x" * 410_000}] + [{"m": 1}] * 4
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    arguments = ["load", "x.jsonl", "--to", url, "--table", "orders"]
+    ran = stator(tmp_path, *arguments, "--dry-run")
+    assert ran.returncode == 1
+    assert "items     10" in ran.stdout
+    assert "8 rows would fail; the first 5:" in ran.stderr
+    assert "x.jsonl, row 12: the key attribute pk is missing" in ran.stderr
+    ran = stator(tmp_path, *arguments, "--dry-run", "--json")
+    told = json.loads(ran.stdout)
+    assert (ran.returncode, told["items"], told["failed"]) == (1, 10, 8)
+    assert keys(table) == []
+    ran = stator(tmp_path, *arguments, "--json")
+    assert (ran.returncode, json.loads(ran.stdout)["failed"]) == (1, 8)
+
+
+def test_one_command_creates_loads_and_resumes(url: str, table: Any, tmp_path: Path) -> None:
+    """As a supervisor runs it: nothing is there at first, neither the table nor a journal."""
+    (tmp_path / "x.jsonl").write_text('{"id": 7, "address": {"city": "Bonn"}}\n')
+    table.call("DeleteTable", {"TableName": "orders"})
+    arguments = ["load", "x.jsonl", "--to", url, "--table", "orders", "--flatten", "--resume"]
+    arguments += ["--create", "--key", "pk=N", "--map", "id=pk"]
+    for said in ("orders does not exist yet and will be created", ""):
+        ran = stator(tmp_path, *arguments)
+        assert ran.returncode == 0, ran.stderr
+        assert said in ran.stderr
+    [item] = table.call("Scan", {"TableName": "orders"})["Items"]
+    assert item == {"pk": {"N": "7"}, "address.city": {"S": "Bonn"}}
+
+
+def test_a_load_outside_of_its_hours_says_that_it_waits(
+    url: str, table: Any, tmp_path: Path
+) -> None:
+    """Ctrl-C ends the wait at once."""
+    lines(tmp_path / "x.jsonl", 3)
+    hour = (time.localtime().tm_hour + 3) % 24
+    process = started(
+        tmp_path, "load", "x.jsonl", "--to", url, "--table", "orders",
+        "--between", f"{hour:02d}:00-{(hour + 1) % 24:02d}:00",
+    )  # fmt: skip
+    assert process.stderr is not None
+    said = next(line for line in process.stderr if "outside of" in line)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert f"waiting until {hour:02d}:00" in said
+    assert process.returncode == 130
+    assert keys(table) == []
+
+
 def test_a_load_that_is_killed_is_taken_up(url: str, table: Any, tmp_path: Path) -> None:
     """kill -9 in the middle, twice; then everything is there once, and nothing is left behind."""
     lines(tmp_path / "x.jsonl", 12_000)
@@ -289,8 +343,24 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(url: str, table: Any, tmp_pa
             "no connection to 127.0.0.1:9",
         ),
         (
-            ["load", "x.jsonl", "--to", "{url}", "--table", "orders", "--resume"],
-            "there is no journal",
+            ["export", "http://127.0.0.1:9", "--table", "orders", "--out", "x"],
+            "no connection to 127.0.0.1:9",
+        ),
+        (
+            ["copy", "http://127.0.0.1:9", "x.db", "--table", "orders"],
+            "no connection to 127.0.0.1:9",
+        ),
+        (
+            ["copy", "{url}", "http://127.0.0.1:9", "--table", "orders", "--create"],
+            "no connection to 127.0.0.1:9",
+        ),
+        (
+            ["load", "x.jsonl", "--to", "{url}", "--table", "nothing", "--create"],
+            "--create needs to know its key",
+        ),
+        (
+            ["load", "x.jsonl", "--to", "{url}", "--table", "orders", "--between", "night"],
+            "--between night is not a range of times",
         ),
         (
             ["load", "x.jsonl", "--to", "{url}", "--table", "orders", "--map", "n"],
@@ -324,7 +394,6 @@ def test_mistakes_are_answered_with_what_to_do(
     monkeypatch.chdir(tmp_path)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "x")
-    monkeypatch.setattr("stator.pipeline.bulk.retried_call._ATTEMPTS", 2)
     with pytest.raises(SystemExit) as ended:
         main([word.format(url=url) for word in arguments])
     assert ended.value.code in (1, 2)

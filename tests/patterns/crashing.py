@@ -13,46 +13,21 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any, Literal
 
-from stator.errors import ServiceError, TransactionCanceled
 from stator.tables.async_runner import AsyncRunner
 from stator.tables.db import AsyncDb, Db
 from stator.tables.runner import Runner
 from stator.tables.writes.transactions import Transaction
+from stator.testing import (
+    Fault,
+    FaultyTransport,
+    InterceptedCall,
+    Killed,
+    KillPoint,
+    KillSwitch,
+)
 from stator.transport import Transport
 
 Form = Literal["sync", "async"]
-
-
-class Crash(Exception):
-    """Not an error of Stator, so nothing catches it."""
-
-
-class Crashing:
-    """Carries out ``calls`` calls. The next one, and all after it, are not sent.
-
-    With ``reply_lost`` that next call is carried out, but its reply is lost.
-    """
-
-    parallel = False
-
-    def __init__(self, inner: Transport, calls: int, *, reply_lost: bool) -> None:
-        self.inner = inner
-        self.left = calls
-        self.reply_lost = reply_lost
-        self.is_dead = False
-
-    def call(self, operation: str, request: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-        if self.is_dead:
-            raise Crash
-        if self.left == 0:
-            self.is_dead = True
-            if self.reply_lost:
-                self.inner.call(operation, request, **more)
-            raise Crash
-        self.left -= 1
-        return self.inner.call(operation, request, **more)
-
-    def close(self) -> None: ...
 
 
 class Awaited:
@@ -74,8 +49,12 @@ class Awaited:
 
 
 def crashing(db: Db, calls: int, *, reply_lost: bool, form: Form = "sync") -> Any:
-    """A ``Db`` or ``AsyncDb`` on the same tables whose connection crashes."""
-    transport = Crashing(db.runner.transport, calls, reply_lost=reply_lost)
+    """A ``Db`` or ``AsyncDb`` on the same tables whose connection works for ``calls`` calls.
+
+    With ``reply_lost`` the next call is carried out too, but its reply is lost.
+    """
+    switch = KillSwitch(KillPoint(calls + 1, carried_out=reply_lost))
+    transport = FaultyTransport(db.runner.transport, switch.before, switch.after)
     if form == "async":
         return AsyncDb(db.context, AsyncRunner(Awaited(transport), db.context.clock))
     return Db(db.context, Runner(transport, db.context.clock, threads=1))
@@ -133,7 +112,7 @@ def every_crash(
             dying = crashing(db, calls, reply_lost=reply_lost, form=form)
             try:
                 finished(work(dying))
-            except Crash:
+            except Killed:
                 yield dying
             else:
                 return
@@ -182,53 +161,25 @@ def in_threads(*works: Callable[[], Any]) -> list[BaseException]:
     return raised
 
 
-class Doubling:
-    """Carries out every call twice, like a client that repeats a request after a lost reply."""
-
-    parallel = False
-
-    def __init__(self, inner: Transport) -> None:
-        self.inner = inner
-
-    def call(
-        self, operation: str, request: Mapping[str, Any], *, idempotent: bool = True, **more: Any
-    ) -> Any:
-        first = self.inner.call(operation, request, idempotent=idempotent, **more)
-        if not idempotent:
-            return first
-        try:
-            return self.inner.call(operation, request, idempotent=idempotent, **more)
-        except ServiceError as error:
-            error.after_unknown = True
-            raise
-
-    def close(self) -> None: ...
-
-
 def doubling(db: Db) -> Db:
-    return Db(db.context, Runner(Doubling(db.runner.transport), db.context.clock, threads=1))
-
-
-class Conflicting:
-    """Cancels every second transaction with a conflict."""
-
-    parallel = False
-
-    def __init__(self, inner: Transport) -> None:
-        self.inner = inner
-        self.count = 0
-
-    def call(self, operation: str, request: Mapping[str, Any], **more: Any) -> Any:
-        if operation.startswith("Transact"):
-            self.count += 1
-            if self.count % 2:
-                codes = ["None"] * len(request["TransactItems"])
-                codes[-1] = "TransactionConflict"
-                raise TransactionCanceled(reasons=[{"Code": code} for code in codes])
-        return self.inner.call(operation, request, **more)
-
-    def close(self) -> None: ...
+    """A ``Db`` whose calls are all carried out twice, as after a lost reply."""
+    return _disturbed(db, lambda call: Fault("duplicated"))
 
 
 def conflicting(db: Db) -> Db:
-    return Db(db.context, Runner(Conflicting(db.runner.transport), db.context.clock, threads=1))
+    """A ``Db`` of whose transactions every second is cancelled with a conflict."""
+    transactions = 0
+
+    def cancel(call: InterceptedCall) -> Fault | None:
+        nonlocal transactions
+        if not call.operation.startswith("Transact"):
+            return None
+        transactions += 1
+        return Fault("conflict") if transactions % 2 else None
+
+    return _disturbed(db, cancel)
+
+
+def _disturbed(db: Db, before: Callable[[InterceptedCall], Fault | None]) -> Db:
+    transport = FaultyTransport(db.runner.transport, before)
+    return Db(db.context, Runner(transport, db.context.clock, threads=1))

@@ -21,8 +21,8 @@ from stator.patterns.lock import Lock
 from stator.patterns.outbox.items import OutboxMessage
 from stator.tables.db import Db
 from stator.tables.writes.transactions import Transaction
+from stator.testing import Killed
 from tests.patterns.crashing import (
-    Crash,
     Form,
     crashing,
     every_crash,
@@ -456,7 +456,7 @@ def test_it_does_what_a_queue_for_each_key_does(
                 try:
                     dying = crashing(db, calls, reply_lost=bool(calls % 2), form=form)
                     finished(Outbox(dying, "numbers", shards=2).relay(receiver, limit=limit))
-                except Crash:
+                except Killed:
                     clock.advance(40)
         Outbox(db, "numbers", shards=2).relay(receiver)
         for key, wanted in written.items():

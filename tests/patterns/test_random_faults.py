@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import random
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,16 +12,14 @@ import pytest
 from stator import connect
 from stator.errors import (
     ConnectionTrouble,
-    ReplyLost,
     SlowDown,
-    ThroughputExceeded,
     TransactionConflict,
-    Unreachable,
 )
 from stator.patterns.leaderboard.leaderboard import Leaderboard
 from stator.patterns.sequence import Sequence
 from stator.tables.db import Db
-from tests.patterns.faults import FaultyTransport, with_faults
+from stator.testing import Faults
+from tests.patterns.faults import disturb, with_faults
 from tests.patterns.meters import reading
 from tests.patterns.test_rollups import check, series
 from tests.tables.shop import Order, order, shop
@@ -30,25 +27,12 @@ from tests.tables.shop import Order, order, shop
 PASSING = (ConnectionTrouble, SlowDown, TransactionConflict)
 
 
-def with_random_faults(db: Db, seed: int) -> FaultyTransport:
-    """One call in eight is throttled, unreachable, sent twice, or loses its reply."""
-    chance = random.Random(seed)
-
-    def before(number: int, operation: str, request: Mapping[str, Any]) -> None:
-        fate = chance.random()
-        if fate < 0.04:
-            raise ThroughputExceeded
-        if fate < 0.08:
-            raise Unreachable("no way there")
-        if fate < 0.11 and operation in ("TransactWriteItems", "PutItem", "BatchWriteItem"):
-            made.inner.call(operation, request)  # sent twice, like a client does after a lost reply
-
-    def after(number: int, operation: str, request: Mapping[str, Any]) -> None:
-        if chance.random() < 0.04:
-            raise ReplyLost("no answer")
-
-    made = with_faults(db, before, after)
-    return made
+def with_random_faults(db: Db, seed: int) -> None:
+    """One call in seven is throttled, unreachable, sent twice, or loses its reply."""
+    disturb(
+        db,
+        Faults(seed=seed, throttled=0.04, lost_request=0.04, duplicated=0.03, lost_answer=0.04),
+    )
 
 
 def until_answered(work: Callable[[], Any]) -> Any:

@@ -24,8 +24,8 @@ from stator.errors import (
     UniqueTaken,
 )
 from stator.tables.db import Db
+from stator.testing import Killed
 from tests.patterns.crashing import (
-    Crash,
     Form,
     crashing,
     every_crash,
@@ -264,7 +264,7 @@ def test_large_subtrees_come_to_an_end_however_often_the_process_dies(
         tree.add(folder(f"twig{number}"), f"leaf{number}" if number % 3 == 0 else "x")
     before = parents(db)
     dying = files(crashing(db, 8, reply_lost=True, form=form))
-    with pytest.raises(Crash):
+    with pytest.raises(Killed):
         finished(dying.delete("a") if what == "delete" else dying.move("a", "b1"))
     lives = 0
     for lives in range(100):
@@ -273,7 +273,7 @@ def test_large_subtrees_come_to_an_end_however_often_the_process_dies(
         try:
             if finished(mine.resume()) == 0:
                 break
-        except Crash:
+        except Killed:
             assert names(tree.children("b")) == ["b1"]
     assert 3 < lives < 100
     if what == "move":

@@ -16,7 +16,7 @@ from typing import Any
 from stator import Design, Engine, Entity, Query, find, ident, read
 from stator.addresses import EngineTransport
 from stator.clock import VirtualClock
-from stator.errors import ConditionFailed, OutcomeUnknown, StatorError, Throttled
+from stator.errors import OutcomeUnknown, StatorError, Throttled
 from stator.pipeline.workers.app import StreamApp
 from stator.pipeline.workers.handlers.change import Record
 from stator.pipeline.workers.handlers.subscribers import HandlerFailure, HandlerScope, lanes
@@ -27,7 +27,15 @@ from stator.tables.context import Context
 from stator.tables.lifecycle import TableSettings, TableSetup
 from stator.tables.runner import Runner
 from stator.tables.work import BlockingCall, Call, Gather, Pause, Work
-from tests.engine.streams.reading import read_all, shards
+from stator.testing import (
+    Fault,
+    FaultyTransport,
+    InterceptedCall,
+    open_shards,
+    roll_shards,
+    split_shard,
+)
+from tests.engine.streams.reading import read_all
 
 DAY = 24 * 3600.0
 
@@ -92,6 +100,7 @@ class Simulation:
         self.clock = VirtualClock(1_791_489_600.0)
         self.engine = Engine.open(clock=self.clock)
         self.transport = EngineTransport(self.engine)
+        self.network = FaultyTransport(self.transport, self._before, self._after)
         self.context = make_context(
             self.design, {"clock": self.clock, "random": random.Random(seed + 1)}
         )
@@ -249,30 +258,27 @@ class Simulation:
             return error
 
     def _call(self, call: Call) -> dict[str, Any]:
+        return self.network.call(call.operation, call.request)
+
+    def _before(self, call: InterceptedCall) -> Fault | None:
+        """Whether a call is throttled, loses its answer, or finds its worker dead."""
         if self.calm:
-            return self.transport.call(call.operation, call.request)
+            return None
         chance = self.chance.random()
         if chance < self.faults.throttled:
-            raise Throttled("Rate exceeded")
+            return Fault("throttled", error=Throttled("Rate exceeded"))
         if chance < self.faults.throttled + self.faults.crash_in_call:
             raise WorkerCrash
-        lost = self.chance.random() < self.faults.lost_reply
-        answer = self.transport.call(call.operation, call.request)
-        if lost:
-            return self._lost(call)
-        if self.chance.random() < self.faults.crash_in_call:
-            raise WorkerCrash
-        return answer
-
-    def _lost(self, call: Call) -> dict[str, Any]:
-        """The answer was lost: a client retries the request, or reports an unknown outcome."""
+        if self.chance.random() >= self.faults.lost_reply:
+            return None
+        # A client retries the request, or reports an unknown outcome.
         if self.chance.random() < 0.5:
-            raise OutcomeUnknown("the connection broke")
-        try:
-            return self.transport.call(call.operation, call.request)
-        except ConditionFailed as refused:
-            refused.after_unknown = True
-            raise
+            return Fault("lost answer", error=OutcomeUnknown("the connection broke"))
+        return Fault("duplicated")
+
+    def _after(self, call: InterceptedCall, reply: dict[str, Any]) -> None:
+        if not self.calm and self.chance.random() < self.faults.crash_in_call:
+            raise WorkerCrash
 
     # -- the world
 
@@ -296,14 +302,11 @@ class Simulation:
         return str(next(iter(keys.values()))["S"])
 
     def roll(self) -> None:
-        self.engine.streams.roll(self.arn)
+        roll_shards(self.engine, self.table)
 
     def split(self) -> None:
-        listed = shards(self.engine, self.arn)
-        open_now = [
-            shard for shard in listed if "EndingSequenceNumber" not in shard["SequenceNumberRange"]
-        ]
-        self.engine.streams.split(self.arn, self.chance.choice(open_now)["ShardId"])
+        open_now = open_shards(self.engine, self.table)
+        split_shard(self.engine, self.table, self.chance.choice(open_now))
 
     def written(self) -> dict[str, list[int]]:
         """Every change there is, by key, in order."""

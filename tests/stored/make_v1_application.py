@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from stator import Change, Db, Engine, RebuildOptions, TableSettings
-from tests.patterns.crashing import Crash, crashing
+from stator.testing import Killed
+from tests.patterns.crashing import crashing
 
 from .academy import (
     QUICK,
@@ -207,7 +208,7 @@ def _die_in(db: Db, work: Callable[[Db], Any]) -> None:
     while _jobs(db) == before:
         try:
             work(crashing(db, calls, reply_lost=False))
-        except Crash:
+        except Killed:
             calls += 1
 
 
@@ -270,7 +271,7 @@ def _die_rebuilding(db: Db) -> None:
     calls = 8
     try:
         by_isp().on(crashing(db, calls, reply_lost=False)).rebuild(options)
-    except Crash:
+    except Killed:
         return
     raise AssertionError("the rebuild was finished")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+import orjson
 import pytest
 
 from stator import Delete, Design, Entity, Query, connect, find, ident, read
@@ -16,6 +16,7 @@ from stator.tables.connection import make_context
 from stator.tables.db import Db
 from stator.tables.lifecycle import TableSettings, TableSetup
 from stator.tables.runner import Runner
+from stator.testing import Fault, FaultyTransport, InterceptedCall
 from tests.targets import Target
 
 from .shop import Order, Product, User, order, shop, user
@@ -82,50 +83,21 @@ def test_entities_that_need_conditions_are_written_one_by_one(target: Target) ->
     assert len(list(db.scan(User, allow=True))) == 30
 
 
-class Stingy:
+class Stingy(FaultyTransport):
     """A transport that leaves part of each batch unprocessed, as a table that is throttled does."""
 
-    parallel = False
-
     def __init__(self, engine: Engine, *, takes: int) -> None:
-        self._inner = EngineTransport(engine)
         self.takes = takes
-        self.calls = 0
+        super().__init__(EngineTransport(engine), self._leave)
 
-    def call(self, operation: str, request: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-        self.calls += 1
-        if operation == "BatchWriteItem":
-            taken, left = {}, {}
-            for table, entries in _plain(request)["RequestItems"].items():
-                taken[table], left[table] = entries[: self.takes], entries[self.takes :]
-            reply = (
-                self._inner.call(operation, {"RequestItems": taken}) if any(taken.values()) else {}
-            )
-            return reply | {
-                "UnprocessedItems": {table: entries for table, entries in left.items() if entries}
-            }
-        if operation == "BatchGetItem":
-            [(table, asked)] = request["RequestItems"].items()
-            keys = asked["Keys"]
-            reply = self._inner.call(
-                operation, {"RequestItems": {table: {"Keys": keys[: self.takes]}}}
-            )
-            return reply | (
-                {"UnprocessedKeys": {table: {"Keys": keys[self.takes :]}}}
-                if keys[self.takes :]
-                else {}
-            )
-        return self._inner.call(operation, request)
-
-    def close(self) -> None:
-        self._inner.close()
-
-
-def _plain(request: Mapping[str, Any]) -> dict[str, Any]:
-    import orjson
-
-    plain: dict[str, Any] = orjson.loads(orjson.dumps(request))
-    return plain
+    def _leave(self, call: InterceptedCall) -> Fault | None:
+        if not call.operation.startswith("Batch"):
+            return None
+        tables = orjson.loads(orjson.dumps(call.request))["RequestItems"].values()
+        total = sum(len(each["Keys"] if isinstance(each, dict) else each) for each in tables)
+        if total <= self.takes:
+            return None
+        return Fault("unprocessed", processed=(self.takes + 0.5) / total)
 
 
 def stingy(takes: int) -> tuple[Db, Stingy]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,39 +15,12 @@ from stator import (
     ident,
     large,
 )
-from stator.addresses import EngineTransport
 from stator.engine import Engine
 from stator.errors import (
-    ServiceError,
     Throttled,
 )
 from stator.tables.blobs.stores import FolderStore
-from stator.tables.db import Db
-from stator.tables.runner import Runner
-
-
-class Losing:
-    """A transport that carries out the first write of a kind and loses its answer."""
-
-    parallel = False
-
-    def __init__(self, engine: Engine, operation: str, error: ServiceError) -> None:
-        self._inner = EngineTransport(engine)
-        self._operation = operation
-        self._error = error
-
-    def call(
-        self, operation: str, request: Mapping[str, Any], *, idempotent: bool = True, **more: Any
-    ) -> dict[str, Any]:
-        answer = self._inner.call(operation, request)
-        if operation == self._operation:
-            self._operation = ""
-            self._error.after_unknown = True
-            raise self._error
-        return answer
-
-    def close(self) -> None:
-        self._inner.close()
+from stator.testing import Fault, InterceptedCall, faulty
 
 
 class Document(Entity):
@@ -62,11 +33,14 @@ def test_a_blob_whose_write_may_have_happened_is_kept(tmp_path: Path) -> None:
     engine = Engine.open()
     design = Design("docs", [Document])
     db = connect(design, engine, blobs=FolderStore(tmp_path))
-    losing = Db(
-        db.context, Runner(Losing(engine, "PutItem", Throttled("slow down")), db.context.clock)
-    )
-    with pytest.raises(Throttled):
-        losing.put(Document(doc_id="d", scan=b"x" * 5000, parts={}))
+    unknown = Throttled("slow down")
+    unknown.after_unknown = True
+
+    def lose(call: InterceptedCall) -> Fault | None:
+        return Fault("lost answer", error=unknown) if call.operation == "PutItem" else None
+
+    with faulty(db, lose), pytest.raises(Throttled):
+        db.put(Document(doc_id="d", scan=b"x" * 5000, parts={}))
     found = db.get(Document, doc_id="d")
     assert found is not None and found.scan == b"x" * 5000
 

@@ -1,5 +1,5 @@
 """Code shared by load, export and copy: the target of ``--entity``, the progress bar,
-interruption.
+the notice of ``--between``, interruption.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import typer
@@ -137,6 +138,25 @@ class ProgressBar:
     def __exit__(self, *_: object) -> None:
         if self._progress is not None:
             self._progress.stop()
+
+
+class WaitNotice:
+    """Says on stderr, once for each pause, that a job with ``--between`` waits for its hours."""
+
+    def __init__(self, between: str | None) -> None:
+        self._between = between
+        self._said: float | None = None
+
+    def facts(self, waits_until: float | None, facts: str) -> str:
+        """Return the facts for the progress bar, preceded by the wait if there is one."""
+        if waits_until is None:
+            self._said = None
+            return facts
+        shown = f"{datetime.fromtimestamp(waits_until):%H:%M}"
+        if self._said is None:
+            self._said = waits_until
+            typer.echo(f"outside of {self._between}: waiting until {shown}", err=True)
+        return f"waiting until {shown}  {facts}"
 
 
 @contextmanager

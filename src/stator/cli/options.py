@@ -47,11 +47,22 @@ JournalOption = Annotated[
     typer.Option(metavar="FILE", help="The journal that --resume continues from."),
 ]
 ResumeOption = Annotated[
-    bool, typer.Option("--resume", help="Continue where an earlier run stopped.")
+    bool,
+    typer.Option(
+        "--resume",
+        help="Continue where an earlier run stopped. Without a journal, start from the beginning.",
+    ),
 ]
 RestartOption = Annotated[
     bool,
     typer.Option("--restart", help="Discard the journal of an earlier run and start again."),
+]
+BetweenOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HH:MM-HH:MM",
+        help="Work only in these hours, local time; 22:00-04:00 passes midnight.",
+    ),
 ]
 OutOption = Annotated[
     Path | None,

@@ -41,12 +41,14 @@ def boto3_session(
 def boto3_client(
     engine: Engine, *, region_name: str = DEFAULT_REGION, account: str = DEFAULT_ACCOUNT
 ) -> Any:
+    """Return a boto3 DynamoDB client that uses ``engine``."""
     return boto3_session(engine, region_name=region_name, account=account).client("dynamodb")
 
 
 def boto3_resource(
     engine: Engine, *, region_name: str = DEFAULT_REGION, account: str = DEFAULT_ACCOUNT
 ) -> Any:
+    """Return a boto3 DynamoDB resource that uses ``engine``."""
     return boto3_session(engine, region_name=region_name, account=account).resource("dynamodb")
 
 

@@ -1,7 +1,6 @@
 """Tests of ``stator.pipeline.bulk``. Modules tested elsewhere than in a file of their own name:
 
 checksum: test_copy.py
-retried_call: test_copy.py
 s3: test_export.py
 targets: test_load_formats.py
 export.destinations: test_export.py
@@ -12,17 +11,19 @@ export.sources: test_export.py
 job.dead_letters: test_load_faults.py
 job.journal: test_damaged_files.py
 job.pending_rows: test_load_faults.py
-job.window: test_columns.py
+job.daily_hours: test_daily_hours.py
+job.window: test_window.py
 job.write_job: test_load_faults.py
 job.writers: test_load_faults.py
 load.attribute_types: test_load_formats.py
 load.entity_rows: test_entities.py
 load.estimate: ../../cli/test_bulk.py
+load.flat_rows: test_flat_rows.py
 load.inputs: test_load_formats.py
 load.lines: test_load_formats.py
 load.load: test_load_formats.py
 load.readers: test_load_formats.py
-load.row_condition: test_load_faults.py
+job.row_condition: test_load_faults.py
 load.columns: test_columns.py
 load.entity_columns: test_entity_columns.py
 job.governor: test_governor.py

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import random
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import zstandard
 from stator.addresses import EngineTransport
 from stator.engine import Engine
 from stator.pipeline.bulk.targets import BulkTarget
+from stator.testing import Fault, FaultyTransport, InterceptedCall
 
 TABLE = "orders"
 ROWS = [
@@ -95,14 +95,8 @@ def packed(path: Path, compression: str) -> Path:
     return made
 
 
-class Died(BaseException):
-    """The process is gone: nobody handles this."""
-
-
-class Through:
+class Through(FaultyTransport):
     """A transport to an engine on which something may happen before and after each call."""
-
-    parallel = True
 
     def __init__(
         self,
@@ -110,22 +104,18 @@ class Through:
         before: Callable[[str, Mapping[str, Any]], None] | None = None,
         answer: Callable[[str, dict[str, Any], dict[str, Any]], dict[str, Any]] | None = None,
     ) -> None:
-        self._inner = EngineTransport(engine, owned=False)
-        self._before = before
-        self._answer = answer
-        self.calls: list[str] = []
-        self._lock = threading.Lock()
+        self.operations: list[str] = []
 
-    def call(self, operation: str, request: Mapping[str, Any], **options: Any) -> dict[str, Any]:
-        with self._lock:
-            self.calls.append(operation)
-        if self._before is not None:
-            self._before(operation, request)
-        reply = self._inner.call(operation, request, **options)
-        return reply if self._answer is None else self._answer(operation, dict(request), reply)
+        def look(call: InterceptedCall) -> Fault | None:
+            self.operations.append(call.operation)
+            if before is not None:
+                before(call.operation, call.request)
+            return None
 
-    def close(self) -> None:
-        pass
+        def reply(call: InterceptedCall, found: dict[str, Any]) -> dict[str, Any]:
+            return found if answer is None else answer(call.operation, dict(call.request), found)
+
+        super().__init__(EngineTransport(engine, owned=False), look, reply, parallel=True)
 
 
 def seeded(number: int = 7) -> random.Random:

@@ -1,10 +1,8 @@
-"""Column-wise and row-wise encoding agree, and the window keeps the order of each key."""
+"""Column-wise and row-wise encoding agree."""
 
 from __future__ import annotations
 
-import random
 from decimal import Decimal
-from itertools import pairwise
 from typing import Any
 
 import orjson
@@ -12,8 +10,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stator.pipeline.bulk.job.pending_rows import Block, PendingRow, RowPosition
-from stator.pipeline.bulk.job.window import Window
+from stator.pipeline.bulk.job.pending_rows import Block, RowPosition
 from stator.pipeline.bulk.load.columns import Column, ColumnEncoder
 from stator.pipeline.bulk.load.readers import RawRows
 
@@ -151,78 +148,3 @@ def test_arrows_kernels_give_what_python_gives(
                     value["N"] = str(Decimal(value["N"]).normalize())
         found.append(made | dict.fromkeys(dead))
     assert found[0] == found[1]
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 99)), max_size=60),
-    st.integers(1, 12),
-    st.booleans(),
-    st.randoms(use_true_random=False),
-)
-def test_rows_of_one_key_never_overtake_each_other(
-    rows: list[tuple[int, int]], capacity: int, replaces: bool, chance: random.Random
-) -> None:
-    """Rows are taken, settled and given back at random; the last row of each key stays."""
-    window = Window(capacity, 1 << 20, chance, replaces=replaces)
-    block = Block("x", 0, RowPosition(), len(rows))
-    waiting = [PendingRow(key, b"%d" % number, number, block) for key, number in rows]
-    table: dict[int, list[int]] = {}
-    under_way: list[list[PendingRow]] = []
-    accounted = 0
-
-    def step() -> None:
-        nonlocal accounted
-        if under_way and chance.random() < 0.6:
-            taken = under_way.pop(chance.randrange(len(under_way)))
-            if chance.random() < 0.2:
-                window.give_back(taken)
-                return
-            for entry in taken:
-                table.setdefault(entry.key, []).append(int(entry.item))
-            accounted += len(taken)
-            window.settled(taken)
-        elif window._ready:
-            taken = window._taken(3)
-            assert len({entry.key for entry in taken}) == len(taken)
-            assert not {entry.key for entry in taken} & {
-                entry.key for batch in under_way for entry in batch
-            }
-            under_way.append(taken)
-
-    while waiting:
-        part, waiting = waiting[:4], waiting[4:]
-        while window._held_rows and not window._fits(
-            len(part), sum(len(entry.item) for entry in part)
-        ):
-            step()
-        accounted += len(window.add(part))
-    window.complete()
-    while window._held_rows:
-        step()
-    assert accounted == len(rows)
-    last: dict[int, list[int]] = {}
-    for key, number in rows:
-        last.setdefault(key, []).append(number)
-    assert {key: seen[-1] for key, seen in table.items()} == {
-        key: seen[-1] for key, seen in last.items()
-    }
-    if not replaces:
-        assert table == last
-
-
-def test_rows_are_mixed_and_none_stays_for_ages() -> None:
-    """A row leaves a window of 100 before 400 later ones have come, so the journal follows."""
-    window = Window(100, 1 << 20, random.Random(5), replaces=True)
-    block = Block("x", 0, RowPosition(), 5000)
-    order: list[int] = []
-    for start in range(0, 5000, 10):
-        rows = range(start, start + 10)
-        window.add([PendingRow(number, b"x", number, block) for number in rows])
-        while window._held_rows > 90 or (start == 4990 and window._held_rows):
-            taken = window.take(25) if start < 4990 else window._taken(25)
-            order += [entry.row for entry in taken]
-            window.settled(taken)
-    assert sorted(order) == list(range(5000))
-    assert max(place - row for place, row in enumerate(order)) < 400
-    neighbours = sum(abs(one - other) < 5 for one, other in pairwise(order))
-    assert neighbours < 1500

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from stator.engine import Engine
 from stator.errors import ConfigurationError, DataDiffers
 from stator.pipeline.bulk.copy import Copy, CopyOptions, find_transform
+from stator.testing import Killed
 
-from .stock import ITEMS, Died, Through, create, engine_target, stored, target_through
+from .stock import ITEMS, Through, create, engine_target, stored, target_through
 
 
 @pytest.fixture
@@ -104,13 +105,28 @@ def test_a_table_is_not_copied_into_itself(source: Engine, tmp_path: Path) -> No
 def test_a_transform_is_found_by_its_name() -> None:
     transform: object = find_transform("json:loads")
     assert transform is json.loads
-    for name, message in (
-        ("json", "names no function"),
-        ("nowhere:x", "no module"),
-        ("json:x", "has no x"),
+    for name, message, hint in (
+        ("json", "names no function", "module:function"),
+        ("nowhere:x", "there is no module nowhere", "folder that contains nowhere"),
+        ("json.nowhere:x", "there is no module json.nowhere", "PYTHONPATH"),
+        ("json:x", "json has no x", "define x in json"),
+        ("json:__name__", "cannot be called", "name a function"),
     ):
-        with pytest.raises(ConfigurationError, match=message):
+        with pytest.raises(ConfigurationError, match=message) as raised:
             find_transform(name)
+        assert hint in str(raised.value.hint)
+
+
+def test_a_transform_whose_module_fails_to_import_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "needs_more.py").write_text("import not_installed_anywhere\n")
+    with pytest.raises(ConfigurationError, match="imports not_installed_anywhere, which is not"):
+        find_transform("needs_more:upgrade")
+    (tmp_path / "fails_itself.py").write_text("import json\njson.nothing\n")
+    with pytest.raises(AttributeError, match="nothing"):
+        find_transform("fails_itself:upgrade")
 
 
 @settings(max_examples=25)
@@ -136,7 +152,7 @@ def test_a_copy_is_taken_up_wherever_it_died(
                 nonlocal calls
                 calls += operation in ("Scan", "BatchWriteItem")
                 if calls >= at and (operation == "Scan") == reads and operation != "DescribeTable":
-                    raise Died
+                    raise Killed
 
             begun = (folder / "copy.journal").exists()
             try:
@@ -145,7 +161,7 @@ def test_a_copy_is_taken_up_wherever_it_died(
                     target_through(Through(other, None if reads else die), place="other"),
                     replace(chosen, resume=begun),
                 ).run()
-            except Died:
+            except Killed:
                 continue
             else:
                 break

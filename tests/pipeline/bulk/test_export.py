@@ -22,9 +22,10 @@ from stator.pipeline.bulk.export.export import ExportOptions
 from stator.pipeline.bulk.export.snapshots import Snapshot
 from stator.pipeline.bulk.export.sources import snapshot_export, table_export
 from stator.pipeline.bulk.load.load import load
+from stator.testing import Killed
 
 from ...s3_servers import seaweedfs
-from .stock import Died, Through, create, engine_target, stored, target_through
+from .stock import Through, create, engine_target, stored, target_through
 
 ITEMS = {
     f"k{number}": {
@@ -153,12 +154,12 @@ def test_an_export_is_taken_up_wherever_it_died(
                 nonlocal calls
                 calls += operation == "Scan"
                 if calls >= at:
-                    raise Died
+                    raise Killed
 
             try:
                 target = target_through(Through(engine, die))
                 table_export(target, str(out), _with(options, resume=begun), segments=3).run()
-            except Died:
+            except Killed:
                 begun = True
             else:
                 return
@@ -200,9 +201,9 @@ def test_a_damaged_part_is_found(
 def test_the_journal_of_another_export_is_refused(engine: Engine, tmp_path: Path) -> None:
     def die(operation: str, request: Any) -> None:
         if operation == "Scan":
-            raise Died
+            raise Killed
 
-    with pytest.raises(Died):
+    with pytest.raises(Killed):
         table_export(target_through(Through(engine, die)), str(tmp_path / "out")).run()
     with pytest.raises(JournalDiffers, match="pieces was 8 and is now 3"):
         table_export(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +27,16 @@ from stator.errors import (
     ThroughputExceeded,
     TooManyErrors,
 )
+from stator.pipeline.bulk.copy import Copy, CopyOptions
+from stator.pipeline.bulk.export.export import ExportOptions
+from stator.pipeline.bulk.export.sources import table_export
 from stator.pipeline.bulk.job.journal import Journal, JournalState
 from stator.pipeline.bulk.load.load import LoadOptions, LoadPlan, load
+from stator.testing import Killed
 
 from .stock import (
     ITEMS,
     ROWS,
-    Died,
     Through,
     create,
     engine_target,
@@ -365,7 +370,7 @@ def _die(
         calls += operation in ("BatchWriteItem", "PutItem")
         if dead or calls >= at:
             dead = True
-            raise Died
+            raise Killed
 
     def before(operation: str, request: Mapping[str, Any]) -> None:
         if not is_after:
@@ -393,9 +398,50 @@ def _die(
         patch.setattr("stator.pipeline.bulk.job.write_job._LOOK_SECONDS", 0.0005)
         try:
             plan.run()
-        except Died:
+        except Killed:
             return True
     return False
+
+
+def test_a_supervisor_starts_and_restarts_a_job_with_one_command(tmp_path: Path) -> None:
+    """``resume`` starts from the beginning when there is no journal: load, copy and export."""
+    path = write_lines(tmp_path / "x.jsonl", ROWS)
+    deaths = [0, 1, 2]
+    with Engine.open() as engine, Engine.open() as other:
+        create(engine)
+        create(other)
+
+        def run(job: str, die: Any) -> Any:
+            target = target_through(Through(engine, die))
+            if job == "load":
+                return load(str(path), target, LoadOptions(resume=True)).written
+            if job == "export":
+                out = ExportOptions(resume=True)
+                return table_export(target, str(tmp_path / "out"), out, segments=2).run().items
+            copy = CopyOptions(resume=True, journal=tmp_path / "copy.journal", segments=2)
+            return Copy(target, target_through(Through(other), place="other"), copy).run().written
+
+        for job in ("load", "export", "copy"):
+            for death in deaths:
+                with suppress(Killed):
+                    run(job, _dying_after(death))
+            if job == "export":
+                shutil.rmtree(tmp_path / "out")  # if a run got through, its files are in the way
+            assert run(job, None) == 60
+        assert stored(other) == stored(engine) == ITEMS
+
+
+def _dying_after(calls: int) -> Any:
+    left = calls
+
+    def die(operation: str, request: Mapping[str, Any]) -> None:
+        nonlocal left
+        if operation in ("Scan", "BatchWriteItem"):
+            left -= 1
+            if left < 0:
+                raise Killed
+
+    return die
 
 
 def test_a_changed_input_or_other_options_are_refused(tmp_path: Path) -> None:
@@ -403,11 +449,11 @@ def test_a_changed_input_or_other_options_are_refused(tmp_path: Path) -> None:
 
     def die(operation: str, request: Mapping[str, Any]) -> None:
         if operation == "BatchWriteItem":
-            raise Died
+            raise Killed
 
     with Engine.open() as engine:
         create(engine)
-        with pytest.raises(Died):
+        with pytest.raises(Killed):
             load(str(path), target_through(Through(engine, die)))
         with pytest.raises(JournalDiffers, match="map was"):
             load(
@@ -420,5 +466,3 @@ def test_a_changed_input_or_other_options_are_refused(tmp_path: Path) -> None:
             load(str(path), target_through(Through(engine)), LoadOptions(restart=True)).written
             == 10
         )
-        with pytest.raises(BulkError, match="there is no journal"):
-            load(str(path), target_through(Through(engine)), LoadOptions(resume=True))

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from stator import Change, Db, Engine, StreamApp, TableSettings, connect
 from stator.addresses import EngineTransport, TransportOptions
-from stator.errors import ConfigurationError, StatorError, ThroughputExceeded, Unreachable
+from stator.errors import ConfigurationError
 from stator.pipeline.sinks.table import TableSink
 from stator.pipeline.workers.handlers.change import Record
 from stator.pipeline.workers.handlers.subscribers import HandlerScope
+from stator.testing import Fault, FaultyTransport, InterceptedCall
 
 from ...dynamodb_local import dynamodb_local
 from ..shop import Customer, Order, shop
@@ -172,24 +173,11 @@ def test_a_transform_returns_the_items_of_the_target(
     assert "bad" in key.key and "has no 'order'" in key.error
 
 
-class Shaky(EngineTransport):
-    """A transport that is throttled or disconnected at random."""
-
-    parallel = True
-    calls = 0
-
-    def call(self, operation: str, request: Any, **more: Any) -> Any:
-        self.calls += 1
-        faults: list[StatorError | None] = [
-            ThroughputExceeded("slow down"),
-            None,
-            Unreachable("no route"),
-            None,
-            None,
-        ]
-        if operation == "PutItem" and (fault := faults[self.calls % 5]) is not None:
-            raise fault
-        return super().call(operation, request, **more)
+def shaky(call: InterceptedCall) -> Fault | None:
+    """Two puts in five are throttled or find no connection."""
+    if call.operation != "PutItem" or call.number % 5 not in (1, 3):
+        return None
+    return Fault("throttled" if call.number % 5 == 1 else "lost request")
 
 
 def test_the_sink_waits_during_throttling_and_lost_connections(
@@ -197,7 +185,7 @@ def test_the_sink_waits_during_throttling_and_lost_connections(
 ) -> None:
     transport = other.runner.transport
     assert isinstance(transport, EngineTransport)
-    app.add(TableSink("copy", Shaky(transport.engine, owned=False)))
+    app.add(TableSink("copy", FaultyTransport(transport, shaky, parallel=True)))
     write_orders(db)
     work(app, db)
     assert items(other) == items(db)

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from stator.addresses import TransportOptions
-from stator.cli.bulk_commands import ProgressBar, connection_options, resumable
-from stator.cli.options import JournalOption, RestartOption, ResumeOption
+from stator.cli.bulk_commands import ProgressBar, WaitNotice, connection_options, resumable
+from stator.cli.options import BetweenOption, JournalOption, RestartOption, ResumeOption
 from stator.model.quantities import duration, plural
 from stator.pipeline.bulk.copy import Copy, CopyOptions, CopyProgress, CopyReport, find_transform
 from stator.pipeline.bulk.targets import BulkTarget
@@ -75,6 +75,7 @@ def command(
         int | None,
         typer.Option(min=0, metavar="N", help="Stop when more than this many items fail."),
     ] = None,
+    between: BetweenOption = None,
     verify: Annotated[
         bool, typer.Option(help="Scan the destination at the end and compare counts and checksums.")
     ] = True,
@@ -95,7 +96,7 @@ def command(
     Example: stator copy aws://eu-west-1 http://localhost:8000 --table orders --create
 
     Example: stator copy ./shop.db aws://eu-west-1 --table orders --to-table orders-2
-    --write-rate 2000
+    --write-rate 2000 --between 01:00-05:00 --resume
     """
     options = CopyOptions(
         read_rate=read_rate,
@@ -109,6 +110,7 @@ def command(
         restart=restart,
         dead_letters=dead_letters,
         max_errors=max_errors,
+        between=between,
     )
     connecting = connection_options(region, profile)
     function = None if transform is None else find_transform(transform)
@@ -117,8 +119,13 @@ def command(
         _target(source, to, origin, to_table or table, connecting) as target,
     ):
         job = Copy(origin, target, options, transform=function, transform_name=transform)
+        notice = WaitNotice(between)
         with resumable(), ProgressBar(f"copy {table}") as bar:
-            report = job.run(lambda progress: bar.show(progress.share, _facts(progress)))
+            report = job.run(
+                lambda progress: bar.show(
+                    progress.share, notice.facts(progress.waits_until, _facts(progress))
+                )
+            )
     _show(report, to_table or table, as_json=json_output)
     if not report.ok:
         raise typer.Exit(1)

@@ -8,9 +8,16 @@ from typing import Annotated
 
 import typer
 
-from stator.cli.bulk_commands import ProgressBar, connection_options, open_target, resumable
+from stator.cli.bulk_commands import (
+    ProgressBar,
+    WaitNotice,
+    connection_options,
+    open_target,
+    resumable,
+)
 from stator.cli.design_file import load_design_file
 from stator.cli.options import (
+    BetweenOption,
     JournalOption,
     PrefixOption,
     ProfileOption,
@@ -102,6 +109,7 @@ def command(
     journal: JournalOption = None,
     resume: ResumeOption = False,
     restart: RestartOption = False,
+    between: BetweenOption = None,
     verify: Annotated[bool, typer.Option(help="Read the files back and compare checksums.")] = True,
     region: RegionOption = None,
     profile: ProfileOption = None,
@@ -135,6 +143,7 @@ def command(
         resume=resume,
         restart=restart,
         verify=verify,
+        between=between,
     )
     with ExitStack() as stack:
         if snapshot is not None:
@@ -147,7 +156,7 @@ def command(
             export = table_export(
                 target, out, options, rate=rate, segments=segments, consistent=consistent
             )
-        report = _run(export)
+        report = _run(export, between)
     _show(report, as_json=json_output)
 
 
@@ -171,11 +180,13 @@ def _target(
     )
 
 
-def _run(export: ExportJob) -> ExportReport:
+def _run(export: ExportJob, between: str | None) -> ExportReport:
+    notice = WaitNotice(between)
     with resumable(), ProgressBar("export") as bar:
         return export.run(
             lambda progress: bar.show(
-                progress.pieces_done / max(1, progress.pieces), _facts(progress)
+                progress.pieces_done / max(1, progress.pieces),
+                notice.facts(progress.waits_until, _facts(progress)),
             )
         )
 

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from stator.cli.bulk_commands import ProgressBar, open_target, resumable
-from stator.cli.options import ProfileOption, RestartOption, ResumeOption
+from stator.cli.bulk_commands import ProgressBar, WaitNotice, open_target, resumable
+from stator.cli.options import BetweenOption, ProfileOption, RestartOption, ResumeOption
 from stator.model.quantities import duration, plural, size
 from stator.pipeline.bulk.load.estimate import LoadEstimate, estimate
 from stator.pipeline.bulk.load.inputs import FORMATS
@@ -90,6 +90,27 @@ def command(
             help="Set a type: S, N, BOOL, B, SS, NS, L or M. May be repeated.",
         ),
     ] = None,
+    flatten: Annotated[
+        bool,
+        typer.Option(
+            "--flatten", help="Turn nested JSON objects into dotted names such as address.city."
+        ),
+    ] = False,
+    create: Annotated[
+        bool,
+        typer.Option(
+            "--create",
+            help="Create the missing tables of the design, or a table with the key of --key.",
+        ),
+    ] = False,
+    key: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--key",
+            metavar="ATTRIBUTE=TYPE",
+            help="With --create and --table: the partition key, then the sort key; S, N or B.",
+        ),
+    ] = None,
     condition: Annotated[
         str | None,
         typer.Option(
@@ -136,8 +157,12 @@ def command(
         int | None,
         typer.Option(min=0, metavar="N", help="Stop when more than this many rows fail."),
     ] = None,
+    between: BetweenOption = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Write nothing; estimate units, price and time.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Write nothing; check every row; estimate units, price and time."
+        ),
     ] = False,
     region: Annotated[
         str | None,
@@ -152,12 +177,16 @@ def command(
     """Load CSV, JSON, Parquet or Arrow files into a table, from disk or S3.
 
     JSON files hold JSON lines or DynamoDB JSON, and files may be compressed. Rows that cannot be
-    written go to the dead letters and do not stop the rest. Exit code 1 means that rows failed.
+    written go to the dead letters and do not stop the rest. Exit code 1 means that rows failed, or
+    with --dry-run that rows would fail.
 
     Example: stator load 'orders/*.parquet' --to http://localhost:8000 --table orders
 
     Example: stator load orders.csv.gz --to aws://eu-west-1 --entity shop.py:Order --rate 2000
     --dead-letters bad.jsonl
+
+    Example: stator load events.jsonl --to http://localhost:8000 --table events --create --key id=S
+    --flatten --resume
     """
     if format_name is not None and format_name not in FORMATS:
         raise typer.BadParameter(
@@ -177,6 +206,10 @@ def command(
         restart=restart,
         dead_letters=dead_letters,
         max_errors=max_errors,
+        create=create,
+        key=tuple(key or ()),
+        flatten=flatten,
+        between=between,
     )
     with open_target(
         to, table, entity, prefix=prefix, blobs=blobs, region=region, profile=profile
@@ -185,10 +218,18 @@ def command(
         if not json_output:
             _show_types(plan)
         if dry_run:
-            _show_estimate(estimate(plan, region or "us-east-1"), as_json=json_output)
+            found = estimate(plan, region or "us-east-1")
+            _show_estimate(found, as_json=json_output)
+            if not found.ok:
+                raise typer.Exit(_FAILED_ROWS)
             return
+        notice = WaitNotice(between)
         with resumable(), ProgressBar(f"load {target.table}") as bar:
-            report = plan.run(lambda progress: bar.show(progress.share, _facts(progress)))
+            report = plan.run(
+                lambda progress: bar.show(
+                    progress.share, notice.facts(progress.waits_until, _facts(progress))
+                )
+            )
     _show_report(report, as_json=json_output)
     if not report.ok:
         raise typer.Exit(_FAILED_ROWS)
@@ -199,6 +240,8 @@ def _show_types(plan: LoadPlan) -> None:
     files = plural(len(plan.inputs), "file") if len(plan.inputs) > 1 else plan.inputs[0].name
     where = f"{target.entity_name} in {target.table}" if target.entity_name else target.table
     typer.echo(f"{files} -> {where} at {target.address}", err=True)
+    if plan.creation is not None:
+        typer.echo(f"{target.table} does not exist yet and will be created", err=True)
     width = max((len(each.target) for each in plan.types), default=0)
     for each in plan.types:
         renamed = "" if each.source == each.target else f"  from {each.source}"
@@ -225,17 +268,21 @@ def _show_estimate(found: LoadEstimate, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(found.to_data()))
         return
-    typer.echo(
-        f"items     {found.items:,}"
-        + (f"  ({found.failed:,} rows would fail)" if found.failed else "")
-    )
+    typer.echo(f"items     {found.items:,}")
     typer.echo(f"size      {size(found.size_bytes)}")
     more = f", plus the entries in {plural(found.indexes, 'index')}" if found.indexes else ""
     typer.echo(f"units     {found.write_units:,} WCU{more}")
     typer.echo(f"price     ${found.dollars:,.2f} on demand in {found.region}")
     typer.echo(f"time      {duration(found.seconds)} at {found.rate:,.0f} WCU/s")
-    for letter in found.first_failures:
-        typer.echo(f"  {letter.source}:{letter.row}: {letter.reason}")
+    if found.failed:
+        typer.echo(typer.style(_failure_summary(found), fg="red"), err=True)
+        for letter in found.first_failures:
+            typer.echo(f"  {letter.source}, row {letter.row:,}: {letter.reason}", err=True)
+
+
+def _failure_summary(found: LoadEstimate) -> str:
+    rows, shown = plural(found.failed, "row"), len(found.first_failures)
+    return f"{rows} would fail" + (f"; the first {shown}:" if found.failed > shown else ":")
 
 
 def _show_report(report: LoadReport, *, as_json: bool) -> None:

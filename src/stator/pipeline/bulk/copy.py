@@ -25,24 +25,26 @@ from stator.errors import ConfigurationError, DataDiffers
 from stator.model.values import Item
 from stator.pipeline.bulk.checksum import Digest, digest, hash_of
 from stator.pipeline.bulk.export.paged_source import TableScan
+from stator.pipeline.bulk.job.daily_hours import Gate
 from stator.pipeline.bulk.job.governor import Governor, Pace
 from stator.pipeline.bulk.job.journal import Journal, JournalState
 from stator.pipeline.bulk.job.pending_rows import Block, PendingRow, RowCounts
 from stator.pipeline.bulk.job.write_job import WriteJob, WriteSettings, key_of
 from stator.pipeline.bulk.load.attribute_types import table_key
 from stator.pipeline.bulk.retried_call import retried_call
+from stator.pipeline.bulk.table_creation import ensure_table, like_creation
 from stator.pipeline.bulk.targets import BulkTarget, described
 
 Transform = Callable[[Item], Item | None]
 _SEGMENTS = 8
-_POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class CopyOptions:
     """Options of a copy. Rates are in capacity units a second.
 
-    ``create`` creates a missing target with the source's keys and indexes.
+    ``create`` creates a missing target with the source's keys and indexes. ``between`` is the time
+    of day in which the copy may work, such as 01:00-05:00.
     """
 
     read_rate: float | None = None
@@ -59,6 +61,7 @@ class CopyOptions:
     restart: bool = False
     dead_letters: str | Path | None = None
     max_errors: int | None = None
+    between: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ class CopyProgress:
     writing: Pace
     share: float
     seconds: float
+    waits_until: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,21 +108,35 @@ def find_transform(name: str) -> Transform:
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
-        found = getattr(importlib.import_module(module), function)
+        loaded = importlib.import_module(module)
     except ModuleNotFoundError as error:
+        raise _import_failed(module, error.name or module) from None
+    found = getattr(loaded, function, None)
+    if found is None:
         raise ConfigurationError(
-            f"there is no module {error.name}", hint="write --transform module:function"
-        ) from None
-    except AttributeError:
-        raise ConfigurationError(
-            f"{module} has no {function}", hint="write --transform module:function"
-        ) from None
+            f"{module} has no {function}",
+            hint=f"define {function} in {module}, or name another function",
+        )
     if not callable(found):
         raise ConfigurationError(
             f"{name} cannot be called",
             hint="name a function such as def transform(item): return item",
         )
     return cast("Transform", found)
+
+
+def _import_failed(module: str, missing: str) -> ConfigurationError:
+    """Return the error for a module that cannot be imported because ``missing`` is not there."""
+    if module == missing or module.startswith(f"{missing}."):
+        return ConfigurationError(
+            f"there is no module {module}",
+            hint=f"run the command in the folder that contains {module}, or add that folder to"
+            " PYTHONPATH",
+        )
+    return ConfigurationError(
+        f"{module} imports {missing}, which is not installed",
+        hint="install it in this environment",
+    )
 
 
 class Copy:
@@ -144,6 +162,7 @@ class Copy:
         self.clock = clock or SystemClock()
         self.chance = chance or random.Random()  # noqa: S311 - for shuffling and jitter
         self._transform = transform
+        self._gate = Gate.between(self.clock, self.options.between)
         if source.table == target.table and source.is_at(target):
             raise ConfigurationError(
                 f"source and target are the same table, {source.table}",
@@ -152,8 +171,10 @@ class Copy:
         description = described(source, self.clock, self.chance)
         self._expected = int(description.get("ItemCount") or 0)
         if self.options.create:
-            self._create(description)
-        self._key = table_key(described(target, self.clock, self.chance)).names
+            request = like_creation(description, target.table)
+            ensure_table(target, request, self.clock, self.chance)
+        found = described(target, self.clock, self.chance, advice="create it with --create, or ")
+        self._key = table_key(found).names
         self._job_facts = {
             "from": [source.address, source.table],
             "to": [target.address, target.table],
@@ -166,19 +187,8 @@ class Copy:
         self.journal_path = Path(
             self.options.journal or f"copy-{source.table}-{target.table}.journal"
         )
-        self._reading = Governor(self.clock, self.options.read_rate)
+        self._reading = Governor(self.clock, self.options.read_rate, gate=self._gate)
         self._dropped = 0
-
-    def _create(self, description: dict[str, Any]) -> None:
-        try:
-            described(self.target, self.clock, self.chance)
-            return
-        except ConfigurationError:
-            pass
-        request = creation(description, self.target.table)
-        retried_call(self.target.transport, self.clock, self.chance, "CreateTable", request)
-        while described(self.target, self.clock, self.chance)["TableStatus"] != "ACTIVE":
-            self.clock.sleep(_POLL_SECONDS)
 
     def run(self, watch: Callable[[CopyProgress], None] | None = None) -> CopyReport:
         options = self.options
@@ -219,6 +229,7 @@ class Copy:
             clock=self.clock,
             chance=self.chance,
             passed=self._passed,
+            gate=self._gate,
         )
         waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
         for lane in range(options.segments):
@@ -236,8 +247,13 @@ class Copy:
             lambda: self._read(job, scan, waiting, start)
             for _ in range(max(1, min(options.readers, options.segments)))
         ]
-        job.run(readers, lambda: watch(self._progress(job)) if watch else None)
-        verified = self._verified(place["was_empty"]) if options.verify else None
+
+        def show() -> None:
+            if watch is not None:
+                watch(self._progress(job))
+
+        job.run(readers, show)
+        verified = self._verified(place["was_empty"], show) if options.verify else None
         counts = job.watermark.counts
         return CopyReport(
             read=counts.read + self._dropped,
@@ -326,7 +342,14 @@ class Copy:
     def _progress(self, job: WriteJob) -> CopyProgress:
         live = job.watermark.live
         share = min(0.99, live.written / self._expected) if self._expected else 0.0
-        return CopyProgress(live, self._reading.pace, job.governor.pace, share, job.seconds)
+        return CopyProgress(
+            live,
+            self._reading.pace,
+            job.governor.pace,
+            share,
+            job.seconds,
+            self._gate.closed_until,
+        )
 
     # -- verifying
 
@@ -335,10 +358,10 @@ class Copy:
         reply = retried_call(self.target.transport, self.clock, self.chance, "Scan", request)
         return not reply["Items"] and "LastEvaluatedKey" not in reply
 
-    def _verified(self, was_empty: bool) -> bool:
+    def _verified(self, was_empty: bool, show: Callable[[], None]) -> bool:
         if not was_empty:
             return False
-        governor = Governor(self.clock, self.options.read_rate)
+        governor = Governor(self.clock, self.options.read_rate, gate=self._gate)
         scan = TableScan(
             self.target.transport,
             self.target.table,
@@ -350,7 +373,9 @@ class Copy:
         )
         found = Digest()
         for lane in range(self.options.segments):
+            self._gate.wait(show)
             for page in scan.pages(lane):
+                self._gate.wait(show)
                 found += digest(page.items)
         if found != self._digest:
             raise DataDiffers(
@@ -361,21 +386,3 @@ class Copy:
                 " apart, and copy again",
             )
         return True
-
-
-def creation(description: dict[str, Any], table: str) -> dict[str, Any]:
-    """Return a CreateTable request with the same keys and indexes, billed on demand."""
-    request: dict[str, Any] = {
-        "TableName": table,
-        "KeySchema": description["KeySchema"],
-        "AttributeDefinitions": description["AttributeDefinitions"],
-        "BillingMode": "PAY_PER_REQUEST",
-    }
-    for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
-        indexes = description.get(kind)
-        if indexes:
-            request[kind] = [
-                {name: each[name] for name in ("IndexName", "KeySchema", "Projection")}
-                for each in indexes
-            ]
-    return request

@@ -1,22 +1,36 @@
-"""A single request of a job, such as DescribeTable or a page of a Scan, with retries."""
+"""A single request of a job, such as DescribeTable or a page of a Scan, with retries.
+
+The first request of a job is different: nothing has begun, and whoever started the job still looks
+at it. A server that is down is therefore an error at once, and not after minutes of retries.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from stator.backoff import Backoff
 from stator.clock import Clock
-from stator.coordination.retry import Trouble, answered, retry_with
-from stator.errors import SlowDown
+from stator.coordination.retry import Trouble, answered, is_transient, retry_with
+from stator.errors import (
+    DeadlineExceeded,
+    ReplyDamaged,
+    ReplyLost,
+    ServiceError,
+    SlowDown,
+    Unreachable,
+)
 from stator.pipeline.bulk.job.governor import Governor, throttled_scope
 from stator.tables.runner import Runner
-from stator.tables.work import Call
+from stator.tables.work import Call, Work
 from stator.transport import Transport
 
 _ATTEMPTS = 12
 _BACKOFF = Backoff(base_seconds=0.05, cap_seconds=10.0)
+_FIRST_SECONDS = 2.0
+_FIRST_ATTEMPTS = 2
+T = TypeVar("T")
 
 
 def retried_call(
@@ -38,12 +52,47 @@ def retried_call(
         if governor is not None and isinstance(error, SlowDown):
             governor.throttled(throttled_scope(error))
 
-    work = retry_with(
-        chance,
-        lambda: answered(Call(operation, dict(request))),
-        backoff=_BACKOFF,
-        max_attempts=_ATTEMPTS,
-        on_failure=slow_down,
+    return retried_work(
+        transport, clock, chance, lambda: answered(Call(operation, dict(request))), slow_down
     )
-    reply: dict[str, Any] = Runner(transport, clock).run(work)
-    return reply
+
+
+def retried_work(
+    transport: Transport,
+    clock: Clock,
+    chance: random.Random,
+    make: Callable[[], Work[T]],
+    on_failure: Callable[[Trouble], None] | None = None,
+) -> T:
+    """Run work that is safe to repeat, with the same retries, and return its result."""
+    work = retry_with(chance, make, backoff=_BACKOFF, max_attempts=_ATTEMPTS, on_failure=on_failure)
+    return Runner(transport, clock).run(work)
+
+
+def first_call(
+    transport: Transport,
+    address: str,
+    clock: Clock,
+    chance: random.Random,
+    operation: str,
+    request: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Make the first request to an address and return the reply.
+
+    Raises Unreachable at once if no connection can be opened, and after the second attempt if no
+    reply arrives. Throttling and faults of the service are retried as always.
+    """
+    lost: Exception | None = None
+    for _ in range(_FIRST_ATTEMPTS):
+        try:
+            return transport.call(operation, request, deadline_seconds=_FIRST_SECONDS)
+        except (ReplyLost, ReplyDamaged, DeadlineExceeded) as error:
+            lost = error
+        except ServiceError as error:
+            if not is_transient(error):
+                raise
+            return retried_call(transport, clock, chance, operation, request)
+    raise Unreachable(
+        f"{address} does not answer: {lost}",
+        hint="check that a DynamoDB server is running there and that the address is right",
+    )

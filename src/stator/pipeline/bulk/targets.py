@@ -12,8 +12,9 @@ from stator.clock import Clock, SystemClock
 from stator.design.design import Design
 from stator.engine import Engine
 from stator.errors import ConfigurationError, ResourceNotFound
-from stator.pipeline.bulk.retried_call import retried_call
+from stator.pipeline.bulk.retried_call import first_call, retried_call, retried_work
 from stator.tables.connection import ConnectOptions, make_context
+from stator.tables.context import Context
 from stator.tables.db import Db
 from stator.tables.lifecycle import TableSettings, TableSetup
 from stator.tables.runner import Runner
@@ -51,9 +52,13 @@ class BulkTarget:
         schema: Schema | None = None,
         entity: EntityMap | None = None,
         db: Db | None = None,
+        context: Context | None = None,
         owned: bool = True,
     ) -> None:
         self._owned = owned
+        self._context = context
+        self.has_answered = False
+        """Whether the address has answered a request of this job."""
         self.transport = transport
         self.table = table
         self.address = address
@@ -130,6 +135,7 @@ class BulkTarget:
             schema=schema,
             entity=entity_map,
             db=Db(context, runner),
+            context=context,
         )
 
     @property
@@ -144,6 +150,17 @@ class BulkTarget:
             return here.engine is there.engine
         return here is there or (self.address == other.address and type(here) is type(there))
 
+    def create_design_tables(self, chance: random.Random) -> None:
+        """Create the missing tables of the design, as ``db.ensure()`` does."""
+        context = self._context
+        assert context is not None
+        retried_work(
+            self.transport,
+            context.clock,
+            chance,
+            lambda: TableSetup(context, TableSettings()).run(),
+        )
+
     def __enter__(self) -> BulkTarget:
         return self
 
@@ -155,18 +172,42 @@ class BulkTarget:
             self.transport.close()
 
 
-def described(target: BulkTarget, clock: Clock, chance: random.Random) -> dict[str, Any]:
-    """Return DescribeTable's description. Raises ConfigurationError if there is no such table."""
+def find_description(
+    target: BulkTarget, clock: Clock, chance: random.Random
+) -> dict[str, Any] | None:
+    """Return DescribeTable's description, or None if there is no such table.
+
+    Raises Unreachable at once if the address has not answered before and does not answer now.
+    """
+    request = {"TableName": target.table}
     try:
-        reply = retried_call(
-            target.transport, clock, chance, "DescribeTable", {"TableName": target.table}
-        )
+        if target.has_answered:
+            reply = retried_call(target.transport, clock, chance, "DescribeTable", request)
+        else:
+            reply = first_call(
+                target.transport, target.address, clock, chance, "DescribeTable", request
+            )
     except ResourceNotFound:
+        target.has_answered = True
+        return None
+    target.has_answered = True
+    found: dict[str, Any] = reply["Table"]
+    return found
+
+
+def described(
+    target: BulkTarget, clock: Clock, chance: random.Random, *, advice: str = ""
+) -> dict[str, Any]:
+    """Return DescribeTable's description. Raises ConfigurationError if there is no such table.
+
+    ``advice`` opens the hint of that error.
+    """
+    found = find_description(target, clock, chance)
+    if found is None:
         raise ConfigurationError(
             f"there is no table {target.table} at {target.address}",
-            hint=f"choose one of the tables there: {_tables(target)}",
-        ) from None
-    found: dict[str, Any] = reply["Table"]
+            hint=f"{advice}choose one of the tables there: {_tables(target)}",
+        )
     return found
 
 

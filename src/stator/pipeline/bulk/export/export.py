@@ -40,6 +40,7 @@ from stator.pipeline.bulk.export.parts import (
     read_items,
     write_part,
 )
+from stator.pipeline.bulk.job.daily_hours import Gate
 from stator.pipeline.bulk.job.journal import Journal, JournalState
 
 _PART_PAGES = 16
@@ -51,7 +52,8 @@ class ExportOptions:
     """Options of an export.
 
     ``compression`` is gzip or zstd; Parquet compresses its own pages with it. ``part_items`` bounds
-    the rows of one part. ``verify`` reads the written files back and compares them.
+    the rows of one part. ``verify`` reads the written files back and compares them. ``between`` is
+    the time of day in which the export may read, such as 01:00-05:00.
     """
 
     format: str | None = None
@@ -62,6 +64,7 @@ class ExportOptions:
     resume: bool = False
     restart: bool = False
     verify: bool = True
+    between: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,7 @@ class ExportProgress:
     pieces: int
     units: float
     seconds: float
+    waits_until: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +140,7 @@ class ExportJob:
         self._lock = threading.Lock()
         self._error: BaseException | None = None
         self._stopping = threading.Event()
+        self._gate = Gate.between(self.clock, self.options.between)
         self._units = 0.0
 
     def run(self, watch: Callable[[ExportProgress], None] | None = None) -> ExportReport:
@@ -181,7 +186,7 @@ class ExportJob:
                     thread.join(_LOOK_SECONDS)
                 watch(self._progress())
         except BaseException:
-            self._stopping.set()
+            self._stop()
             for thread in threads:
                 thread.join()
             raise
@@ -196,7 +201,12 @@ class ExportJob:
             self.source.pieces,
             self._units,
             time.monotonic() - self._started,
+            self._gate.closed_until,
         )
+
+    def _stop(self) -> None:
+        self._stopping.set()
+        self._gate.stop()
 
     def _reader(self, waiting: queue.SimpleQueue[int]) -> None:
         try:
@@ -208,11 +218,14 @@ class ExportJob:
                 self._piece(piece)
         except BaseException as error:  # the waiting thread raises it
             self._error = self._error or error
-            self._stopping.set()
+            self._stop()
 
     def _piece(self, piece: int) -> None:
         held: list[Item] = []
         pages, units = 0, 0.0
+        self._gate.wait()
+        if self._stopping.is_set():
+            return
         for page in self.source.pages(piece, self._pieces.get(str(piece), {}).get("after")):
             held += page.items
             pages += 1
@@ -220,6 +233,7 @@ class ExportJob:
             if page.after is None or pages >= _PART_PAGES or len(held) >= self.options.part_items:
                 self._part(piece, held, page.after, units)
                 held, pages, units = [], 0, 0.0
+            self._gate.wait()  # before the next page is read
             if self._stopping.is_set():
                 return
 

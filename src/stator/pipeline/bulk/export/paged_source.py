@@ -79,6 +79,8 @@ class TableScan:
             if after is not None:
                 request["ExclusiveStartKey"] = after
             self._governor.acquire(expected)
+            if self._governor.gate.is_stopped:  # while it waited
+                return
             reply = retried_call(
                 self._transport, self._clock, self._chance, "Scan", request, self._governor
             )

@@ -15,6 +15,8 @@ Throttlings that arrive together count once; otherwise a burst of them would bri
 stop. The rate never exceeds a limit that the caller set. Before a request is sent, its estimated
 units are taken from a token bucket. The reply says how many units were consumed, and the bucket is
 corrected. The bucket may be overdrawn; the next caller then waits until it has filled again.
+
+A job that has hours (``daily_hours``) spends nothing outside of them.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from typing import Final, Literal
 
 from stator.clock import Clock
 from stator.errors import ServiceError, SlowDown
+from stator.pipeline.bulk.job.daily_hours import Gate
 
 START_UNITS: Final = 4_000.0
 """The initial throughput of a new on-demand table ("DynamoDB on-demand capacity mode")."""
@@ -66,9 +69,15 @@ class Governor:
     """The rate that all writers, or all readers, of one job share."""
 
     def __init__(
-        self, clock: Clock, limit_units: float | None = None, *, start_units: float = START_UNITS
+        self,
+        clock: Clock,
+        limit_units: float | None = None,
+        *,
+        start_units: float = START_UNITS,
+        gate: Gate | None = None,
     ) -> None:
         self._clock = clock
+        self.gate = gate or Gate(clock)
         self._limit = limit_units
         self._allowed = start_units if limit_units is None else limit_units
         self._tokens = self._allowed * _BUCKET_SECONDS if limit_units is None else 0.0
@@ -86,6 +95,7 @@ class Governor:
 
     def acquire(self, units: float) -> None:
         """Wait until ``units`` may be spent."""
+        self.gate.wait()
         with self._lock:
             self._fill()
             self._tokens -= units
@@ -94,7 +104,7 @@ class Governor:
             self._clock.sleep(wait)
 
     def consumed(self, estimated: float, actual: float) -> None:
-        """Replace the estimate of a request by the units that it consumed."""
+        """Replace the estimate of a request with the units that it consumed."""
         with self._lock:
             self._tokens -= actual - estimated
             self._step_units += actual

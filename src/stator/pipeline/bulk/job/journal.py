@@ -52,16 +52,15 @@ class Journal:
         self.job = json.loads(json.dumps(job))
 
     def begin(self, *, resume: bool, restart: bool) -> JournalState | None:
-        """Return the state to resume from, or None to start from the beginning."""
+        """Return the state to resume from, or None to start from the beginning.
+
+        ``resume`` without a journal starts from the beginning. A supervisor can thus start a job
+        and restart it after a crash with the same command.
+        """
         if self.path is None:
             return None
         earlier = self._read()
         if earlier is None:
-            if resume:
-                raise BulkError(
-                    f"there is no journal {self.path}",
-                    hint="leave out --resume to start from the beginning",
-                )
             return None
         if restart:
             self.path.unlink()

@@ -6,6 +6,10 @@ from a window of some thousands, which spreads them over as many partitions as t
 row in five is the oldest instead. Otherwise chance would leave some rows waiting very long, and the
 journal, which records how far *every* row is done, would fall behind.
 
+While more rows are to come, writers wait until the window is half full, so that there is enough to
+choose from. They never wait for a reader that waits for them: a block enters in parts, each as
+large as the room, and once a reader waits for room the writers take whatever is there.
+
 Rows with the same key must not overtake each other, because the last row must remain in the table.
 If a row with the same key waits in the window, a new row replaces it. If a row with the same key is
 in flight, the new row waits. With a condition the first row may be the one that remains. Rows with
@@ -48,6 +52,9 @@ class Window:
         self._waiting: dict[Any, deque[PendingRow]] = {}
         self._held_rows = 0
         self._held_bytes = 0
+        self._readers_waiting = 0
+        self.impatient_takes = 0
+        """How often a writer's patience ended before the window was mixed."""
         self._is_complete = False
         self._stopped = False
         lock = threading.Lock()
@@ -55,16 +62,35 @@ class Window:
         self._work = threading.Condition(lock)
 
     def add(self, entries: list[PendingRow]) -> list[PendingRow]:
-        """Add rows once there is room. Return the rows that were replaced and need no write."""
+        """Add rows, each once there is room. Return the rows that were replaced, not to be written.
+
+        A block may hold more rows than the window. It enters in parts.
+        """
         replaced: list[PendingRow] = []
-        size = sum([len(entry.item) for entry in entries])
         with self._room:
-            while self._held_rows and not self._stopped and not self._fits(len(entries), size):
-                self._room.wait()
-            for entry in entries:
-                self._admit(entry, replaced)
-            self._work.notify_all()
+            at = 0
+            while at < len(entries) and not self._stopped:
+                at = self._admit_fitting(entries, at, replaced)
+                self._work.notify_all()
+                if at < len(entries):
+                    self._wait_for_room()
         return replaced
+
+    def _admit_fitting(self, entries: list[PendingRow], at: int, replaced: list[PendingRow]) -> int:
+        """Admit the rows from ``at`` on that fit. Return the place of the first that does not."""
+        while at < len(entries):
+            entry = entries[at]
+            # A row that is larger than the whole window has it for itself.
+            if self._held_rows and not self._fits(1, len(entry.item)):
+                break
+            self._admit(entry, replaced)
+            at += 1
+        return at
+
+    def _wait_for_room(self) -> None:
+        self._readers_waiting += 1
+        self._room.wait()
+        self._readers_waiting -= 1
 
     def _fits(self, rows: int, size: int) -> bool:
         return self._held_rows + rows <= self._rows and self._held_bytes + size <= self._bytes
@@ -123,15 +149,21 @@ class Window:
                     return []
                 is_woken = self._work.wait(_PATIENCE_SECONDS)
                 if not is_woken and self._ready:  # the input is slow: write what is here
+                    self.impatient_takes += 1
                     return self._taken(count)
             return []
 
     def _is_mixed(self) -> bool:
-        return self._is_complete or self._held_rows >= self._rows * _LEAST_SHARE or self._is_full()
+        """Whether the window holds as many rows as it may wait for.
 
-    def _is_full(self) -> bool:
-        """Whether the limit on bytes is nearly reached: the window must not wait for more rows."""
-        return self._held_bytes >= self._bytes * _LEAST_SHARE
+        A reader that waits for room brings no more rows until some are written.
+        """
+        return (
+            self._is_complete
+            or self._readers_waiting > 0
+            or self._held_rows >= self._rows * _LEAST_SHARE
+            or self._held_bytes >= self._bytes * _LEAST_SHARE
+        )
 
     def _taken(self, count: int) -> list[PendingRow]:
         ready, chance = self._ready, self._chance

@@ -21,13 +21,14 @@ from stator.errors import TooManyErrors
 from stator.formats.plain import comparable
 from stator.model.limits import BATCH_WRITE_ITEMS
 from stator.model.values import Item
+from stator.pipeline.bulk.job.daily_hours import Gate
 from stator.pipeline.bulk.job.dead_letters import DeadLetterFile
 from stator.pipeline.bulk.job.governor import Governor
 from stator.pipeline.bulk.job.journal import Journal, JournalState
 from stator.pipeline.bulk.job.pending_rows import Block, PendingRow, RowCounts, Watermark
+from stator.pipeline.bulk.job.row_condition import RowCondition
 from stator.pipeline.bulk.job.window import Window
 from stator.pipeline.bulk.job.writers import Writers
-from stator.pipeline.bulk.load.row_condition import RowCondition
 from stator.pipeline.bulk.targets import BulkTarget
 
 _CHECKPOINT_SECONDS = 1.0
@@ -47,7 +48,8 @@ class WriteSettings:
 class WriteJob:
     """Runs one job. ``place_of`` turns the positions of all lanes into the journal's ``place``.
 
-    ``passed`` is called with every finished block, in the lane's order.
+    ``passed`` is called with every finished block, in the lane's order. ``gate`` keeps the job
+    waiting outside of its hours.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class WriteJob:
         chance: random.Random,
         condition: RowCondition | None = None,
         passed: Callable[[Block], None] | None = None,
+        gate: Gate | None = None,
     ) -> None:
         self._settings = settings
         self._journal = journal
@@ -77,7 +80,7 @@ class WriteJob:
         self.window = Window(
             settings.window_rows, settings.window_bytes, chance, replaces=condition is None
         )
-        self.governor = Governor(clock, settings.rate)
+        self.governor = Governor(clock, settings.rate, gate=gate)
         self._writers = Writers(
             target.transport,
             target.table,

@@ -44,8 +44,8 @@ from stator.model.limits import BATCH_WRITE_ITEMS
 from stator.model.values import Item, normalise_item
 from stator.pipeline.bulk.job.governor import Governor, throttled_scope
 from stator.pipeline.bulk.job.pending_rows import PendingEntity, PendingRow, Watermark
+from stator.pipeline.bulk.job.row_condition import RowCondition
 from stator.pipeline.bulk.job.window import Window
-from stator.pipeline.bulk.load.row_condition import RowCondition
 from stator.transport import Transport
 
 _BACKOFF = Backoff(base_seconds=0.05, cap_seconds=10.0)
@@ -119,12 +119,13 @@ class Writers:
                 self._window.give_back(entries)
                 self.stop(error)
                 return
-            if left:
-                tries += 1
-                self._clock.sleep(_BACKOFF.delay(tries, self._chance.random()))
-                self._window.give_back(left)
-            else:
+            if not left:
                 tries = 0
+                continue
+            tries += 1
+            if not self._stopping.is_set():
+                self._clock.sleep(_BACKOFF.delay(tries, self._chance.random()))
+            self._window.give_back(left)
 
     @property
     def is_stopping(self) -> bool:
@@ -134,6 +135,7 @@ class Writers:
         """Start no further request. Joining the threads waits for the requests in flight."""
         self.error = self.error or error
         self._stopping.set()
+        self._governor.gate.stop()
         self._window.stop()
 
     # -- one request
@@ -142,6 +144,8 @@ class Writers:
         """Send rows. Return the rows to retry."""
         units = sum(entry.units for entry in entries)
         self._governor.acquire(units)
+        if self._stopping.is_set():  # while it waited
+            return entries
         try:
             if self._entities is not None:
                 return self._put_entity(entries[0], units)
@@ -231,7 +235,8 @@ class Writers:
         return self._sent(entries[:middle]) + self._sent(entries[middle:])
 
     def _check_patience(self, error: StatorError) -> None:
-        if self._clock.now() - self._progressed_at > _PATIENCE_SECONDS:
+        waits_since = max(self._progressed_at, self._governor.gate.opened_at)
+        if self._clock.now() - waits_since > _PATIENCE_SECONDS:
             raise error
 
     def _settle(

@@ -32,6 +32,7 @@ from stator.formats.dynamodb_json import unwrap
 from stator.formats.exact_json import loads_exact
 from stator.pipeline.bulk.job.pending_rows import Block, PendingEntity, PendingRow
 from stator.pipeline.bulk.load.columns import Dead, shown
+from stator.pipeline.bulk.load.flat_rows import flattened, map_members
 from stator.pipeline.bulk.load.lines import rename
 from stator.pipeline.bulk.load.readers import RawRows
 from stator.tables.schema import EntityMap
@@ -44,12 +45,20 @@ _PREFIX = len(b'{"PutRequest":{"Item":')
 class EntityEncoder:
     """Encodes rows, in any input format, as items of one entity type.
 
-    ``now`` returns the time for creation, update and expiry times.
+    ``now`` returns the time for creation, update and expiry times. ``flatten`` turns nested
+    objects into dotted names.
     """
 
     def __init__(
-        self, of: EntityMap, renamed: Mapping[str, str], is_dynamodb: bool, now: Callable[[], float]
+        self,
+        of: EntityMap,
+        renamed: Mapping[str, str],
+        is_dynamodb: bool,
+        now: Callable[[], float],
+        *,
+        flatten: bool = False,
     ) -> None:
+        self._flatten = flatten
         self._of = of
         self._renamed = renamed
         self._is_dynamodb = is_dynamodb
@@ -81,7 +90,12 @@ class EntityEncoder:
     def entity(self, row: dict[str, Any]) -> Any:
         of = self._of
         if self._is_dynamodb:
-            return of.decode(rename(unwrap(row)[0], self._renamed))
+            item = unwrap(row)[0]
+            if self._flatten:
+                item = flattened(item, self._renamed, map_members)
+            return of.decode(rename(item, self._renamed))
+        if self._flatten:
+            row = flattened(row, self._renamed)
         values = {}
         for name, value in rename(row, self._renamed).items():
             coerce = self._coerce.get(name)

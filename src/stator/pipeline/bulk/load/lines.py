@@ -17,6 +17,7 @@ from stator.formats.exact_json import loads_exact
 from stator.formats.plain import ENCODERS, comparable, encode_value
 from stator.pipeline.bulk.job.pending_rows import Block, PendingRow
 from stator.pipeline.bulk.load.columns import Dead
+from stator.pipeline.bulk.load.flat_rows import flattened, map_members
 from stator.pipeline.bulk.load.readers import RawRows
 
 dumps = orjson.dumps
@@ -27,11 +28,18 @@ class LineEncoder:
     """Encodes lines of plain JSON.
 
     ``kinds`` are the known types of attributes: the table's keys, and those the caller set.
+    ``flatten`` turns nested objects into dotted names.
     """
 
     def __init__(
-        self, key: tuple[str, ...], kinds: Mapping[str, str], renamed: Mapping[str, str]
+        self,
+        key: tuple[str, ...],
+        kinds: Mapping[str, str],
+        renamed: Mapping[str, str],
+        *,
+        flatten: bool = False,
     ) -> None:
+        self._flatten = flatten
         self._key = key
         self._encoders: dict[str, Callable[[Any], Any]] = {
             name: ENCODERS[kind] for name, kind in kinds.items()
@@ -55,6 +63,8 @@ class LineEncoder:
         row = loads_exact(line)
         if type(row) is not dict:
             raise RowRefused("a line must hold one JSON object")
+        if self._flatten:
+            row = flattened(row, self._renamed)
         if self._renamed:
             row = rename(row, self._renamed)
         encoders, item = self._encoders, {}
@@ -93,17 +103,24 @@ class DynamoDbLineEncoder(LineEncoder):
             raise RowRefused(
                 'expected an item in DynamoDB JSON, for example {"Item": {"pk": {"S": "user-1"}}}'
             )
-        if self._renamed:
+        if self._flatten:
+            item = flattened(item, self._renamed, map_members)
+        if self._renamed or self._flatten:
             item = rename(item, self._renamed)
             return self._keyed(item), dumps(item)
         return self._keyed(item), dumps(item) if is_wrapped else line.strip()
 
 
 def rename(row: dict[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:
-    """Return a row with renamed attributes. An attribute renamed to nothing is dropped."""
-    result = {}
+    """Return a row with renamed attributes. An attribute renamed to nothing is dropped.
+
+    Raises RowRefused if two attributes get the same name.
+    """
+    result: dict[str, Any] = {}
     for name, value in row.items():
         target = renamed.get(name, name)
+        if target in result:
+            raise RowRefused(f"two fields become {target}: drop one with --map {target}=")
         if target:
             result[target] = value
     return result

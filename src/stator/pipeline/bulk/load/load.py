@@ -17,9 +17,11 @@ from typing import Any, Protocol
 
 from stator.clock import Clock, SystemClock
 from stator.errors import BulkError, ConfigurationError
+from stator.pipeline.bulk.job.daily_hours import Gate
 from stator.pipeline.bulk.job.governor import Pace
 from stator.pipeline.bulk.job.journal import Journal, JournalState
 from stator.pipeline.bulk.job.pending_rows import Block, PendingRow, RowCounts, RowPosition
+from stator.pipeline.bulk.job.row_condition import RowCondition
 from stator.pipeline.bulk.job.write_job import WriteJob, WriteSettings
 from stator.pipeline.bulk.load.attribute_types import (
     AttributeType,
@@ -36,8 +38,10 @@ from stator.pipeline.bulk.load.entity_rows import EntityEncoder, check_columns
 from stator.pipeline.bulk.load.inputs import Input, find_inputs
 from stator.pipeline.bulk.load.lines import DynamoDbLineEncoder, LineEncoder
 from stator.pipeline.bulk.load.readers import RawRows, read
-from stator.pipeline.bulk.load.row_condition import RowCondition
-from stator.pipeline.bulk.targets import BulkTarget, described
+from stator.pipeline.bulk.table_creation import check_same_key, ensure_table, key_creation
+from stator.pipeline.bulk.targets import BulkTarget, described, find_description
+
+_NESTED = ("jsonl", "dynamodb-json")
 
 
 class Encoder(Protocol):
@@ -52,7 +56,10 @@ class LoadOptions:
     renames fields (``source=target``) and drops them (``source=``); ``types`` sets the type of an
     attribute (``total=N``). ``condition`` is an expression for every put, in which ``:name`` stands
     for the row's value of ``name``. ``window_rows`` and ``window_bytes`` bound the rows in memory.
-    At most ``max_errors`` rows may fail; None allows any number.
+    At most ``max_errors`` rows may fail; None allows any number. ``create`` creates missing tables:
+    those of the design, or a table with the ``key`` (``pk=S``, ``sk=N``). ``flatten`` turns nested
+    JSON objects into dotted names. ``between`` is the time of day in which the load may write, such
+    as 01:00-05:00.
     """
 
     format: str | None = None
@@ -70,6 +77,10 @@ class LoadOptions:
     restart: bool = False
     dead_letters: str | Path | None = None
     max_errors: int | None = None
+    create: bool = False
+    key: tuple[str, ...] = ()
+    flatten: bool = False
+    between: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +89,7 @@ class LoadProgress:
     pace: Pace
     share: float
     seconds: float
+    waits_until: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +168,11 @@ class LoadPlan:
                 " of their own",
                 hint="leave out --condition",
             )
-        description = described(target, self.clock, self.chance)
+        self.gate = Gate.between(self.clock, self.options.between)
+        self._check_flatten()
+        self.creation: dict[str, Any] | None = None
+        """The CreateTable request for a table that does not exist yet."""
+        description = self.description = self._described()
         self.key = table_key(description)
         self.indexes = sum(
             len(description.get(kind) or ())
@@ -166,7 +182,62 @@ class LoadPlan:
         self._first = self._peeked(self.inputs[0])
         self.types = tuple(self._known.values())
 
+    # -- the table
+
+    def _described(self) -> dict[str, Any]:
+        """Return the table's description, or the request that will create it."""
+        wanted = self._wanted()
+        if not self.options.create:
+            return described(self.target, self.clock, self.chance, advice=self._creation_advice())
+        found = find_description(self.target, self.clock, self.chance)
+        if found is not None:
+            if wanted is not None and self.options.key:
+                check_same_key(self.target, found, wanted)
+            return found
+        if wanted is None:
+            raise ConfigurationError(
+                f"there is no table {self.target.table} at {self.target.address},"
+                " and --create needs to know its key",
+                hint="name the partition key and, if there is one, the sort key:"
+                " --key pk=S --key sk=N",
+            )
+        self.creation = wanted
+        return wanted
+
+    def _wanted(self) -> dict[str, Any] | None:
+        """Return the CreateTable request of the design or of ``key``, or None without either."""
+        options, entity = self.options, self.target.entity
+        if options.key and (entity is not None or not options.create):
+            raise ConfigurationError(
+                f"--key {options.key[0]} has no use here",
+                hint="leave it out: the design has the keys"
+                if entity is not None
+                else "add --create to create the table with this key, or leave out --key",
+            )
+        if entity is not None:
+            return entity.table.create_request()
+        return key_creation(self.target.table, options.key) if options.key else None
+
+    def _creation_advice(self) -> str:
+        key = "" if self.target.entity is not None else " --key pk=S"
+        return f"create it with --create{key}, or "
+
+    def _create_tables(self) -> None:
+        """Create what is missing. A design may need further tables besides the entity's own."""
+        if self.options.create and self.target.entity is not None:
+            self.target.create_design_tables(self.chance)
+        elif self.options.create:
+            ensure_table(self.target, self.description, self.clock, self.chance)
+
     # -- the plan
+
+    def _check_flatten(self) -> None:
+        other = next((each for each in self.inputs if each.format not in _NESTED), None)
+        if self.options.flatten and other is not None:
+            raise ConfigurationError(
+                f"--flatten is for JSON lines, and {other.name} is {other.format or 'unknown'}",
+                hint="leave out --flatten, or load the JSON files on their own",
+            )
 
     def _peeked(self, source: Input) -> Iterator[RawRows]:
         """Return the blocks of the first input, whose first block has been inspected."""
@@ -189,12 +260,21 @@ class LoadPlan:
             if rows.batch is not None and fits_columns(of):
                 return EntityColumnEncoder(of, self._renamed, self.clock.now)
             return EntityEncoder(
-                of, self._renamed, source.format == "dynamodb-json", self.clock.now
+                of,
+                self._renamed,
+                source.format == "dynamodb-json",
+                self.clock.now,
+                flatten=self.options.flatten,
             )
         if rows.lines is not None:
             if source.format == "dynamodb-json" or self._looks_like_items(source, rows):
-                return DynamoDbLineEncoder(self.key.names, _key_kinds(self.key), self._renamed)
-            return LineEncoder(self.key.names, {**self._given, **self.key.kinds}, self._renamed)
+                return self._dynamodb_encoder()
+            return LineEncoder(
+                self.key.names,
+                {**self._given, **self.key.kinds},
+                self._renamed,
+                flatten=self.options.flatten,
+            )
         given = self._given | {
             each.target: each.kind
             for each in self._known.values()
@@ -210,11 +290,14 @@ class LoadPlan:
         if self.options.format is not None or not rows.lines:
             return False
         with suppress(Exception):  # any failure means that the line is no item
-            DynamoDbLineEncoder(self.key.names, _key_kinds(self.key), self._renamed).item(
-                rows.lines[0]
-            )
+            self._dynamodb_encoder().item(rows.lines[0])
             return True
         return False
+
+    def _dynamodb_encoder(self) -> DynamoDbLineEncoder:
+        return DynamoDbLineEncoder(
+            self.key.names, _key_kinds(self.key), self._renamed, flatten=self.options.flatten
+        )
 
     def entries(self, dead: Dead) -> Iterator[tuple[Block, list[PendingRow], RawRows]]:
         """Yield everything the load would write, from the beginning, for estimates."""
@@ -275,10 +358,13 @@ class LoadPlan:
             "condition": options.condition,
             "delimiter": options.delimiter,
             "dead_letters": None if options.dead_letters is None else str(options.dead_letters),
+            # An earlier Stator did not flatten, and its journals do not mention it.
+            "flatten": True if options.flatten else None,
         }
 
     def run(self, watch: Callable[[LoadProgress], None] | None = None) -> LoadReport:
         """Run the load. An error that ends it early is raised; the journal says how far it got."""
+        self._create_tables()
         return _LoadRun(self, watch or (lambda _: None)).report()
 
 
@@ -311,6 +397,7 @@ class _LoadRun:
             clock=plan.clock,
             chance=plan.chance,
             condition=plan.condition,
+            gate=plan.gate,
         )
 
     def report(self) -> LoadReport:
@@ -348,7 +435,9 @@ class _LoadRun:
         job, live = self._job, self._job.watermark.live
         read = min(1.0, (self._source + self._share) / len(self._plan.inputs))
         done = (live.written + live.failed) / live.read if live.read else 0.0
-        return LoadProgress(live, job.governor.pace, read * done, job.seconds)
+        return LoadProgress(
+            live, job.governor.pace, read * done, job.seconds, self._plan.gate.closed_until
+        )
 
 
 def _key_kinds(key: TableKey) -> dict[str, str]:

@@ -1,0 +1,104 @@
+"""Kill points: the program dies at its n-th call, for every n until it gets through.
+
+A program that is killed makes no further call. The last one was either not sent, or carried out
+without the program learning of it; both happen at every call. In between, the caller looks at what
+is stored, or lets another process take over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from stator.tables.db import AsyncDb, Db
+from stator.testing.faults import Fault, InterceptedCall, faulty
+from stator.transport import AsyncTransport, Transport
+
+
+class Killed(BaseException):
+    """The process is gone. Not an ``Exception``, so that no handler of the program catches it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KillPoint:
+    """The call at which the program dies. ``carried_out``: the service carried that call out."""
+
+    call: int
+    carried_out: bool
+
+
+class KillSwitch:
+    """Kills the program at a kill point: ``faulty(db, switch.before, switch.after)``.
+
+    Once killed, the program makes no further call, not even in its ``finally`` blocks.
+    """
+
+    def __init__(self, point: KillPoint) -> None:
+        self.point = point
+        self.is_dead = False
+
+    def before(self, call: InterceptedCall) -> Fault | None:
+        """Raise Killed if the program is dead, or dies before this call is sent."""
+        if self.is_dead or (call.number >= self.point.call and not self.point.carried_out):
+            self.is_dead = True
+            raise Killed(str(self.point))
+        return None
+
+    def after(self, call: InterceptedCall, reply: dict[str, Any]) -> None:
+        """Raise Killed if the program dies after this call was carried out."""
+        if call.number >= self.point.call:
+            self.is_dead = True
+            raise Killed(str(self.point))
+
+
+def _points() -> Iterator[KillPoint]:
+    for call in count(1):
+        yield KillPoint(call, carried_out=False)
+        yield KillPoint(call, carried_out=True)
+
+
+def kill_points(
+    target: Db | AsyncDb | Transport | AsyncTransport, work: Callable[[Any], Any]
+) -> Iterator[KillPoint]:
+    """Run ``work`` and kill it at its first call, its second, and so on, until it gets through.
+
+    Yields each kill point after the kill; the target then works again. ``work`` receives the
+    target. If ``work`` is asynchronous, it runs in an event loop of its own.
+    """
+    for point in _points():
+        switch = KillSwitch(point)
+        with faulty(target, switch.before, switch.after) as transport:
+            given = target if isinstance(target, (Db, AsyncDb)) else transport
+            try:
+                result = work(given)
+                if inspect.isawaitable(result):
+                    asyncio.run(_awaited(result))
+            except Killed:
+                pass
+            else:
+                return
+        yield point
+
+
+async def kill_points_async(
+    target: AsyncDb | AsyncTransport, work: Callable[[Any], Awaitable[Any]]
+) -> AsyncIterator[KillPoint]:
+    """Do what ``kill_points`` does, inside a running event loop."""
+    for point in _points():
+        switch = KillSwitch(point)
+        with faulty(target, switch.before, switch.after) as transport:
+            try:
+                await work(target if isinstance(target, AsyncDb) else transport)
+            except Killed:
+                pass
+            else:
+                return
+        yield point
+
+
+async def _awaited(result: Awaitable[Any]) -> Any:
+    return await result
