@@ -11,6 +11,7 @@ needs. No part imports this module.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -108,7 +109,7 @@ class Engine:
     @classmethod
     def open(
         cls,
-        path: str | None = None,
+        path: str | os.PathLike[str] | None = None,
         *,
         durability: Durability = "disk",
         clock: Clock | None = None,
@@ -132,7 +133,9 @@ class Engine:
             # slow to import, and not needed in memory
             from stator.storage.rocks import RocksStorage
 
-            storage = RocksStorage(path, durability=durability, prefix_bytes=PARTITION_BYTES)
+            storage = RocksStorage(
+                os.fspath(path), durability=durability, prefix_bytes=PARTITION_BYTES
+            )
         try:
             return cls(
                 storage,
