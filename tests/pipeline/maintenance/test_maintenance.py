@@ -41,8 +41,8 @@ from .greenhouse import START, Bed, Plant, Reading, greenhouse, orders, planting
 QUICK = WorkerOptions(
     start="oldest",
     idle_seconds=0.02,
-    backoff_seconds=0.01,
-    max_backoff_seconds=0.02,
+    retry_seconds=0.01,
+    longest_retry_seconds=0.02,
     max_attempts=2,
 )
 DAY = timedelta(days=1)

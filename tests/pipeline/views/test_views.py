@@ -38,8 +38,8 @@ from .fleet import START, Router, Test, a_test, at, fleet, make_hours
 QUICK = WorkerOptions(
     start="oldest",
     idle_seconds=0.02,
-    backoff_seconds=0.01,
-    max_backoff_seconds=0.02,
+    retry_seconds=0.01,
+    longest_retry_seconds=0.02,
     max_attempts=2,
 )
 

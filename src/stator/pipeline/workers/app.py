@@ -30,12 +30,8 @@ from stator.pipeline.maintenance.outboxes import AnyOutbox, OutboxRelay, Receive
 from stator.pipeline.maintenance.rollups import AnySeries, RollupUpdater
 from stator.pipeline.workers.aws_lambda import LambdaHandler, lambda_handler
 from stator.pipeline.workers.handlers.change import Change, Insert, Modify, Remove
-from stator.pipeline.workers.handlers.subscribers import (
-    ChangeFilter,
-    EachBatch,
-    EachChange,
-    Subscriber,
-)
+from stator.pipeline.workers.handlers.change_handlers import ChangeHandler, ChangeHandlers
+from stator.pipeline.workers.handlers.subscribers import ChangeFilter, EachBatch, Subscriber
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.worker_threads import RunningWorker
 from stator.tables.db import Db
@@ -61,15 +57,27 @@ class StreamApp:
         self.concurrency = concurrency
         self.subscribers: list[Subscriber] = []
         self.on = On(self)
+        self._handlers = ChangeHandlers(concurrency)
 
     def add(self, subscriber: Subscriber) -> None:
         """Register a view, a sink, or a subscriber of your own."""
-        if any(each.name == subscriber.name for each in self.subscribers):
+        self._refuse_name(subscriber.name)
+        self.subscribers.append(subscriber)
+
+    def add_handler(self, handler: ChangeHandler) -> None:
+        """Register a function for single changes. All of them form one subscriber."""
+        self._refuse_name(handler.name)
+        if not self._handlers.handlers:
+            self.add(self._handlers)
+        self._handlers.handlers.append(handler)
+
+    def _refuse_name(self, name: str) -> None:
+        names = [each.name for each in (*self.subscribers, *self._handlers.handlers)]
+        if name in names:
             raise DesignError(
-                f"{self.name} has two handlers named {subscriber.name}",
+                f"{self.name} has two handlers named {name}",
                 hint="parked changes are stored by handler name: rename one, or pass name=...",
             )
-        self.subscribers.append(subscriber)
 
     # -- patterns
 
@@ -221,9 +229,7 @@ class On:
         self, given: ChangeFilter, name: str | None
     ) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
         def register(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-            self._app.add(
-                EachChange(name or function.__name__, function, given, self._app.concurrency)
-            )
+            self._app.add_handler(ChangeHandler(name or function.__name__, function, given))
             return function
 
         return register

@@ -20,6 +20,7 @@ from stator.errors import (
     StreamMissing,
 )
 from stator.pipeline.workers.handlers.parking import Parking
+from stator.pipeline.workers.handlers.set_aside_retry import SetAsideRetry
 from stator.pipeline.workers.handlers.subscribers import exact_subscribers, tables_of
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.shards.balance import moves
@@ -78,8 +79,9 @@ class Worker:
         self._spawn = spawn
         self._leases = LeaseTable(context, app.name, options.lease_seconds, options.drift_seconds)
         parking = Parking(context, app.name, self._leases)
+        self._retries = SetAsideRetry(context, app.name, app.subscribers, parking, options)
         self._tools = HolderTools(
-            context, app.name, self._leases, parking, app.subscribers, options
+            context, app.name, self._leases, parking, app.subscribers, options, self._retries
         )
         self._streams: dict[str, StreamInfo] = {}
         self._next_listing = 0.0
@@ -96,6 +98,7 @@ class Worker:
     def stop(self) -> None:
         """Shut down: finish the batches in flight and release the leases."""
         self._is_stopping = True
+        self._retries.stop()
         for consumer in list(self.consumers.values()):
             consumer.stop()
 
@@ -105,12 +108,13 @@ class Worker:
 
     @property
     def is_idle(self) -> bool:
-        return not self.consumers
+        return not self.consumers and self._retries.is_idle
 
     def progress(self) -> ShardProgress:
         """Return the sum over all shards. The lag is the slowest shard's."""
         total = ShardProgress()
         total.add(self._past)
+        total.add_count(self._retries.count)
         for consumer in list(self.consumers.values()):
             total.add(consumer.progress)
         return total
@@ -129,6 +133,7 @@ class Worker:
                 consumer for consumer in list(self.consumers.values()) if not consumer.is_done
             ]
             yield Gather([self._renew_one(consumer) for consumer in consumers])
+            yield from self._retries.renew()
             yield Pause(self._options.lease_seconds / 3)
 
     def _renew_one(self, consumer: LeaseHolder) -> Work[None]:
@@ -148,6 +153,7 @@ class Worker:
     # -- coordinating
 
     def coordinate(self) -> Work[None]:
+        self._spawn(self._retries.run(), "retry")
         while not self._is_stopping:
             try:
                 yield from self._turn()

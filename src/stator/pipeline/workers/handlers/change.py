@@ -84,7 +84,10 @@ def read_record(raw: Mapping[str, Any], table: str, shard: str) -> Record:
 
 
 def snapshot_record(table: str, keys: Item, item: Item, at: float) -> Record:
-    return Record(table, "INSERT", keys, None, item, "", "", at, False, "", {})
+    """Return an item of a snapshot as an insert. ``raw`` is what a parked item is read from."""
+    body = {"Keys": keys, "NewImage": item, "SequenceNumber": "", "ApproximateCreationDateTime": at}
+    raw = {"eventName": "INSERT", "dynamodb": body}
+    return Record(table, "INSERT", keys, None, item, "", "", at, False, "", raw)
 
 
 class Change(Generic[E]):
