@@ -133,9 +133,7 @@ def test_lambda_keeps_the_order_and_repeats_from_the_lowest_failed_change(
         for record in event_of(engine, db)["Records"]:
             body = record["dynamodb"]
             [key_text] = {
-                call.key
-                for call in log.calls
-                if call.sequence == int(body["SequenceNumber"])
+                call.key for call in log.calls if call.sequence == int(body["SequenceNumber"])
             } or [str(body["Keys"])]
             changes.setdefault(key_text, []).append(
                 (int(body["SequenceNumber"]), record["eventName"])

@@ -72,8 +72,8 @@ class StreamApp:
         self._handlers.handlers.append(handler)
 
     def _refuse_name(self, name: str) -> None:
-        names = [each.name for each in (*self.subscribers, *self._handlers.handlers)]
-        if name in names:
+        names = {each.name for each in self.subscribers}
+        if name in names | {each.name for each in self._handlers.handlers}:
             raise DesignError(
                 f"{self.name} has two handlers named {name}",
                 hint="parked changes are stored by handler name: rename one, or pass name=...",

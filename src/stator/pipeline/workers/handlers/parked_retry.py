@@ -114,7 +114,7 @@ class ParkedRetry:
         if not mine:
             raise StreamError(
                 f"{head.key} waits for {head.subscriber}, which {self._app.name} does not have",
-                hint="register it under this name again, or drop the item with `stator parked drop`",
+                hint="register it under this name again, or use `stator parked drop`",
             )
         return mine
 

@@ -306,7 +306,9 @@ class Parking:
     def renew(self, parked: ParkedKey, for_seconds: float) -> Work[bool]:
         """Move the end of a claim. Returns False if another process has the item."""
         until = self._context.now() + for_seconds
-        return (yield from self._head(parked.mark).renew(LeaseHold(parked.claim), until)) is not None
+        return (
+            yield from self._head(parked.mark).renew(LeaseHold(parked.claim), until)
+        ) is not None
 
     def look(self, mark: str) -> Work[ParkedKey | None]:
         """Return the head of a parked key as it is now, or None if it is not parked."""

@@ -24,7 +24,7 @@ log = logging.getLogger("stator.workers")
 class ShardProgress:
     """Counters of one shard, for display.
 
-    ``lag_seconds`` is the age of its oldest unhandled change.
+    ``lag_seconds`` is the age of its oldest unhandled change, or None while that is unknown.
     """
 
     records: int = 0
@@ -34,12 +34,12 @@ class ShardProgress:
     retried: int = 0
     batches: int = 0
     lost: int = 0
-    lag_seconds: float = 0.0
+    lag_seconds: float | None = None
 
     @property
-    def trim_seconds(self) -> float:
-        """Seconds until the stream trims the oldest unhandled change."""
-        return RETENTION_SECONDS - self.lag_seconds
+    def trim_seconds(self) -> float | None:
+        """Seconds until the stream trims the oldest unhandled change, or None if unknown."""
+        return None if self.lag_seconds is None else RETENTION_SECONDS - self.lag_seconds
 
     def add_batch(self, handled: DeliveryCount) -> None:
         self.add_count(handled)
@@ -52,7 +52,7 @@ class ShardProgress:
         self.retried += count.retried
 
     def add(self, other: ShardProgress) -> None:
-        """Add another shard. Counts are summed, and the greater lag is kept."""
+        """Add the counts of another shard. The lag is left alone."""
         self.records += other.records
         self.handled += other.handled
         self.set_aside += other.set_aside
@@ -60,7 +60,6 @@ class ShardProgress:
         self.retried += other.retried
         self.batches += other.batches
         self.lost += other.lost
-        self.lag_seconds = max(self.lag_seconds, other.lag_seconds)
 
 
 @dataclass(frozen=True, slots=True)
