@@ -21,7 +21,6 @@ from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.shards.lease_holder import ShardProgress
 from stator.pipeline.workers.worker_threads import RunningWorker
 from stator.tables.connection import connect
-from stator.tables.lifecycle import TableSettings
 
 _START_POSITIONS = ("latest", "oldest", "snapshot")
 
@@ -130,7 +129,7 @@ def command(
     )
     with connect(app.design, at, prefix=prefix) as db:
         if ensure:
-            for done in db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES")):
+            for done in app.ensure(db):
                 typer.echo(done, err=True)
         running = app.start(db, options)
         if metrics_port is not None:

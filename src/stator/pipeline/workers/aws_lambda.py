@@ -21,6 +21,7 @@ from stator.pipeline.workers.handlers.subscribers import (
     HandlerScope,
     Subscriber,
     exact_subscribers,
+    refuse_small_stream,
     tables_of,
 )
 from stator.tables.context import Context
@@ -45,6 +46,9 @@ def lambda_handler(app: StreamApp, db: Db) -> LambdaHandler:
 
     def handler(event: Mapping[str, Any], context: Any = None) -> dict[str, Any]:
         records = [_read(raw, db.context) for raw in _records(event)]
+        for table, view in {(each.table, _view_of(each)) for each in records}:
+            if view is not None:
+                refuse_small_stream(view, table, app.subscribers, db.context)
         failed = db.run(_handled(app, db.context, records))
         return {"batchItemFailures": [] if failed is None else [{"itemIdentifier": failed}]}
 
@@ -78,6 +82,11 @@ def _read(raw: Mapping[str, Any], context: Context) -> Record:
             hint="map the stream of one of these tables, or pass the right prefix= to connect()",
         )
     return read_record(raw, name, "")
+
+
+def _view_of(record: Record) -> str | None:
+    view = record.raw["dynamodb"].get("StreamViewType")
+    return None if view is None else str(view)
 
 
 def _shown(event: Mapping[str, Any]) -> str:

@@ -29,7 +29,11 @@ from stator.errors import (
 )
 from stator.pipeline.workers.handlers.parking import Parking
 from stator.pipeline.workers.handlers.set_aside_retry import SetAsideRetry
-from stator.pipeline.workers.handlers.subscribers import exact_subscribers, tables_of
+from stator.pipeline.workers.handlers.subscribers import (
+    exact_subscribers,
+    refuse_small_stream,
+    tables_of,
+)
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.shards.balance import moves
 from stator.pipeline.workers.shards.consumer import Consumer
@@ -88,7 +92,6 @@ class Worker:
             )
         for each in exact:
             each.prepare(context)
-        self._needs_images = {table for each in exact for table in tables_of(each, context)}
         self._context = context
         self._app = app
         self.name = name
@@ -225,14 +228,10 @@ class Worker:
             ):
                 raise StreamMissing(
                     f"table {table} has no stream",
-                    hint='create one: db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))',
+                    hint="create one with `stator work --ensure` or app.ensure(db)",
                 )
             shown = described["Table"]["StreamSpecification"].get("StreamViewType")
-            if table in self._needs_images and shown != "NEW_AND_OLD_IMAGES":
-                raise StreamMissing(
-                    f"the stream of {table} shows {shown}; views and roll-ups need both images",
-                    hint="switch it off and on again with StreamViewType NEW_AND_OLD_IMAGES",
-                )
+            refuse_small_stream(str(shown), table, self._app.subscribers, self._context)
             self._streams[table] = StreamInfo(table, arn, (yield from list_shards(arn, _LABEL)))
 
     def _tables(self) -> list[str]:

@@ -301,15 +301,7 @@ class BatchDelivery:
             return
         batch.count.set_aside += len(failing.records)
         self._on_set_aside(retry_at)
-        log.warning(
-            "%s failed for %s of %s (%s: %s); the item is set aside and retried in %.1f seconds",
-            failing.handler,
-            first.key,
-            first.table,
-            type(error).__name__,
-            error,
-            retry_at - self._scope.context.now(),
-        )
+        log_set_aside(failing.handler, first, error, retry_at - self._scope.context.now())
 
     def _wait_for_room(self, batch: _Batch) -> Work[None]:
         """Retry the items for which there was no room, until all are handled or stored."""
@@ -351,6 +343,18 @@ class BatchDelivery:
 
 def _number(record: Record) -> int:
     return int(record.sequence or 0)
+
+
+def log_set_aside(handler: str, record: Record, error: BaseException, wait_seconds: float) -> None:
+    log.warning(
+        "%s failed for %s of %s (%s: %s); the item is set aside and retried in %.1f seconds",
+        handler,
+        record.key,
+        record.table,
+        type(error).__name__,
+        error,
+        wait_seconds,
+    )
 
 
 def log_parked(handler: str, record: Record, error: BaseException, changes: int) -> None:

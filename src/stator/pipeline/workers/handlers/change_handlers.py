@@ -24,6 +24,7 @@ from stator.pipeline.workers.handlers.subscribers import (
     typed_all,
 )
 from stator.tables.context import Context
+from stator.tables.stream_view import StreamView, smallest_view
 from stator.tables.work import BlockingCall, Work
 
 NAME: Final = "handlers"
@@ -36,6 +37,7 @@ class ChangeHandler:
     name: str
     function: Callable[[Any], Any]
     filter: ChangeFilter
+    view: StreamView = "NEW_AND_OLD_IMAGES"
 
 
 class ChangeHandlers:
@@ -49,6 +51,10 @@ class ChangeHandlers:
 
     def wants(self, record: Record, context: Context) -> bool:
         return any(each.filter.accepts(record, context) for each in self.handlers)
+
+    def needs(self, table: str, context: Context) -> StreamView | None:
+        views = [each.filter.needs(each.view, table, context) for each in self.handlers]
+        return smallest_view(views)
 
     def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
         changes = yield from typed_all(records, scope.context)

@@ -21,6 +21,7 @@ from stator.pipeline.workers.handlers.batch_delivery import (
     DeliveryCount,
     counts_as_attempt,
     log_parked,
+    log_set_aside,
     next_attempt,
 )
 from stator.pipeline.workers.handlers.parking import (
@@ -242,6 +243,7 @@ class SetAsideRetry:
             log_parked(handler, failure.record, error, len(item.records))
         else:
             self.expect(retry_at)
+            log_set_aside(handler, failure.record, error, retry_at - self._context.now())
 
     def _released(self, item: _ClaimedItem) -> Work[bool]:
         """Remove the item, whose changes are all handled. Returns False if one was added."""

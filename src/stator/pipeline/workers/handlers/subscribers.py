@@ -19,9 +19,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
-from stator.pipeline.workers.handlers.change import CHANGES, Change, Record, changed_attributes
+from stator.errors import StreamMissing
+from stator.pipeline.workers.handlers.change import (
+    CHANGES,
+    Change,
+    Record,
+    changed_attributes,
+    entity_of,
+)
 from stator.tables.context import Context
 from stator.tables.reads.items import decoded
+from stator.tables.stream_view import StreamView, shows, smallest_view
 from stator.tables.work import BlockingCall, Work
 
 
@@ -121,6 +129,19 @@ class TableSubscriber(Protocol):
     def tables(self, context: Context) -> Sequence[str]: ...
 
 
+@runtime_checkable
+class ImageSubscriber(Protocol):
+    """A subscriber that says which images of an item it needs.
+
+    A subscriber that does not say so gets a stream of both images from ``ensure``, and no stream is
+    refused because of it.
+    """
+
+    def needs(self, table: str, context: Context) -> StreamView | None:
+        """Return the smallest view type that suffices, or None if that is not known."""
+        ...
+
+
 def tables_of(subscriber: Subscriber, context: Context) -> Sequence[str]:
     return (
         subscriber.tables(context)
@@ -134,6 +155,37 @@ def subscribers_of(
 ) -> list[Subscriber]:
     """Return the subscribers that get the changes to a table."""
     return [each for each in subscribers if table in tables_of(each, context)]
+
+
+def stream_views(subscribers: Sequence[Subscriber], context: Context) -> dict[str, StreamView]:
+    """Return the tables whose streams subscribers follow, and the least these must show."""
+    wanted: dict[str, list[StreamView]] = {}
+    for each in subscribers:
+        for table in tables_of(each, context):
+            wanted.setdefault(table, []).append(
+                _needs(each, table, context) or "NEW_AND_OLD_IMAGES"
+            )
+    return {table: smallest_view(views) for table, views in wanted.items()}
+
+
+def refuse_small_stream(
+    view: str, table: str, subscribers: Sequence[Subscriber], context: Context
+) -> None:
+    """Raise StreamMissing if a stream shows less than a subscriber of the table needs."""
+    for each in subscribers_of(subscribers, table, context):
+        needed = _needs(each, table, context)
+        if needed is not None and not shows(view, needed):
+            raise StreamMissing(
+                f"the stream of {table} shows {view}; {each.name} needs {needed}",
+                hint=f"switch the stream off and on again with StreamViewType {needed}",
+            )
+
+
+def _needs(subscriber: Subscriber, table: str, context: Context) -> StreamView | None:
+    if isinstance(subscriber, ImageSubscriber):
+        return subscriber.needs(table, context)
+    is_exact = bool(exact_subscribers([subscriber]))
+    return "NEW_AND_OLD_IMAGES" if is_exact else None
 
 
 def exact_subscribers(subscribers: Sequence[Subscriber]) -> list[ExactSubscriber]:
@@ -166,10 +218,24 @@ class ChangeFilter:
         ):
             return False
         if self.entities:
-            of = context.schema.of_item(record.image, record.table)
+            of = entity_of(record, context)
             if of is None or of.cls not in self.entities:
                 return False
         return not self.changed or bool(self.changed & changed_attributes(record))
+
+    def needs(self, view: StreamView, table: str, context: Context) -> StreamView:
+        """Return what a stream of a table must show: ``view``, and what the filter looks at.
+
+        Without an image, the filter tells entities apart by their keys. Where that is not certain
+        it needs both images.
+        """
+        mine = [of for of in map(context.schema.of, self.entities) if of.table.name == table]
+        if self.entities and not mine:
+            return "KEYS_ONLY"
+        keys = context.schema.table_keys(table) if mine else None
+        if keys is not None and not all(keys.is_certain(of) for of in mine):
+            return "NEW_AND_OLD_IMAGES"
+        return smallest_view([view, "NEW_AND_OLD_IMAGES" if self.changed else "KEYS_ONLY"])
 
 
 @dataclass(slots=True)
@@ -179,6 +245,10 @@ class EachBatch:
     name: str
     function: Callable[[list[Any]], Any]
     filter: ChangeFilter
+    view: StreamView = "NEW_AND_OLD_IMAGES"
+
+    def needs(self, table: str, context: Context) -> StreamView | None:
+        return self.filter.needs(self.view, table, context)
 
     def wants(self, record: Record, context: Context) -> bool:
         return self.filter.accepts(record, context)
@@ -230,13 +300,14 @@ def typed_all(records: Sequence[Record], context: Context) -> Work[dict[int, Cha
     """Return the changes as handlers see them, by the id() of their records, with blobs fetched."""
     changes: dict[int, Change[Any]] = {}
     for record in records:
-        of = context.schema.of_item(record.image, record.table)
+        of = entity_of(record, context)
         entities: dict[str, Any] = {}
         if of is not None and of.large:
             for name, item in (("old", record.old), ("new", record.new)):
                 if item is not None:
                     [entities[name]] = yield from decoded(context, of, [dict(item)])
-        changes[id(record)] = CHANGES[record.kind](record, of, entities)
+        keys = None if of is None else context.schema.table_keys(record.table)
+        changes[id(record)] = CHANGES[record.kind](record, of, entities, keys)
     return changes
 
 
