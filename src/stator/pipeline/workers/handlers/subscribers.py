@@ -235,7 +235,7 @@ class ChangeFilter:
         keys = context.schema.table_keys(table) if mine else None
         if keys is not None and not all(keys.is_certain(of) for of in mine):
             return "NEW_AND_OLD_IMAGES"
-        return smallest_view([view, "NEW_AND_OLD_IMAGES" if self.changed else "KEYS_ONLY"])
+        return "NEW_AND_OLD_IMAGES" if self.changed else view
 
 
 @dataclass(slots=True)
