@@ -283,4 +283,4 @@ def test_wrong_credentials_end_the_command(tmp_path: Path, words: tuple[str, ...
         }
         code, _, err = started.run("work", APP, "--every", "0.2", *words)
         assert code == 1
-        assert "may not read its tables or streams" in err and "Traceback" not in err
+        assert "DynamoDB refuses the requests of audit" in err and "Traceback" not in err

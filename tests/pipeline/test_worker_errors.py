@@ -67,7 +67,7 @@ class RefusingSimulation(Simulation):
 def test_credentials_that_are_refused_end_the_worker(operation: str, error: ServiceError) -> None:
     world = RefusingSimulation({operation: error})
     world.start_worker()
-    with pytest.raises(StreamError, match="may not read its tables or streams"):
+    with pytest.raises(StreamError, match="DynamoDB refuses the requests of group"):
         world.run_for(60.0)
     world.close()
 

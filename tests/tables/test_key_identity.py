@@ -57,6 +57,10 @@ def prices(day: date) -> Query[Price]:
 
 depots = Design("depots", [Parcel, Visit, Price], [parcels, visits, prices])
 schema: Schema = make_context(depots, {}).schema
+alone_by_class: dict[type[Any], Schema] = {
+    cls: make_context(Design("alone", [cls], [pattern]), {}).schema
+    for cls, pattern in ((Parcel, parcels), (Visit, visits), (Price, prices))
+}
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
 entities = st.one_of(
     st.builds(
@@ -95,6 +99,15 @@ def test_a_key_tells_the_entity_and_its_typed_identity(entity: Any) -> None:
     assert [type(each) for each in found.values()] == [
         type(each) for each in identity_of(entity).values()
     ]
+
+
+@given(entities)
+def test_a_key_of_an_entity_in_a_table_of_its_own_holds_its_identity(entity: Any) -> None:
+    alone = alone_by_class[type(entity)]
+    of = alone.of_object(entity)
+    keys = alone.table_keys(of.table.name)
+    assert keys.entity_of(of.key_of(entity)) is of
+    assert keys.identity_of(of, of.key_of(entity)) == identity_of(entity)
 
 
 @given(texts, texts)

@@ -196,7 +196,7 @@ class Worker:
 
     def _refused(self, error: StatorError) -> StatorError:
         return StreamError(
-            f"{self._app.name} may not read its tables or streams: {error}",
+            f"DynamoDB refuses the requests of {self._app.name}: {error}",
             hint="check the credentials and their permissions; the worker does not try again",
         )
 

@@ -7,9 +7,9 @@ and the batch continues with other items and other subscribers. Later changes to
 to it. ``set_aside_retry`` handles them. Everything that failed is stored before ``run`` returns, so
 the checkpoint may then pass the batch.
 
-Setting aside costs writes, and an outage can make every item fail. So at most ``_MOST_SET_ASIDE``
-items wait for a subscriber. Beyond that the shard itself waits, after all subscribers have had the
-batch: the failing items are retried here until they are handled or there is room again.
+Setting aside costs writes, and an outage can make every item fail. So about ``_MOST_SET_ASIDE``
+items of the group wait for a subscriber. Beyond that the shard itself waits, after all subscribers
+have had the batch: the failing items are retried here until they are handled or there is room.
 """
 
 from __future__ import annotations
@@ -210,6 +210,8 @@ class BatchDelivery:
 
     def _behind_old(self, records: Sequence[Record], batch: _Batch) -> Work[list[Record]]:
         """Add changes to items that version 1 parked for all subscribers. Return the others."""
+        if not self._marks:
+            return list(records)
         left = []
         for record in records:
             uncounted = batch.uncounted.get(id(record), ())
@@ -223,6 +225,8 @@ class BatchDelivery:
         self, subscriber: Subscriber, records: Sequence[Record], batch: _Batch
     ) -> Work[list[Record]]:
         """Add changes to items that wait for this subscriber. Return the others."""
+        if not self._marks:
+            return list(records)
         left = []
         for record in records:
             mark = parked_mark(record, subscriber.name)
@@ -253,6 +257,8 @@ class BatchDelivery:
         self._check()
         records = sorted((record for group in groups for record in group), key=_number)
         failures = yield from subscriber.handle(records, scope)
+        if not failures:
+            return []
         first: dict[str, HandlerFailure] = {}
         for failure in failures:
             mark = parked_mark(failure.record, subscriber.name)

@@ -143,7 +143,7 @@ class Change(Generic[E]):
         does not hold the identity.
         """
         of, item = self._entity_map, self.record.new or self.record.old
-        if item is not None:
+        if item is not None and all(name in item for name in of.identity):
             return {name: of.codec.decode_field[name](item[name]) for name in of.identity}
         found = None if self._keys is None else self._keys.identity_of(of, self.record.keys)
         if found is None:

@@ -53,7 +53,9 @@ class ChangeHandlers:
         return any(each.filter.accepts(record, context) for each in self.handlers)
 
     def needs(self, table: str, context: Context) -> StreamView | None:
-        views = [each.filter.needs(each.view, table, context) for each in self.handlers]
+        views: list[StreamView] = [
+            each.filter.needs(each.view, table, context) for each in self.handlers
+        ]
         return smallest_view(views)
 
     def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:

@@ -122,7 +122,7 @@ class SetAsideRetry:
             if self._context.now() >= self._look_at:
                 try:
                     yield from self._look()
-                except (ServiceError, ConnectionTrouble, LeaseLost) as error:
+                except StatorError as error:
                     log.warning("items that are set aside could not be retried: %s", error)
                     self._look_at = self._context.now() + self._options.idle_seconds
             left = self._look_at - self._context.now()
@@ -142,13 +142,14 @@ class SetAsideRetry:
                 self.expect(head.retry_at)
         for subscriber in self._subscribers:
             heads = due.get(subscriber.name, [])
-            if len(heads) > _AT_ONCE:
-                self._context.random.shuffle(heads)  # other workers take others
-                self.expect(now)
+            self._context.random.shuffle(heads)  # other workers take others
             if heads and not self._is_stopping:
-                yield from self._retry(subscriber, heads[:_AT_ONCE])
+                claimed = yield from self._retry(subscriber, heads[:_AT_ONCE])
+                if claimed and len(heads) > _AT_ONCE:
+                    self.expect(now)
 
-    def _retry(self, subscriber: Subscriber, heads: Sequence[ParkedKey]) -> Work[None]:
+    def _retry(self, subscriber: Subscriber, heads: Sequence[ParkedKey]) -> Work[int]:
+        """Retry items that are due. Return how many of them no other worker had taken."""
         items: list[_ClaimedItem] = []
         try:
             for head in heads:
@@ -156,11 +157,13 @@ class SetAsideRetry:
                 if item is not None:
                     items.append(item)
             self.count.retried += len(items)
-            while items:
-                items = yield from self._wave(subscriber, items)
+            left = items
+            while left:
+                left = yield from self._wave(subscriber, left)
         finally:
             for head in heads:
                 self._claimed.pop(head.mark, None)
+        return len(items)
 
     def _claim(self, head: ParkedKey) -> Work[_ClaimedItem | None]:
         now = self._context.now()
@@ -224,7 +227,7 @@ class SetAsideRetry:
             failures = yield from subscriber.handle(records, scope)
         except LeaseLost:
             raise
-        except StatorError as error:  # of the subscriber as a whole
+        except Exception as error:  # of the subscriber as a whole, which may be the user's
             failures = [HandlerFailure(record, error) for record in records]
         return {parked_mark(each.record, subscriber.name): each for each in failures}
 
