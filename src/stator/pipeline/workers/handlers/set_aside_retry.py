@@ -39,11 +39,11 @@ from stator.pipeline.workers.handlers.subscribers import (
 )
 from stator.pipeline.workers.options import WorkerOptions
 from stator.tables.context import Context
-from stator.tables.work import Gather, Pause, Work
+from stator.tables.work import Gather, Pause, Work, gathered
 
 log = logging.getLogger("stator.workers")
 
-_AT_ONCE: Final = 25
+_AT_ONCE: Final = 50
 _SHORTEST_PAUSE_SECONDS: Final = 0.02
 
 
@@ -61,7 +61,7 @@ class _ClaimedItem:
     def mark(self) -> str:
         return self.head.mark
 
-    def passed(self) -> None:
+    def pass_first(self) -> None:
         """Drop the first change, which is handled. The next one has attempts of its own."""
         self.records = self.records[1:]
         self.attempts = self.tries = 0
@@ -83,7 +83,7 @@ class SetAsideRetry:
         self._subscribers = subscribers
         self._parking = parking
         self._options = options
-        self._look_at = 0.0
+        self._look_at = self._looked_at = 0.0
         self._claimed: dict[str, _ClaimedItem] = {}
         self._is_stopping = False
         self.count = DeliveryCount()
@@ -118,19 +118,21 @@ class SetAsideRetry:
     # -- the work
 
     def run(self) -> Work[None]:
+        options = self._options
         while not self._is_stopping:
-            if self._context.now() >= self._look_at:
+            # Items that are due within a short time are retried together.
+            if self._context.now() >= max(self._look_at, self._looked_at + options.idle_seconds):
                 try:
                     yield from self._look()
                 except StatorError as error:
                     log.warning("items that are set aside could not be retried: %s", error)
-                    self._look_at = self._context.now() + self._options.idle_seconds
+                    self._look_at = self._context.now()
             left = self._look_at - self._context.now()
-            yield Pause(min(max(left, _SHORTEST_PAUSE_SECONDS), self._options.idle_seconds))
+            yield Pause(min(max(left, _SHORTEST_PAUSE_SECONDS), options.idle_seconds))
 
     def _look(self) -> Work[None]:
         """Retry the items that are due, and find out when to look again."""
-        now = self._context.now()
+        now = self._looked_at = self._context.now()
         self._look_at = now + self._options.sync_seconds
         due: dict[str, list[ParkedKey]] = {}
         for head in (yield from self._parking.keys()):
@@ -152,10 +154,8 @@ class SetAsideRetry:
         """Retry items that are due. Return how many of them no other worker had taken."""
         items: list[_ClaimedItem] = []
         try:
-            for head in heads:
-                item = yield from self._claim(head)
-                if item is not None:
-                    items.append(item)
+            claimed = gathered((yield Gather([self._claim(head) for head in heads])))
+            items = [item for item in claimed if item is not None]
             self.count.retried += len(items)
             left = items
             while left:
@@ -187,19 +187,20 @@ class SetAsideRetry:
             return []
         ready = [each for each in held if each.records]
         failures = yield from self._handled(subscriber, ready)
-        left: list[_ClaimedItem] = []
-        for item in held:
-            failure = failures.get(item.mark)
-            if failure is not None:
-                yield from self._failed(item, failure)
-                continue
-            if item.records:
-                yield from self._parking.done(item.mark, item.records[0].record)
-                self.count.handled += 1
-                item.passed()
-            if item.records or not (yield from self._released(item)):
-                left.append(item)
-        return left
+        parts = [self._passed(item, failures.get(item.mark)) for item in held]
+        has_more = gathered((yield Gather(parts)))
+        return [item for item, more in zip(held, has_more) if more]
+
+    def _passed(self, item: _ClaimedItem, failure: HandlerFailure | None) -> Work[bool]:
+        """Record how the first change of an item went. Returns whether it has more to do now."""
+        if failure is not None:
+            yield from self._failed(item, failure)
+            return False
+        if item.records:
+            yield from self._parking.done(item.mark, item.records[0].record)
+            self.count.handled += 1
+            item.pass_first()
+        return bool(item.records) or not (yield from self._released(item))
 
     def _handled(
         self, subscriber: Subscriber, items: Sequence[_ClaimedItem]
