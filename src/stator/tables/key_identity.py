@@ -108,7 +108,7 @@ def _pattern(part: Part) -> str:
     return f"([^{keys.SEPARATOR}]*)" if part.kind == "field" else r"\d+"
 
 
-class TableKeys:
+class TableKeyReader:
     """Tells the entities of one table apart by their keys."""
 
     def __init__(self, entities: Sequence[EntityMap]) -> None:

@@ -33,7 +33,7 @@ from stator.tables.codegen.key_writer import (
     key_reader,
     key_writer,
 )
-from stator.tables.key_identity import TableKeys
+from stator.tables.key_identity import TableKeyReader
 
 
 @dataclass(slots=True)
@@ -342,7 +342,7 @@ class Schema:
                 self.maps[model] = made
         self._routes: dict[str, tuple[StepRoute, ...]] = {}
         self._patterns = {pattern.name: pattern for pattern in plan.patterns}
-        self._table_keys: dict[str, TableKeys] = {}
+        self._table_keys: dict[str, TableKeyReader] = {}
         # A separate table: the plan's tables hold entities only, and the plan may change.
         self.place = Place.of(own_table(design.name, prefix))
 
@@ -395,12 +395,12 @@ class Schema:
             self._routes[pattern.name] = found
         return found
 
-    def table_keys(self, table: str) -> TableKeys:
+    def table_keys(self, table: str) -> TableKeyReader:
         """Return the reader of a table's keys, which finds an item's entity and identity."""
         found = self._table_keys.get(table)
         if found is None:
             names = self.tables[table].entities
-            found = TableKeys([self._by_name[name] for name in names if name in self._by_name])
+            found = TableKeyReader([self._by_name[name] for name in names if name in self._by_name])
             self._table_keys[table] = found
         return found
 

@@ -12,7 +12,7 @@ import orjson
 from stator.errors import IdentityUnknown, ImageNotShown, NotAnEntity
 from stator.model.values import Item
 from stator.tables.context import Context
-from stator.tables.key_identity import TableKeys
+from stator.tables.key_identity import TableKeyReader
 from stator.tables.schema import EntityMap
 
 E = TypeVar("E")
@@ -105,7 +105,7 @@ class Change(Generic[E]):
         record: Record,
         of: EntityMap | None,
         decoded: dict[str, Any] | None = None,
-        keys: TableKeys | None = None,
+        keys: TableKeyReader | None = None,
     ) -> None:
         self.record = record
         self._of = of
