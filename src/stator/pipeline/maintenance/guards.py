@@ -43,7 +43,8 @@ class GuardReleaser:
         self._entities = entities
 
     def needs(self, table: str, context: Context) -> StreamView | None:
-        return "OLD_IMAGE"
+        has_guards = any(context.schema.of(cls).table.name == table for cls in self._entities)
+        return "OLD_IMAGE" if has_guards else "KEYS_ONLY"
 
     def wants(self, record: Record, context: Context) -> bool:
         if record.kind != "REMOVE":

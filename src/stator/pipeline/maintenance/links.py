@@ -33,7 +33,11 @@ class LinkRefresher:
         self.name = self._links.name(name)
 
     def needs(self, table: str, context: Context) -> StreamView | None:
-        return "NEW_AND_OLD_IMAGES"
+        links = self._links.of(context)
+        has_ends = any(
+            links.is_end(of.cls) and of.table.name == table for of in context.schema.maps.values()
+        )
+        return "NEW_AND_OLD_IMAGES" if has_ends else "KEYS_ONLY"
 
     def wants(self, record: Record, context: Context) -> bool:
         if record.kind == "INSERT":

@@ -169,15 +169,14 @@ class BatchDelivery:
         yield from self._count_exactly(records, batch)
         left = yield from self._behind_old(records, batch)
         for record in left:
-            for failing in batch.uncounted.get(id(record), {}).values():
-                yield from self._park_alone(failing, batch)
+            for uncounted in batch.uncounted.get(id(record), {}).values():
+                yield from self._park_alone(uncounted, batch)
         for subscriber in self._subscribers:
             wanted = [each for each in left if subscriber.wants(each, self._scope.context)]
             free = yield from self._behind_waiting(subscriber, wanted, batch)
             if free:
-                yield from self._keep_all(
-                    (yield from self._handled(subscriber, lanes(free), self._scope)), batch
-                )
+                failing = yield from self._handled(subscriber, free, self._scope)
+                yield from self._keep_all(failing, batch)
         yield from self._wait_for_room(batch)
         batch.count.handled = len(records) - len(batch.waiting)
         return batch.count
@@ -251,11 +250,10 @@ class BatchDelivery:
     # -- items that fail
 
     def _handled(
-        self, subscriber: Subscriber, groups: Sequence[list[Record]], scope: HandlerScope
+        self, subscriber: Subscriber, records: Sequence[Record], scope: HandlerScope
     ) -> Work[list[_FailingItem]]:
-        """Hand items to a subscriber, in the order of the stream. Return those that failed."""
+        """Hand records to a subscriber, in the order of the stream. Return items that failed."""
         self._check()
-        records = sorted((record for group in groups for record in group), key=_number)
         failures = yield from subscriber.handle(records, scope)
         if not failures:
             return []
@@ -266,7 +264,7 @@ class BatchDelivery:
             if known is None or _number(failure.record) < _number(known.record):
                 first[mark] = failure
         found = []
-        for group in groups:
+        for group in lanes(records):
             failed = first.get(parked_mark(group[0], subscriber.name))
             if failed is not None:
                 left = [record for record in group if _number(record) >= _number(failed.record)]
@@ -338,7 +336,8 @@ class BatchDelivery:
             self._scope, done={id(each.records[0]): each.failure.done for each in items}
         )
         before = {id(each.records[0]): each for each in items}
-        failing = yield from self._handled(subscriber, [each.records for each in items], scope)
+        records = sorted((record for each in items for record in each.records), key=_number)
+        failing = yield from self._handled(subscriber, records, scope)
         for each in failing:
             earlier = before.get(id(each.records[0]))  # none if a later change fails now
             if earlier is not None:

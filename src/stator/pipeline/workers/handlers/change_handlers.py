@@ -52,6 +52,9 @@ class ChangeHandlers:
     def wants(self, record: Record, context: Context) -> bool:
         return any(each.filter.accepts(record, context) for each in self.handlers)
 
+    def _wanting(self, record: Record, context: Context) -> list[ChangeHandler]:
+        return [each for each in self.handlers if each.filter.accepts(record, context)]
+
     def needs(self, table: str, context: Context) -> StreamView | None:
         views: list[StreamView] = [
             each.filter.needs(each.view, table, context) for each in self.handlers
@@ -71,8 +74,8 @@ class ChangeHandlers:
     ) -> HandlerFailure | None:
         for record in lane:
             done = list(scope.done.get(id(record), ()))
-            for handler in self.handlers:
-                if handler.name in done or not handler.filter.accepts(record, scope.context):
+            for handler in self._wanting(record, scope.context):
+                if handler.name in done:
                     continue
                 scope.check()
                 try:
