@@ -165,10 +165,11 @@ class RunningWorker:
         self._raise()
         return over
 
-    def catch_up(self, timeout_seconds: float = 60.0) -> None:
+    def catch_up(self, timeout_seconds: float = 120.0) -> None:
         """Wait until the group has handled or parked every change made before this call.
 
-        If a worker died, its changes are handled once its leases have expired.
+        A change that keeps failing is parked after about a minute. If a worker died, its changes
+        are handled once its leases have expired.
         """
         since = self._db.context.now()
         self.worker.look_again()
