@@ -8,6 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from stator import Engine
+from tests.targets import servers, target
+
+__all__ = ["engine", "quiet", "servers", "target"]
 
 
 @pytest.fixture

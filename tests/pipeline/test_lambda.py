@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from stator import Db, Engine, TableSettings, connect
+from stator.errors import ConfigurationError
 from stator.pipeline.workers.app import StreamApp
 from stator.pipeline.workers.handlers.change import Change, Remove
 from tests.engine.streams.reading import read_all
@@ -52,7 +55,40 @@ def test_the_lowest_failed_number_is_reported_and_nothing_later_is_repeated() ->
         failed = event["Records"][3]["dynamodb"]["SequenceNumber"]
         assert answer == {"batchItemFailures": [{"itemIdentifier": failed}]}
         assert later == ["o0", "o1", "o2"]
-        assert {"o0", "o1", "o2"} <= set(told)
+        assert told == ["o0", "o1", "o2"]
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "sqs": ({"Records": [{"eventSource": "aws:sqs", "body": "x"}]}, "from aws:sqs"),
+    "sns": ({"Records": [{"EventSource": "aws:sns", "Sns": {}}]}, "from aws:sns"),
+    "kinesis": ({"Records": [{"eventSource": "aws:kinesis", "kinesis": {}}]}, "from aws:kinesis"),
+    "eventbridge": ({"detail-type": "x", "detail": {}}, "no Records but detail, detail-type"),
+    "nothing": ({}, "no Records but nothing"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_an_event_of_another_service_is_refused(name: str) -> None:
+    event, message = REFUSED[name]
+    with Engine.open() as engine, connect(shop, engine) as db:
+        app = StreamApp(shop, "function")
+        app.on.any(Order)(lambda change: pytest.fail("it was handled"))
+        with pytest.raises(ConfigurationError, match=message):
+            app.lambda_handler(db)(event, None)
+
+
+def test_an_event_of_another_table_is_refused() -> None:
+    with Engine.open() as engine, connect(shop, engine) as db:
+        db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
+        app = StreamApp(shop, "function")
+        app.on.any(Order)(lambda change: pytest.fail("it was handled"))
+        db.put(Order(order_id="o1"))
+        event = event_of(engine, db)
+        for record in event["Records"]:
+            arn = record["eventSourceARN"].replace(":table/shop/", ":table/shop-of-others/")
+            record["eventSourceARN"] = arn
+        with pytest.raises(ConfigurationError, match="from table shop-of-others; the app follows"):
+            app.lambda_handler(db)(event, None)
 
 
 def test_a_batch_that_is_handled_reports_nothing() -> None:

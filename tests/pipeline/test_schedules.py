@@ -52,13 +52,13 @@ def test_no_change_is_lost_or_out_of_order_in_thousands_of_schedules(block: int)
 @pytest.mark.parametrize("seed", range(200, 225))
 def test_a_poisoned_key_holds_up_no_other_and_comes_back_in_order(seed: int) -> None:
     world = run_schedule(seed, Faults(crash_in_handler=0.0))
-    world.poison = {"k1"}
+    world.poison = {"SENSOR#k1"}
     world.write(40)
     for _ in range(400):
         world.step()
     world.write(20)
     written = world.written()
-    others = {key: sequences for key, sequences in written.items() if key != "k1"}
+    others = {key: sequences for key, sequences in written.items() if key != "SENSOR#k1"}
     world.start_worker()
     world.settle(lambda: is_complete(world.applied.by_key, others))
     check_order(world.applied.by_key, written)

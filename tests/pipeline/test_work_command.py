@@ -32,7 +32,7 @@ class Commands:
         self.environment = os.environ | {
             "NOTES": str(self.notes),
             "CURED": str(self.cured),
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
         }
 
     def start(self, *words: str) -> subprocess.Popen[str]:
@@ -60,8 +60,8 @@ class Commands:
         return found
 
 
-def served(folder: Path) -> Iterator[Commands]:
-    command = [sys.executable, "-m", "stator", "serve", "--port", "0", "--json"]
+def served(folder: Path, *words: str) -> Iterator[Commands]:
+    command = [sys.executable, "-m", "stator", "serve", "--port", "0", "--json", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server:
         try:
             assert server.stdout is not None
@@ -219,7 +219,7 @@ def test_metrics_for_prometheus(commands: Commands, db: Db) -> None:
         url = process.stderr.readline().rpartition(" ")[2].strip()
         eventually(lambda: 'stator_stream_handled_total{group="audit"} 1.0' in asked(url))
         assert 'stator_stream_shards{group="audit"} 4.0' in asked(url)
-        assert "stator_stream_trim_seconds" in asked(url)
+        eventually(lambda: "stator_stream_trim_seconds" in asked(url))
     finally:
         process.terminate()
         process.communicate(timeout=30)
@@ -260,3 +260,27 @@ def test_a_table_without_a_stream_is_explained(commands: Commands) -> None:
     assert "has no stream" in err and "Traceback" not in err
     code, _, err = commands.run("work", APP, "--catch-up", "--ensure")
     assert code == 0 and "has a stream of NEW_AND_OLD_IMAGES" in err
+
+
+@pytest.mark.parametrize("catch_up", [(), ("--catch-up",)])
+def test_a_table_that_does_not_exist_ends_the_command(
+    commands: Commands, catch_up: tuple[str, ...]
+) -> None:
+    code, _, err = commands.run("work", APP, "--every", "0.2", *catch_up)
+    assert code == 1
+    assert "there is no table shop" in err and "hint: " in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize("words", [(), ("--workers", "2")])
+def test_wrong_credentials_end_the_command(tmp_path: Path, words: tuple[str, ...]) -> None:
+    known = tmp_path / "credentials"
+    known.write_text("[default]\naws_access_key_id = right\naws_secret_access_key = right\n")
+    for started in served(tmp_path, "--credentials", str(known)):
+        started.environment |= {
+            "AWS_ACCESS_KEY_ID": "right",
+            "AWS_SECRET_ACCESS_KEY": "wrong",
+            "AWS_REGION": "us-east-1",
+        }
+        code, _, err = started.run("work", APP, "--every", "0.2", *words)
+        assert code == 1
+        assert "DynamoDB refuses the requests of audit" in err and "Traceback" not in err

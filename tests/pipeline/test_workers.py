@@ -22,8 +22,8 @@ from .shop import Customer, Order, order, shop
 QUICK = WorkerOptions(
     start="oldest",
     idle_seconds=0.02,
-    backoff_seconds=0.01,
-    max_backoff_seconds=0.02,
+    retry_seconds=0.01,
+    longest_retry_seconds=0.02,
     max_attempts=3,
 )
 

@@ -61,8 +61,8 @@ EIGHT = datetime.fromtimestamp(START, UTC)
 QUICK = WorkerOptions(
     start="oldest",
     idle_seconds=0.02,
-    backoff_seconds=0.01,
-    max_backoff_seconds=0.02,
+    retry_seconds=0.01,
+    longest_retry_seconds=0.02,
     max_attempts=2,
 )
 

@@ -22,7 +22,8 @@ reads.page_stream: test_reads.py
 reads.pattern_read: test_reads.py
 reads.scan: test_reads.py
 runner: test_runner.py, test_faults.py
-schema: test_schema.py
+schema: test_schema.py, test_key_identity.py
+stream_view: ../pipeline/test_stream_views.py
 telemetry: test_observing.py
 work: test_runner.py
 writes.batches: test_batches.py

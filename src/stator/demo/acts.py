@@ -280,7 +280,7 @@ class Demo:
 
     def _sample(self, live: LiveFleet, hottest: str, share: float) -> None:
         handled = self._gone_handled + sum(worker.state.handled for worker in self._workers)
-        lag = max((worker.state.lag_seconds for worker in self._workers), default=0.0)
+        lag = max((worker.state.lag_seconds or 0.0 for worker in self._workers), default=0.0)
         self.story.samples.append(
             Sample(self._since(), live.written.tests, handled, lag, share, hottest)
         )
@@ -365,7 +365,8 @@ class Demo:
             self._say(f"{check_.what:46} {check_.expected:>12,}  {mark}")
 
     def _is_caught_up(self) -> bool:
-        return all(worker.state.lag_seconds < 1.0 for worker in self._workers)
+        lags = [worker.state.lag_seconds for worker in self._workers]
+        return all(lag is not None and lag < 1.0 for lag in lags)
 
 
 def _plan_lines(plan: Plan) -> list[str]:

@@ -57,7 +57,7 @@ class WorkerState:
 
     handled: int = 0
     parked: int = 0
-    lag_seconds: float = 0.0
+    lag_seconds: float | None = None
     shards: int = 0
 
 

@@ -89,6 +89,7 @@ hold the classes by subject; import them from ``stator.errors``.
     +-- StreamError                       a stream worker or its handler cannot continue
     |   +-- StreamMissing                 no stream, or one whose view type shows too little
     |   +-- ImageNotShown                 the stream's view type leaves out this item image
+    |   +-- IdentityUnknown               the key of a change does not hold the item's identity
     |   +-- NotAnEntity                   the item belongs to no entity of the design
     |   +-- TryLater                      raised by handlers: a dependency is unavailable, retry
     |   +-- SinkRefused                   a sink's receiver rejects the change and always will
@@ -150,6 +151,7 @@ from stator.errors.pipeline import (
     BulkError,
     DataDamaged,
     DataDiffers,
+    IdentityUnknown,
     ImageNotShown,
     JournalDiffers,
     NotAnEntity,
@@ -248,6 +250,7 @@ __all__ = [
     "ExportConflict",
     "ExportNotFound",
     "IdempotentParameterMismatch",
+    "IdentityUnknown",
     "ImageNotShown",
     "ImportConflict",
     "ImportNotFound",

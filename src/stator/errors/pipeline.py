@@ -24,6 +24,10 @@ class ImageNotShown(StreamError):
         self.view = view
 
 
+class IdentityUnknown(StreamError):
+    """A change shows only the item's key, from which its identity cannot be derived."""
+
+
 class NotAnEntity(StreamError):
     """A handler asked for the entity of an item that belongs to no entity of the design."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from stator.backoff import Backoff
 from stator.design.plan.drift import Difference, table_drift
@@ -23,9 +23,9 @@ from stator.errors import (
 )
 from stator.tables.context import Context
 from stator.tables.schema import Place
+from stator.tables.stream_view import StreamView, shows
 from stator.tables.work import Call, Pause, Work
 
-StreamView = Literal["NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY"]
 _POLL_SECONDS = 1.0
 # The embedded engine is ready at once; AWS takes seconds.
 _POLLING = Backoff(base_seconds=0.02, cap_seconds=_POLL_SECONDS, jitter=0.0)
@@ -33,9 +33,14 @@ _POLLING = Backoff(base_seconds=0.02, cap_seconds=_POLL_SECONDS, jitter=0.0)
 
 @dataclass(frozen=True, slots=True)
 class TableSettings:
-    """Settings of tables in addition to keys and indexes. None leaves a setting unchanged."""
+    """Settings of tables in addition to keys and indexes. None leaves a setting unchanged.
+
+    ``stream`` is the view type of the streams of all tables. ``streams`` names single tables and
+    the least that their streams must show; a stream that shows more is left as it is.
+    """
 
     stream: StreamView | None = None
+    streams: Mapping[str, StreamView] = field(default_factory=dict)
     point_in_time_recovery: bool | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     deletion_protection: bool | None = None
@@ -119,11 +124,9 @@ class TableSetup:
 
     def _create(self, request: dict[str, Any], name: str) -> Work[None]:
         settings = self.settings
-        if settings.stream is not None:
-            request["StreamSpecification"] = {
-                "StreamEnabled": True,
-                "StreamViewType": settings.stream,
-            }
+        stream = settings.stream or settings.streams.get(name)
+        if stream is not None:
+            request["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": stream}
         if settings.deletion_protection is not None:
             request["DeletionProtectionEnabled"] = settings.deletion_protection
         if settings.tags:
@@ -205,16 +208,15 @@ class TableSetup:
         yield from self._wait(table)
 
     def _stream(self, table: str, found: Mapping[str, Any]) -> Work[None]:
-        wanted = self.settings.stream
+        wanted = self.settings.stream or self.settings.streams.get(table)
         if wanted is None:
             return
         there = found.get("StreamSpecification") or {}
         if there.get("StreamEnabled"):
-            if there.get("StreamViewType") != wanted:
-                message = (
-                    f"the stream of {table} shows {there.get('StreamViewType')}; "
-                    f"the settings ask for {wanted}"
-                )
+            shown = str(there.get("StreamViewType"))
+            is_enough = self.settings.stream is None and shows(shown, wanted)
+            if shown != wanted and not is_enough:
+                message = f"the stream of {table} shows {shown}; the settings ask for {wanted}"
                 raise DestructiveChange(
                     message,
                     changes=(message,),

@@ -33,6 +33,7 @@ from stator.tables.codegen.key_writer import (
     key_reader,
     key_writer,
 )
+from stator.tables.key_identity import TableKeyReader
 
 
 @dataclass(slots=True)
@@ -341,6 +342,7 @@ class Schema:
                 self.maps[model] = made
         self._routes: dict[str, tuple[StepRoute, ...]] = {}
         self._patterns = {pattern.name: pattern for pattern in plan.patterns}
+        self._table_keys: dict[str, TableKeyReader] = {}
         # A separate table: the plan's tables hold entities only, and the plan may change.
         self.place = Place.of(own_table(design.name, prefix))
 
@@ -391,6 +393,15 @@ class Schema:
         if found is None:
             found = tuple(StepRoute.of(step, self.tables[step.table]) for step in pattern.steps)
             self._routes[pattern.name] = found
+        return found
+
+    def table_keys(self, table: str) -> TableKeyReader:
+        """Return the reader of a table's keys, which finds an item's entity and identity."""
+        found = self._table_keys.get(table)
+        if found is None:
+            names = self.tables[table].entities
+            found = TableKeyReader([self._by_name[name] for name in names if name in self._by_name])
+            self._table_keys[table] = found
         return found
 
     def of_item(self, item: Item, table: str, entities: tuple[str, ...] = ()) -> EntityMap | None:

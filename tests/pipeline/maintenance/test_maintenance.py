@@ -41,8 +41,8 @@ from .greenhouse import START, Bed, Plant, Reading, greenhouse, orders, planting
 QUICK = WorkerOptions(
     start="oldest",
     idle_seconds=0.02,
-    backoff_seconds=0.01,
-    max_backoff_seconds=0.02,
+    retry_seconds=0.01,
+    longest_retry_seconds=0.02,
     max_attempts=2,
 )
 DAY = timedelta(days=1)
@@ -175,7 +175,7 @@ def test_a_reading_that_does_not_decode_is_parked_and_counted_once_when_it_does(
     [each] = db.run(retrying.parking.records(parked.mark))
     broken.clear()
     for _ in range(2):  # the worker dies before it can record that the change was handled
-        assert db.run(retrying._handled(each)) is None
+        assert db.run(retrying._handled(parked, each)) is None
     assert hours(db) == [(3, 12, 3, 5, 4)]
     result = db.run(retrying.retry(parked.mark))
     assert result is not None and result.error is None

@@ -38,8 +38,8 @@ from .fleet import START, Router, Test, a_test, at, fleet, make_hours
 QUICK = WorkerOptions(
     start="oldest",
     idle_seconds=0.02,
-    backoff_seconds=0.01,
-    max_backoff_seconds=0.02,
+    retry_seconds=0.01,
+    longest_retry_seconds=0.02,
     max_attempts=2,
 )
 
@@ -317,7 +317,7 @@ def test_a_key_parked_by_another_handler_is_counted_once(db: Db) -> None:
 def test_a_stream_that_shows_too_little_is_refused(engine: Engine) -> None:
     with connect(fleet, engine) as db:
         db.ensure(TableSettings(stream="NEW_IMAGE"))
-        with pytest.raises(StreamMissing, match="views and roll-ups need both images"):
+        with pytest.raises(StreamMissing, match=r"shows NEW_IMAGE; .* needs NEW_AND_OLD_IMAGES"):
             keep(db, make_hours())
 
 

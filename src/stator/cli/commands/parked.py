@@ -1,4 +1,4 @@
-"""``stator parked``: items whose changes could not be handled."""
+"""``stator parked``: items whose changes could not be handled, and wait."""
 
 from __future__ import annotations
 
@@ -53,9 +53,10 @@ def command(
 ) -> None:
     """List, retry or drop items whose changes could not be handled.
 
-    An item whose change keeps failing is parked together with its later changes. `retry` calls the
-    handlers in this process with the changes in order, and releases an item once all are handled.
-    Workers may run at the same time. Exit code 1 means that an item is still parked.
+    An item whose change fails is set aside with its later changes, and workers retry it. Once its
+    attempts are used up it is parked. It waits only for the handlers that could not handle it.
+    `retry` calls them in this process with the changes in order, and releases the item once all are
+    handled. Workers may run at the same time. Exit code 1 means that an item is still parked.
 
     Example: stator parked retry billing.py:app --all --at http://localhost:8000
     """
@@ -118,19 +119,23 @@ def _show(parked: list[ParkedKey], *, as_json: bool) -> None:
         typer.echo("no items are parked")
         return
     table = Table(box=None, pad_edge=False)
-    for title in ("item", "key", "changes", "since", "handler", "error"):
+    for title in ("item", "key", "changes", "since", "retry", "handler", "error"):
         table.add_column(title, overflow="fold")
     for each in parked:
-        since = datetime.fromtimestamp(each.since, UTC).strftime("%Y-%m-%d %H:%M:%S")
         table.add_row(
             each.mark.partition("#")[2][:12],
             each.key,
             str(each.count),
-            since,
+            _time(each.since),
+            "parked" if each.retry_at is None else _time(each.retry_at),
             each.handler,
             each.error,
         )
     Console(highlight=False).print(table)
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _report(results: list[RetryOutcome], action: ParkedAction, *, as_json: bool) -> None:

@@ -39,8 +39,9 @@ def command(
 ) -> None:
     """Show an app's workers, their shards and how far behind they are.
 
-    "until trimmed" is the time until the oldest unhandled change leaves the stream. Exit code 1
-    means that a shard has changes and no worker, or that changes were lost.
+    "until trimmed" is the time until the oldest unhandled change leaves the stream. A lag that
+    cannot be read now is shown as "unknown". Exit code 1 means that a shard has changes, or may
+    have some, and no worker, or that changes were lost.
 
     Example: stator top billing.py:app --at aws://eu-west-1
     """
@@ -63,7 +64,7 @@ def command(
                 except KeyboardInterrupt:
                     return
     if any(
-        shard.lost or (shard.owner is None and not shard.waiting and shard.lag_seconds)
+        shard.lost or (shard.owner is None and not shard.waiting and shard.lag_seconds != 0.0)
         for shard in state.shards
     ):
         sys.exit(1)
@@ -73,7 +74,8 @@ def _facts(name: str, state: GroupState) -> dict[str, object]:
     return {
         "app": name,
         "workers": list(state.workers),
-        "lag_seconds": round(state.lag_seconds, 3),
+        "lag_seconds": None if state.lag_seconds is None else round(state.lag_seconds, 3),
+        "set_aside_items": state.set_aside_items,
         "parked_items": state.parked_items,
         "parked_changes": state.parked_changes,
         "shards": [asdict(shard) | {"trim_seconds": shard.trim_seconds} for shard in state.shards],
@@ -88,7 +90,12 @@ def _state_table(name: str, state: GroupState) -> Table:
         else ""
     )
     workers = plural(len(state.workers), "worker")
-    title = f"{name}: {workers}, {state.lag_seconds:.1f} s behind{parked}"
+    aside = (
+        f", {plural(state.set_aside_items, 'item')} set aside to be retried"
+        if state.set_aside_items
+        else ""
+    )
+    title = f"{name}: {workers}, {_lag(state.lag_seconds)} behind{aside}{parked}"
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for column in ("table", "shard", "worker", "behind", "until trimmed"):
         table.add_column(
@@ -98,11 +105,12 @@ def _state_table(name: str, state: GroupState) -> Table:
         worker = shard.owner or ("waiting for its parent" if shard.waiting else "[red]none[/]")
         if shard.lost:
             worker = "[red]changes lost: trimmed unread[/]"
-        left = "" if not shard.lag_seconds else f"{shard.trim_seconds / 3600:.1f} h"
-        colour = (
-            "red" if shard.lag_seconds > 3600 else "yellow" if shard.lag_seconds > 60 else "green"
-        )
-        table.add_row(
-            shard.table, shard.shard, worker, f"[{colour}]{shard.lag_seconds:.1f} s[/]", left
-        )
+        lag, trim = shard.lag_seconds, shard.trim_seconds
+        left = "" if not lag or trim is None else f"{trim / 3600:.1f} h"
+        colour = "red" if lag is None or lag > 3600 else "yellow" if lag > 60 else "green"
+        table.add_row(shard.table, shard.shard, worker, f"[{colour}]{_lag(lag)}[/]", left)
     return table
+
+
+def _lag(seconds: float | None) -> str:
+    return "unknown" if seconds is None else f"{seconds:.1f} s"

@@ -15,15 +15,12 @@ from stator.cli.app_file import load_app
 from stator.cli.options import AppArgument, PrefixOption
 from stator.cli.stop_signal import StopSignal
 from stator.cli.worker_processes import WorkerProcesses
-from stator.errors import ConfigurationError, ResourceNotFound
+from stator.errors import ConfigurationError
 from stator.model.quantities import plural
-from stator.pipeline.workers.app import StreamApp
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.shards.lease_holder import ShardProgress
 from stator.pipeline.workers.worker_threads import RunningWorker
 from stator.tables.connection import connect
-from stator.tables.db import Db
-from stator.tables.lifecycle import TableSettings
 
 _START_POSITIONS = ("latest", "oldest", "snapshot")
 
@@ -71,7 +68,7 @@ def command(
         typer.Option(
             min=1, metavar="N", help="Attempts to handle a change before its item is parked."
         ),
-    ] = 5,
+    ] = 8,
     lease: Annotated[
         float,
         typer.Option(
@@ -132,28 +129,12 @@ def command(
     )
     with connect(app.design, at, prefix=prefix) as db:
         if ensure:
-            for done in db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES")):
+            for done in app.ensure(db):
                 typer.echo(done, err=True)
-        else:
-            _note_missing_tables(db, app, at, prefix)
         running = app.start(db, options)
         if metrics_port is not None:
             _serve_metrics(running, metrics_port, app.name)
         _run(running, app.name, catch_up=catch_up, every=every, as_json=json_output)
-
-
-def _note_missing_tables(db: Db, app: StreamApp, at: str, prefix: str) -> None:
-    """Print on stderr which tables the workers wait for."""
-    for table in app.design.plan().tables:
-        name = f"{prefix}{table.name}"
-        try:
-            db.call("DescribeTable", {"TableName": name})
-        except ResourceNotFound:
-            typer.echo(
-                f"note: there is no table {name} at {at}; waiting for it. "
-                f"To create it, start with --ensure.",
-                err=True,
-            )
 
 
 def _run(running: RunningWorker, name: str, *, catch_up: bool, every: float, as_json: bool) -> None:
@@ -200,8 +181,14 @@ class _ProgressDisplay:
         elif sys.stderr.isatty() or is_last:
             line = (
                 f"{self._name}: {plural(handled, 'change')} handled ({rate:,.0f}/s), "
-                f"{plural(shards, 'shard')}, {progress.lag_seconds:.1f} s behind"
+                f"{plural(shards, 'shard')}"
             )
+            if progress.lag_seconds is not None:
+                line += f", {progress.lag_seconds:.1f} s behind"
+            elif not is_last:
+                line += ", lag unknown"
+            if progress.set_aside:
+                line += f", {progress.set_aside:,} set aside so far"
             if progress.parked:
                 line += f", {progress.parked:,} parked (see `stator parked list`)"
             if progress.lost:
@@ -218,12 +205,17 @@ def _facts(
         "shards": shards,
         "handled": progress.handled,
         "handled_per_second": round(rate, 1),
+        "set_aside": progress.set_aside,
         "parked": progress.parked,
         "retried": progress.retried,
         "lost": progress.lost,
-        "lag_seconds": round(progress.lag_seconds, 3),
-        "trim_seconds": round(progress.trim_seconds, 3),
+        "lag_seconds": _rounded(progress.lag_seconds),
+        "trim_seconds": _rounded(progress.trim_seconds),
     }
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 3)
 
 
 def _serve_metrics(running: RunningWorker, port: int, group: str) -> None:

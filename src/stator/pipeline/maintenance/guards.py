@@ -20,10 +20,11 @@ from stator.errors import (
     TransactionFailed,
 )
 from stator.model.values import Item
-from stator.pipeline.workers.handlers.change import Record
+from stator.pipeline.workers.handlers.change import Record, entity_of
 from stator.pipeline.workers.handlers.subscribers import HandlerFailure, HandlerScope
 from stator.tables.context import Context
 from stator.tables.schema import EntityMap
+from stator.tables.stream_view import StreamView
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.sender import send_all
@@ -41,10 +42,14 @@ class GuardReleaser:
     def __init__(self, entities: tuple[type[Any], ...]) -> None:
         self._entities = entities
 
+    def needs(self, table: str, context: Context) -> StreamView | None:
+        has_guards = any(context.schema.of(cls).table.name == table for cls in self._entities)
+        return "OLD_IMAGE" if has_guards else "KEYS_ONLY"
+
     def wants(self, record: Record, context: Context) -> bool:
         if record.kind != "REMOVE":
             return False
-        of = context.schema.of_item(record.image, record.table)
+        of = entity_of(record, context)
         return of is not None and of.cls in self._entities
 
     def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:

@@ -8,7 +8,7 @@ from typing import Any
 from stator.errors import LeaseLost, StatorError
 from stator.patterns.links import Links
 from stator.pipeline.maintenance.pattern_factory import PatternFactory
-from stator.pipeline.workers.handlers.change import Change, Record
+from stator.pipeline.workers.handlers.change import Change, Record, entity_of
 from stator.pipeline.workers.handlers.subscribers import (
     HandlerFailure,
     HandlerScope,
@@ -16,6 +16,7 @@ from stator.pipeline.workers.handlers.subscribers import (
     typed_all,
 )
 from stator.tables.context import Context
+from stator.tables.stream_view import StreamView
 from stator.tables.work import Work
 
 AnyLinks = Links[Any, Any, Any]
@@ -31,10 +32,17 @@ class LinkRefresher:
         self._links: PatternFactory[AnyLinks] = PatternFactory(links, Links, "links")
         self.name = self._links.name(name)
 
+    def needs(self, table: str, context: Context) -> StreamView | None:
+        links = self._links.of(context)
+        has_ends = any(
+            links.is_end(of.cls) and of.table.name == table for of in context.schema.maps.values()
+        )
+        return "NEW_AND_OLD_IMAGES" if has_ends else "KEYS_ONLY"
+
     def wants(self, record: Record, context: Context) -> bool:
         if record.kind == "INSERT":
             return False
-        of = context.schema.of_item(record.image, record.table)
+        of = entity_of(record, context)
         return of is not None and self._links.of(context).is_end(of.cls)
 
     def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:

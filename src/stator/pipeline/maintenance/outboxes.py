@@ -27,6 +27,7 @@ from stator.pipeline.sinks.sink import Sink
 from stator.pipeline.workers.handlers.change import Change, Record
 from stator.pipeline.workers.handlers.subscribers import HandlerFailure, HandlerScope, finished
 from stator.tables.context import Context
+from stator.tables.stream_view import StreamView
 from stator.tables.work import Work
 
 log = logging.getLogger("stator.workers")
@@ -55,6 +56,9 @@ class OutboxRelay:
 
     def tables(self, context: Context) -> Sequence[str]:
         return (context.schema.place.table,)
+
+    def needs(self, table: str, context: Context) -> StreamView | None:
+        return "KEYS_ONLY"
 
     def wants(self, record: Record, context: Context) -> bool:
         return (

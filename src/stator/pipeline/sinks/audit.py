@@ -76,6 +76,8 @@ _ATTEMPTS: Final = 5
 class AuditLog(ChangeSink):
     """An append-only, verifiable log of every change to every item."""
 
+    view = "NEW_AND_OLD_IMAGES"
+
     def __init__(
         self,
         name: str,

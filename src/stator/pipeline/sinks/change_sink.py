@@ -22,6 +22,7 @@ from stator.pipeline.workers.handlers.subscribers import (
     typed_all,
 )
 from stator.tables.context import Context
+from stator.tables.stream_view import StreamView
 from stator.tables.work import Work
 
 Lane = tuple[str, str]
@@ -77,6 +78,8 @@ class ChangeSink(ABC):
     """
 
     is_json: bool = False
+    # What the stream must show. A sink of events sends what is there.
+    view: StreamView | None = None
 
     def __init__(self, name: str, options: SinkOptions | None = None) -> None:
         """``name`` must be unique in the app: parked items record the sinks that have seen them."""
@@ -106,6 +109,9 @@ class ChangeSink(ABC):
     @property
     def name(self) -> str:
         return self._name
+
+    def needs(self, table: str, context: Context) -> StreamView | None:
+        return self.view
 
     def wants(self, record: Record, context: Context) -> bool:
         return self._filter.accepts(record, context)

@@ -29,7 +29,7 @@ import orjson
 
 from stator.formats.plain import plain_item, plain_value
 from stator.model.values import Item
-from stator.pipeline.workers.handlers.change import Change, Record
+from stator.pipeline.workers.handlers.change import Change, Record, entity_of
 from stator.tables.context import Context
 from stator.tables.schema import EntityMap
 
@@ -50,7 +50,7 @@ def event_of(change: Change[Any], context: Context, images: Images = "plain") ->
     Numbers are JSON fragments, so that they keep every digit.
     """
     record = change.record
-    of = context.schema.of_item(record.image, record.table)
+    of = entity_of(record, context)
     raw = images == "dynamodb"
     return {
         "id": event_id(record),

@@ -71,7 +71,7 @@ from stator.pipeline.sinks.parquet_merge import (
     store_errors,
 )
 from stator.pipeline.sinks.sink import Refusal, Sink
-from stator.pipeline.workers.handlers.change import Change
+from stator.pipeline.workers.handlers.change import Change, entity_of
 from stator.pipeline.workers.handlers.subscribers import HandlerFailure, HandlerScope
 from stator.tables.blobs.stores import BlobStore, open_store
 from stator.tables.context import Context
@@ -80,6 +80,8 @@ from stator.tables.work import Work
 
 class ParquetSink(Sink):
     """Writes changes as Parquet files to a folder or to S3."""
+
+    view = "NEW_IMAGE"
 
     def __init__(
         self,
@@ -159,7 +161,7 @@ class ParquetSink(Sink):
 
     def _body(self, change: Change[Any], context: Context) -> bytes | None:
         record = change.record
-        of = context.schema.of_item(record.image, record.table)
+        of = entity_of(record, context)
         fields: Item
         if self._transform is not None:
             row = self._transformed(change)

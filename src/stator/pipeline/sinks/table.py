@@ -92,6 +92,8 @@ class _Target:
 class TableSink(ChangeSink):
     """Writes changes to another table; each takes effect once."""
 
+    view = "NEW_IMAGE"
+
     def __init__(
         self,
         name: str,

@@ -18,6 +18,7 @@ change. ``add`` registers views and sinks. ``roll_up``, ``refresh``, ``relay`` a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar, overload
 
 from stator.design.design import Design
@@ -30,15 +31,18 @@ from stator.pipeline.maintenance.outboxes import AnyOutbox, OutboxRelay, Receive
 from stator.pipeline.maintenance.rollups import AnySeries, RollupUpdater
 from stator.pipeline.workers.aws_lambda import LambdaHandler, lambda_handler
 from stator.pipeline.workers.handlers.change import Change, Insert, Modify, Remove
+from stator.pipeline.workers.handlers.change_handlers import ChangeHandler, ChangeHandlers
 from stator.pipeline.workers.handlers.subscribers import (
     ChangeFilter,
     EachBatch,
-    EachChange,
     Subscriber,
+    stream_views,
 )
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.worker_threads import RunningWorker
 from stator.tables.db import Db
+from stator.tables.lifecycle import TableSettings
+from stator.tables.stream_view import STREAM_VIEWS, StreamView
 
 E = TypeVar("E")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -61,15 +65,27 @@ class StreamApp:
         self.concurrency = concurrency
         self.subscribers: list[Subscriber] = []
         self.on = On(self)
+        self._handlers = ChangeHandlers(concurrency)
 
     def add(self, subscriber: Subscriber) -> None:
         """Register a view, a sink, or a subscriber of your own."""
-        if any(each.name == subscriber.name for each in self.subscribers):
+        self._refuse_name(subscriber.name)
+        self.subscribers.append(subscriber)
+
+    def add_handler(self, handler: ChangeHandler) -> None:
+        """Register a function for single changes. All of them form one subscriber."""
+        self._refuse_name(handler.name)
+        if not self._handlers.handlers:
+            self.add(self._handlers)
+        self._handlers.handlers.append(handler)
+
+    def _refuse_name(self, name: str) -> None:
+        names = {each.name for each in self.subscribers}
+        if name in names | {each.name for each in self._handlers.handlers}:
             raise DesignError(
-                f"{self.name} has two handlers named {subscriber.name}",
+                f"{self.name} has two handlers named {name}",
                 hint="parked changes are stored by handler name: rename one, or pass name=...",
             )
-        self.subscribers.append(subscriber)
 
     # -- patterns
 
@@ -129,6 +145,14 @@ class StreamApp:
 
     # -- work
 
+    def ensure(self, db: Db, settings: TableSettings | None = None) -> list[str]:
+        """Create missing tables, and streams that show what the handlers need.
+
+        A stream that shows more is left as it is. Returns what changed, in words.
+        """
+        streams = stream_views(self.subscribers, db.context)
+        return db.ensure(replace(settings or TableSettings(), streams=streams))
+
     def start(self, db: Db, options: WorkerOptions | None = None) -> RunningWorker:
         """Run a worker in threads of this process.
 
@@ -151,33 +175,56 @@ class StreamApp:
         return tuple(given)
 
 
+def _view(needs: StreamView) -> StreamView:
+    if needs not in STREAM_VIEWS:
+        raise DesignError(
+            f"needs={needs!r} is not a view type of a stream",
+            hint=f"use one of {', '.join(STREAM_VIEWS)}",
+        )
+    return needs
+
+
 class On:
-    """The decorators of an app. Each returns the decorated function unchanged."""
+    """The decorators of an app. Each returns the decorated function unchanged.
+
+    ``needs`` is the smallest view type of the stream with which a handler works. A handler that
+    uses only ``change.identity`` works with KEYS_ONLY.
+    """
 
     def __init__(self, app: StreamApp) -> None:
         self._app = app
 
     def insert(
-        self, entity: type[E], *, name: str | None = None
+        self, entity: type[E], *, name: str | None = None, needs: StreamView = "NEW_IMAGE"
     ) -> Callable[[Callable[[Insert[E]], Any]], Callable[[Insert[E]], Any]]:
+        """Handle new items."""
         return self._each(
-            ChangeFilter(frozenset({"INSERT"}), self._app.entities_checked([entity])), name
+            ChangeFilter(frozenset({"INSERT"}), self._app.entities_checked([entity])), name, needs
         )
 
     def modify(
-        self, entity: type[E], *, when_changed: Any = None, name: str | None = None
+        self,
+        entity: type[E],
+        *,
+        when_changed: Any = None,
+        name: str | None = None,
+        needs: StreamView = "NEW_AND_OLD_IMAGES",
     ) -> Callable[[Callable[[Modify[E]], Any]], Callable[[Modify[E]], Any]]:
         """Handle updates to existing items.
 
         With ``when_changed``, handle only updates that changed one of these fields.
         """
         changed = _field_names(entity, when_changed)
-        return self._each(
-            ChangeFilter(frozenset({"MODIFY"}), self._app.entities_checked([entity]), changed), name
-        )
+        given = ChangeFilter(frozenset({"MODIFY"}), self._app.entities_checked([entity]), changed)
+        return self._each(given, name, needs)
 
     def remove(
-        self, entity: type[E], *, expired: bool | None = None, name: str | None = None
+        self,
+        entity: type[E],
+        *,
+        expired: bool | None = None,
+        name: str | None = None,
+        needs: StreamView = "OLD_IMAGE",
     ) -> Callable[[Callable[[Remove[E]], Any]], Callable[[Remove[E]], Any]]:
         """Handle deleted items.
 
@@ -186,22 +233,38 @@ class On:
         given = ChangeFilter(
             frozenset({"REMOVE"}), self._app.entities_checked([entity]), expired=expired
         )
-        return self._each(given, name)
+        return self._each(given, name, needs)
 
     @overload
     def any(self, entity: Callable[[Change[Any]], None], /) -> Callable[[Change[Any]], None]: ...
     @overload
     def any(
-        self, entity: type[E], /, *, name: str | None = None
+        self,
+        entity: type[E],
+        /,
+        *,
+        name: str | None = None,
+        needs: StreamView = "NEW_AND_OLD_IMAGES",
     ) -> Callable[[Callable[[Change[E]], Any]], Callable[[Change[E]], Any]]: ...
-    def any(self, entity: Any, /, *, name: str | None = None) -> Any:
+    def any(
+        self,
+        entity: Any,
+        /,
+        *,
+        name: str | None = None,
+        needs: StreamView = "NEW_AND_OLD_IMAGES",
+    ) -> Any:
         """Handle every change (``@on.any``), or every change to an entity (``@on.any(Order)``)."""
         if isinstance(entity, type):
-            return self._each(ChangeFilter(entities=self._app.entities_checked([entity])), name)
-        return self._each(ChangeFilter(), name)(entity)
+            given = ChangeFilter(entities=self._app.entities_checked([entity]))
+            return self._each(given, name, needs)
+        return self._each(ChangeFilter(), name, needs)(entity)
 
     def batch(
-        self, *entities: type[Any], name: str | None = None
+        self,
+        *entities: type[Any],
+        name: str | None = None,
+        needs: StreamView = "NEW_AND_OLD_IMAGES",
     ) -> Callable[[Callable[[list[Change[Any]]], Any]], Callable[[list[Change[Any]]], Any]]:
         """Handle changes as a list, of some entities or of all.
 
@@ -212,17 +275,17 @@ class On:
         def register(
             function: Callable[[list[Change[Any]]], Any],
         ) -> Callable[[list[Change[Any]]], Any]:
-            self._app.add(EachBatch(name or function.__name__, function, given))
+            self._app.add(EachBatch(name or function.__name__, function, given, _view(needs)))
             return function
 
         return register
 
     def _each(
-        self, given: ChangeFilter, name: str | None
+        self, given: ChangeFilter, name: str | None, needs: StreamView
     ) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
         def register(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-            self._app.add(
-                EachChange(name or function.__name__, function, given, self._app.concurrency)
+            self._app.add_handler(
+                ChangeHandler(name or function.__name__, function, given, _view(needs))
             )
             return function
 

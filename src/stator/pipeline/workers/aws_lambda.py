@@ -1,20 +1,29 @@
 """The same app as an AWS Lambda function, behind a mapping with ``ReportBatchItemFailures``.
 
 Lambda reads the shards, keeps their order and its own checkpoints, and starts again from the
-lowest sequence number that is reported as failed. So nothing is parked here: the batch is handled
-up to the first change that fails, and that change is reported. Lambda's retries, bisection and
-destinations do the rest.
+lowest sequence number that is reported as failed. So nothing is set aside or parked here: the batch
+is handled up to the first change that fails, and that change is reported. Lambda delivers it and
+everything after it again, also to subscribers that have handled some of it. Lambda's retries,
+bisection and destinations do the rest.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stator.errors import ConfigurationError
 from stator.pipeline.workers.handlers.change import Record, read_record
-from stator.pipeline.workers.handlers.subscribers import HandlerScope, exact_subscribers, tables_of
+from stator.pipeline.workers.handlers.change_handlers import ChangeHandlers
+from stator.pipeline.workers.handlers.subscribers import (
+    HandlerFailure,
+    HandlerScope,
+    Subscriber,
+    exact_subscribers,
+    refuse_small_stream,
+    tables_of,
+)
 from stator.tables.context import Context
 from stator.tables.db import Db
 from stator.tables.work import Work
@@ -24,6 +33,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("stator.workers")
 
+_SOURCE = "aws:dynamodb"
 LambdaHandler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
 
@@ -35,19 +45,52 @@ def lambda_handler(app: StreamApp, db: Db) -> LambdaHandler:
         )
 
     def handler(event: Mapping[str, Any], context: Any = None) -> dict[str, Any]:
-        records = [_read(raw, db.context) for raw in event.get("Records", ())]
+        records = [_read(raw, db.context) for raw in _records(event)]
+        for table, view in {(each.table, _view_of(each)) for each in records}:
+            if view is not None:
+                refuse_small_stream(view, table, app.subscribers, db.context)
         failed = db.run(_handled(app, db.context, records))
         return {"batchItemFailures": [] if failed is None else [{"itemIdentifier": failed}]}
 
     return handler
 
 
+def _records(event: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    records = event.get("Records")
+    if not isinstance(records, list):
+        raise ConfigurationError(
+            f"the event is not from a DynamoDB stream: it has no Records but {_shown(event)}",
+            hint="invoke the function through an event source mapping of the table's stream",
+        )
+    return records
+
+
 def _read(raw: Mapping[str, Any], context: Context) -> Record:
+    """Read a record. Raises ConfigurationError if it is from another service or table."""
+    source = raw.get("eventSource") or raw.get("EventSource")
+    if source != _SOURCE or "dynamodb" not in raw:
+        raise ConfigurationError(
+            f"the event is from {source or 'an unknown source'}, not from a DynamoDB stream",
+            hint="invoke the function through an event source mapping of the table's stream",
+        )
     arn = str(raw.get("eventSourceARN", ""))
     name = arn.partition(":table/")[2].partition("/")[0]
-    tables = context.schema.tables
-    table = name if name in tables or name == context.schema.place.table else next(iter(tables))
-    return read_record(raw, table, "")
+    tables = (*context.schema.tables, context.schema.place.table)
+    if name not in tables:
+        raise ConfigurationError(
+            f"the event is from table {name or arn}; the app follows {', '.join(tables)}",
+            hint="map the stream of one of these tables, or pass the right prefix= to connect()",
+        )
+    return read_record(raw, name, "")
+
+
+def _view_of(record: Record) -> str | None:
+    view = record.raw["dynamodb"].get("StreamViewType")
+    return None if view is None else str(view)
+
+
+def _shown(event: Mapping[str, Any]) -> str:
+    return ", ".join(sorted(map(str, event))[:5]) or "nothing"
 
 
 def _handled(app: StreamApp, context: Context, records: list[Record]) -> Work[str | None]:
@@ -61,10 +104,10 @@ def _handled(app: StreamApp, context: Context, records: list[Record]) -> Work[st
             for record in records
             if record.table in tables and subscriber.wants(record, context)
         ]
-        for failure in (yield from subscriber.handle(wanted, scope)) if wanted else ():
+        for failure in (yield from _failures(subscriber, wanted, scope, app.concurrency)):
             log.error(
                 "%s failed for %s: %s",
-                subscriber.name,
+                failure.handler or subscriber.name,
                 failure.record.key,
                 failure.error,
                 exc_info=failure.error,
@@ -74,3 +117,19 @@ def _handled(app: StreamApp, context: Context, records: list[Record]) -> Work[st
         if failed is not None:
             records = [record for record in records if int(record.sequence) < int(failed)]
     return failed
+
+
+def _failures(
+    subscriber: Subscriber, records: list[Record], scope: HandlerScope, concurrency: int
+) -> Work[list[HandlerFailure]]:
+    """Hand records to a subscriber.
+
+    Handlers of single changes stop at the first failure, because Lambda delivers everything after
+    it again. Handlers that run in parallel, and other subscribers, get the whole batch.
+    """
+    is_one_by_one = isinstance(subscriber, ChangeHandlers) and concurrency < 2
+    for part in [[record] for record in records] if is_one_by_one else [records]:
+        failures = (yield from subscriber.handle(part, scope)) if part else []
+        if failures:
+            return failures
+    return []

@@ -6,6 +6,7 @@ last reported would not do, because a dead worker reports nothing new.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
 from stator.errors import ResourceNotFound, ServiceError, TrimmedDataAccess
@@ -23,6 +24,8 @@ from stator.pipeline.workers.shards.lineage import is_ready
 from stator.tables.context import Context
 from stator.tables.work import Call, Gather, Work, gathered
 
+log = logging.getLogger("stator.workers")
+
 _LABEL = "stream"
 _MANY = 1000
 
@@ -32,34 +35,46 @@ class ShardState:
     """The state of one shard. ``owner`` is None if no worker reads it.
 
     ``waiting`` says that its parent has not been read to the end. ``lag_seconds`` is the age of the
-    first unhandled change.
+    first change that has not been read, or None if it is unknown.
     """
 
     table: str
     shard: str
     owner: str | None
     waiting: bool
-    lag_seconds: float
+    lag_seconds: float | None
     lost: bool
 
     @property
-    def trim_seconds(self) -> float:
+    def trim_seconds(self) -> float | None:
+        if self.lag_seconds is None:
+            return None
         return max(0.0, RETENTION_SECONDS - self.lag_seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupState:
+    """The shards of a group, and its items that wait.
+
+    Items that are set aside are retried by themselves, parked items are not. ``oldest_set_aside``
+    is the time of the oldest change that is set aside.
+    """
+
     shards: tuple[ShardState, ...]
     parked_items: int
     parked_changes: int
+    set_aside_items: int = 0
+    oldest_set_aside: float | None = None
 
     @property
     def workers(self) -> tuple[str, ...]:
         return tuple(sorted({shard.owner for shard in self.shards if shard.owner}))
 
     @property
-    def lag_seconds(self) -> float:
-        return max((shard.lag_seconds for shard in self.shards), default=0.0)
+    def lag_seconds(self) -> float | None:
+        """The lag of the slowest shard, or None if the lag of a shard is unknown."""
+        known = [shard.lag_seconds for shard in self.shards if shard.lag_seconds is not None]
+        return max(known) if known and len(known) == len(self.shards) else None
 
 
 class GroupWatch:
@@ -74,29 +89,38 @@ class GroupWatch:
 
     def look(self) -> Work[GroupState]:
         group = yield from self._leases.load()
-        parked = yield from self._parking.keys()
+        heads = yield from self._parking.keys()
+        parked = [head for head in heads if not head.is_set_aside]
+        set_aside = [head for head in heads if head.is_set_aside]
         leases = [lease for lease in group.leases.values() if not lease.is_ended or lease.lost]
         states = gathered((yield Gather([self._state(lease, group) for lease in leases])))
         in_order = sorted(states, key=lambda state: (state.table, state.shard))
-        return GroupState(tuple(in_order), len(parked), sum(each.count for each in parked))
+        return GroupState(
+            tuple(in_order),
+            len(parked),
+            sum(head.count for head in parked),
+            len(set_aside),
+            min((head.at for head in set_aside), default=None),
+        )
 
     def _state(self, lease: ShardLease, group: WorkerGroup) -> Work[ShardState]:
         now = self._context.now()
-        lag = (
-            0.0 if lease.is_ended or lease.shard == SNAPSHOT else (yield from self._lag(lease, now))
-        )
+        lag = 0.0 if lease.is_ended else (yield from self._lag(lease, now))
         owner = None if lease.is_free(now, self._drift_seconds) else lease.owner
         waiting = not lease.is_ended and not is_ready(lease, group, {})
         return ShardState(lease.table, lease.shard, owner, waiting, lag, lease.lost)
 
-    def _lag(self, lease: ShardLease, now: float) -> Work[float]:
+    def _lag(self, lease: ShardLease, now: float) -> Work[float | None]:
+        if lease.shard == SNAPSHOT:
+            return None
         try:
             found = yield from iterator_at(lease.stream, lease.shard, lease.position, _LABEL)
             first = yield from self._first(found, lease)
         except (TrimmedDataAccess, ResourceNotFound):
             return RETENTION_SECONDS
-        except ServiceError:  # throttled: fall back on the worker's last report
-            return lease.lag_seconds
+        except ServiceError as error:
+            log.warning("the lag of %s is unknown: %s", lease.name, error)
+            return None
         return 0.0 if first is None else max(0.0, now - first)
 
     def _first(self, iterator: ShardCursor, lease: ShardLease) -> Work[float | None]:

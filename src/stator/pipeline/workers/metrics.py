@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 _COUNTERS = {
     "records": "Changes read from the stream",
     "handled": "Changes handled",
+    "set_aside": "Changes set aside for a subscriber, to be retried",
     "parked": "Changes parked because they could not be handled",
-    "retried": "Batches retried",
+    "retried": "Retries of items that were set aside",
     "lost": "Shards with changes that were trimmed before they were read",
 }
 
@@ -62,6 +63,8 @@ class _Collector:
             "shards": ("Shards this worker reads", float(len(self._running.worker.consumers))),
         }
         for name, (text, value) in gauges.items():
+            if value is None:  # unknown: a metric that is absent raises an alarm, a zero would not
+                continue
             gauge = GaugeMetricFamily(f"stator_stream_{name}", text, labels=["group"])
             gauge.add_metric([self._group], value)
             yield gauge

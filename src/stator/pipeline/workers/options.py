@@ -22,10 +22,12 @@ class WorkerOptions:
     A lease lasts ``lease_seconds`` and is renewed three times in that time. The clocks of workers
     may differ by ``drift_seconds``. A worker that is asked for a lease has ``handover_seconds`` to
     hand it over; after that the lease is taken from it. A batch is handled when it has
-    ``batch_records`` records or is ``window_seconds`` old. A change that fails is tried
-    ``max_attempts`` times in all, with back-off between ``backoff_seconds`` and
-    ``max_backoff_seconds``; then its item is parked. An idle shard is polled at least every
+    ``batch_records`` records or is ``window_seconds`` old. An idle shard is polled at least every
     ``idle_seconds``. Shards are listed every ``sync_seconds``.
+
+    A change that fails is tried ``max_attempts`` times in all, and then its item is parked. The
+    first retry comes after about ``retry_seconds``, and the wait doubles with each failure up to
+    ``longest_retry_seconds``. With the defaults a change is tried for half a minute to a minute.
     """
 
     start: str = "latest"
@@ -34,17 +36,17 @@ class WorkerOptions:
     handover_seconds: float = 30.0
     batch_records: int = 1000
     window_seconds: float = 0.0
-    max_attempts: int = 5
-    backoff_seconds: float = 0.1
-    max_backoff_seconds: float = 10.0
+    max_attempts: int = 8
+    retry_seconds: float = 0.5
+    longest_retry_seconds: float = 30.0
     idle_seconds: float = 0.5
     sync_seconds: float = 10.0
     max_leases: int = 64
 
     @property
-    def backoff(self) -> Backoff:
-        """The waits between the attempts to handle a change."""
-        return Backoff(self.backoff_seconds, self.max_backoff_seconds)
+    def retry_backoff(self) -> Backoff:
+        """The waits between the attempts to handle a change. Half of each wait is certain."""
+        return Backoff(self.retry_seconds, self.longest_retry_seconds, jitter=0.5)
 
     def __post_init__(self) -> None:
         if self.start not in ("latest", "oldest", "snapshot"):
@@ -54,7 +56,7 @@ class WorkerOptions:
         positive = (
             "lease_seconds",
             "handover_seconds",
-            "backoff_seconds",
+            "retry_seconds",
             "idle_seconds",
             "sync_seconds",
         )

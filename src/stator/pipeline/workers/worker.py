@@ -11,16 +11,29 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from stator.backoff import Backoff, BackoffTimer
 from stator.errors import (
+    AccessDenied,
     ConfigurationError,
     ConnectionTrouble,
+    IncompleteSignature,
+    InvalidSignature,
     LeaseLost,
+    MissingAuthenticationToken,
     ResourceNotFound,
     ServiceError,
+    StatorError,
+    StreamError,
     StreamMissing,
+    UnrecognizedClient,
 )
 from stator.pipeline.workers.handlers.parking import Parking
-from stator.pipeline.workers.handlers.subscribers import exact_subscribers, tables_of
+from stator.pipeline.workers.handlers.set_aside_retry import SetAsideRetry
+from stator.pipeline.workers.handlers.subscribers import (
+    exact_subscribers,
+    refuse_small_stream,
+    tables_of,
+)
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.shards.balance import moves
 from stator.pipeline.workers.shards.consumer import Consumer
@@ -52,6 +65,15 @@ log = logging.getLogger("stator.workers")
 Spawn = Callable[[Work[None], str], None]
 _LABEL: Final = "stream"
 _TURN_SECONDS: Final = 1.0
+_RESTARTS: Final = Backoff(base_seconds=1.0, cap_seconds=30.0, jitter=0.5)
+# DynamoDB refuses the caller itself: no retry helps.
+_REFUSED_CALLERS: Final = (
+    AccessDenied,
+    IncompleteSignature,
+    InvalidSignature,
+    MissingAuthenticationToken,
+    UnrecognizedClient,
+)
 
 
 class Worker:
@@ -70,7 +92,6 @@ class Worker:
             )
         for each in exact:
             each.prepare(context)
-        self._needs_images = {table for each in exact for table in tables_of(each, context)}
         self._context = context
         self._app = app
         self.name = name
@@ -78,8 +99,9 @@ class Worker:
         self._spawn = spawn
         self._leases = LeaseTable(context, app.name, options.lease_seconds, options.drift_seconds)
         parking = Parking(context, app.name, self._leases)
+        self._retries = SetAsideRetry(context, app.name, app.subscribers, parking, options)
         self._tools = HolderTools(
-            context, app.name, self._leases, parking, app.subscribers, options
+            context, app.name, self._leases, parking, app.subscribers, options, self._retries
         )
         self._streams: dict[str, StreamInfo] = {}
         self._next_listing = 0.0
@@ -87,6 +109,10 @@ class Worker:
         self._is_stopping = False
         self.consumers: dict[str, LeaseHolder] = {}
         self._past = ShardProgress()
+        # By the name of a lease whose consumer failed: its back-off, and when it starts again.
+        self._restarts: dict[str, BackoffTimer] = {}
+        self._restart_at: dict[str, float] = {}
+        self._fatal: StatorError | None = None
         # The leases this worker could read when it last looked, and when that was.
         self._to_do: frozenset[str] = frozenset()
         self._looked_at = 0.0
@@ -96,6 +122,7 @@ class Worker:
     def stop(self) -> None:
         """Shut down: finish the batches in flight and release the leases."""
         self._is_stopping = True
+        self._retries.stop()
         for consumer in list(self.consumers.values()):
             consumer.stop()
 
@@ -105,14 +132,20 @@ class Worker:
 
     @property
     def is_idle(self) -> bool:
-        return not self.consumers
+        return not self.consumers and self._retries.is_idle
 
     def progress(self) -> ShardProgress:
-        """Return the sum over all shards. The lag is the slowest shard's."""
+        """Return the sum over all shards. The lag is the slowest shard's, if all are known."""
         total = ShardProgress()
         total.add(self._past)
-        for consumer in list(self.consumers.values()):
+        total.add_count(self._retries.count)
+        consumers = list(self.consumers.values())
+        for consumer in consumers:
             total.add(consumer.progress)
+        lags = [consumer.progress.lag_seconds for consumer in consumers]
+        known = [lag for lag in lags if lag is not None]
+        if known and len(known) == len(lags) and not self._restart_at:
+            total.lag_seconds = max(known)
         return total
 
     def has_caught_up(self, since: float) -> bool:
@@ -129,6 +162,7 @@ class Worker:
                 consumer for consumer in list(self.consumers.values()) if not consumer.is_done
             ]
             yield Gather([self._renew_one(consumer) for consumer in consumers])
+            yield from self._retries.renew()
             yield Pause(self._options.lease_seconds / 3)
 
     def _renew_one(self, consumer: LeaseHolder) -> Work[None]:
@@ -148,12 +182,23 @@ class Worker:
     # -- coordinating
 
     def coordinate(self) -> Work[None]:
+        self._spawn(self._retries.run(), "retry")
         while not self._is_stopping:
             try:
                 yield from self._turn()
             except (ServiceError, ConnectionTrouble) as error:
+                if isinstance(error, _REFUSED_CALLERS):
+                    raise self._refused(error) from error
                 log.warning("worker %s could not check its leases: %s", self.name, error)
+            if self._fatal is not None:
+                raise self._fatal
             yield Pause(_TURN_SECONDS)
+
+    def _refused(self, error: StatorError) -> StatorError:
+        return StreamError(
+            f"DynamoDB refuses the requests of {self._app.name}: {error}",
+            hint="check the credentials and their permissions; the worker does not try again",
+        )
 
     def _turn(self) -> Work[None]:
         now = self._context.now()
@@ -162,7 +207,10 @@ class Worker:
             self._is_stale = False
             yield from self._list_streams()
             self._next_listing = self._context.now() + self._options.sync_seconds
-        group = yield from self._leases.load()
+        try:
+            group = yield from self._leases.load()
+        except ResourceNotFound:
+            raise _no_table(self._context.schema.place.table) from None
         group = yield from self._make_leases(group)
         yield from self._balance(group)
         if lists:
@@ -170,21 +218,20 @@ class Worker:
 
     def _list_streams(self) -> Work[None]:
         for table in self._tables():
-            described = yield Call("DescribeTable", {"TableName": table}, _LABEL)
+            try:
+                described = yield Call("DescribeTable", {"TableName": table}, _LABEL)
+            except ResourceNotFound:
+                raise _no_table(table) from None
             arn = described["Table"].get("LatestStreamArn")
             if arn is None or not described["Table"].get("StreamSpecification", {}).get(
                 "StreamEnabled"
             ):
                 raise StreamMissing(
                     f"table {table} has no stream",
-                    hint='create one: db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))',
+                    hint="create one with `stator work --ensure` or app.ensure(db)",
                 )
             shown = described["Table"]["StreamSpecification"].get("StreamViewType")
-            if table in self._needs_images and shown != "NEW_AND_OLD_IMAGES":
-                raise StreamMissing(
-                    f"the stream of {table} shows {shown}; views and roll-ups need both images",
-                    hint="switch it off and on again with StreamViewType NEW_AND_OLD_IMAGES",
-                )
+            refuse_small_stream(str(shown), table, self._app.subscribers, self._context)
             self._streams[table] = StreamInfo(table, arn, (yield from list_shards(arn, _LABEL)))
 
     def _tables(self) -> list[str]:
@@ -255,6 +302,8 @@ class Worker:
         for lease in [*found.take, *found.resume]:
             if self._is_stopping:
                 return
+            if self._restart_at.get(lease.name, 0.0) > self._context.now():
+                continue
             # A lease that was handed over is also taken, to get a new fence.
             taken = yield from self._leases.take(lease, self.name)
             if taken is not None and lease.name not in self.consumers:
@@ -272,19 +321,46 @@ class Worker:
         kind = SnapshotConsumer if lease.shard == SNAPSHOT else Consumer
         consumer = kind(self._tools, lease, self._ended, not_before)
         self.consumers[lease.name] = consumer
+        self._restart_at.pop(lease.name, None)
         if self._is_stopping:
             consumer.stop()  # taken during shutdown: give it back
         self._spawn(self._consume(consumer), lease.name)
 
     def _consume(self, consumer: LeaseHolder) -> Work[None]:
+        name = consumer.lease.name
         try:
             yield from consumer.run()
         except (ServiceError, ConnectionTrouble) as error:
+            if isinstance(error, _REFUSED_CALLERS):
+                self._fatal = self._refused(error)
+                return
             level = logging.WARNING if not isinstance(error, ResourceNotFound) else logging.ERROR
-            log.log(level, "%s failed and is restarted: %s", consumer.lease.name, error)
+            wait = self._hold_back(consumer)
+            log.log(level, "%s failed and is restarted in %.1f seconds: %s", name, wait, error)
+        except Exception:
+            self._hold_back(consumer)
+            raise
+        else:
+            self._restarts.pop(name, None)
+
+    def _hold_back(self, consumer: LeaseHolder) -> float:
+        """Return how long to wait before a consumer that failed is restarted."""
+        name = consumer.lease.name
+        timer = self._restarts.setdefault(name, self._context.timer(_RESTARTS))
+        if consumer.caught_up_at or consumer.progress.batches:
+            timer.reset()
+        wait = timer.next_delay()
+        self._restart_at[name] = self._context.now() + wait
+        return wait
 
     def _ended(self, consumer: LeaseHolder) -> None:
-        consumer.progress.lag_seconds = 0.0
         self._past.add(consumer.progress)
         self.consumers.pop(consumer.lease.name, None)
         self.look_again()  # a shard that ended has children
+
+
+def _no_table(table: str) -> StreamMissing:
+    return StreamMissing(
+        f"there is no table {table}",
+        hint="create it with `stator work --ensure`, or check the address and the prefix",
+    )

@@ -165,10 +165,11 @@ class RunningWorker:
         self._raise()
         return over
 
-    def catch_up(self, timeout_seconds: float = 60.0) -> None:
+    def catch_up(self, timeout_seconds: float = 120.0) -> None:
         """Wait until the group has handled or parked every change made before this call.
 
-        If a worker died, its changes are handled once its leases have expired.
+        A change that keeps failing is parked after about a minute. If a worker died, its changes
+        are handled once its leases have expired.
         """
         since = self._db.context.now()
         self.worker.look_again()
@@ -180,18 +181,23 @@ class RunningWorker:
                 raise StreamError("the worker was stopped before it caught up")
             waited += _POLL_SECONDS
             if waited > timeout_seconds:
+                lag = self.progress().lag_seconds
+                behind = "its lag is unknown" if lag is None else f"it is {lag:.0f} seconds behind"
                 raise StreamError(
                     f"the worker did not catch up within {timeout_seconds:g} seconds",
-                    hint=f"it is {self.progress().lag_seconds:.0f} seconds behind: "
-                    "wait longer, or add workers",
+                    hint=f"{behind}: wait longer, or add workers",
                 )
 
     def _group_has_caught_up(self, since: float) -> bool:
-        """Whether no shard has an unhandled change from before ``since``."""
+        """Whether no change from before ``since`` is unread, or set aside to be retried."""
         now = self._db.context.now()
         state = self._db.run(self._watching.look())
+        if state.oldest_set_aside is not None and state.oldest_set_aside <= since:
+            return False
         return all(
-            not shard.lag_seconds or now - shard.lag_seconds > since for shard in state.shards
+            shard.lag_seconds is not None
+            and (not shard.lag_seconds or now - shard.lag_seconds > since)
+            for shard in state.shards
         )
 
     def _wake(self) -> None:

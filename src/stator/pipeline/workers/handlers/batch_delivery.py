@@ -1,72 +1,109 @@
-"""One batch through all subscribers: retries, parking, and the fate of every record.
+"""One batch through all subscribers, and the fate of every record.
 
 Exact subscribers, which count every change once by themselves, get the whole batch first. The
-others get it one after the other. If a subscriber cannot handle a key, the key is retried alone and
-then parked from the failing change on. Later subscribers get only the key's earlier changes. Each
-parked change records which subscribers have handled it.
+others get it one after the other. An item that a subscriber cannot handle is set aside for that
+subscriber from the failing change on (``parking``): it is stored with the time of its next attempt,
+and the batch continues with other items and other subscribers. Later changes to the item are added
+to it. ``set_aside_retry`` handles them. Everything that failed is stored before ``run`` returns, so
+the checkpoint may then pass the batch.
+
+Setting aside costs writes, and an outage can make every item fail. So about ``_MOST_SET_ASIDE``
+items of the group wait for a subscriber. Beyond that the shard itself waits, after all subscribers
+have had the batch: the failing items are retried here until they are handled or there is room.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from stator.errors import ConnectionTrouble, LeaseLost, SlowDown, StatorError, TryLater
 from stator.pipeline.workers.handlers.change import Record, key_mark
-from stator.pipeline.workers.handlers.parking import ParkedRecord, Parking
+from stator.pipeline.workers.handlers.parking import (
+    FailedAttempt,
+    ParkedRecord,
+    Parking,
+    parked_mark,
+)
 from stator.pipeline.workers.handlers.subscribers import (
     AttendingSubscriber,
     HandlerFailure,
     HandlerScope,
     Subscriber,
     exact_subscribers,
+    lanes,
 )
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.shards.leases import ShardLease
+from stator.tables.context import Context
 from stator.tables.work import Pause, Work
 
 log = logging.getLogger("stator.workers")
 
 # A dependency is down, and the change is not at fault: it is retried for as long as it takes.
-_OUTAGES = (TryLater, SlowDown, ConnectionTrouble)
+OUTAGES = (TryLater, SlowDown, ConnectionTrouble)
+_MOST_SET_ASIDE = 100
 
 
 @dataclass(slots=True)
 class DeliveryCount:
-    """How many records of a batch were handled or parked. ``retried`` counts rounds of retries."""
+    """How many records of a batch all subscribers handled, and how many were set aside or parked.
+
+    A record that is set aside for two subscribers counts twice there. ``retried`` counts retries of
+    items.
+    """
 
     handled: int = 0
+    set_aside: int = 0
     parked: int = 0
     retried: int = 0
 
 
 @dataclass(slots=True)
-class _Parked:
-    """The first change of a key that is parked in this batch, and the subscriber that failed."""
+class _FailingItem:
+    """An item that a subscriber could not handle: its records from the failing one on."""
 
-    sequence: int
-    subscriber: str
-    error: BaseException
-    done: tuple[str, ...]
-    records: list[ParkedRecord] = field(default_factory=list)
+    subscriber: Subscriber
+    records: list[Record]
+    failure: HandlerFailure
+    attempts: int
+    tries: int = 1
+
+    @property
+    def handler(self) -> str:
+        return self.failure.handler or self.subscriber.name
+
+    def parked(self) -> list[ParkedRecord]:
+        first, *later = self.records
+        return [
+            ParkedRecord(first, self.failure.done),
+            *(ParkedRecord(record, ()) for record in later),
+        ]
 
 
 @dataclass(slots=True)
-class _Counted:
-    """The names of the exact subscribers, and which of them failed, by the id() of a record."""
+class _Batch:
+    """A batch on its way. ``waiting`` holds the id() of each record that did not get through."""
 
-    names: tuple[str, ...]
-    failed: dict[int, set[str]] = field(default_factory=dict)
+    count: DeliveryCount = field(default_factory=DeliveryCount)
+    failing: list[_FailingItem] = field(default_factory=list)
+    waiting: set[int] = field(default_factory=set)
+    # By the id() of a record: the exact subscribers that failed to count it.
+    uncounted: dict[int, dict[str, _FailingItem]] = field(default_factory=dict)
 
-    def by(self, record: Record) -> tuple[str, ...]:
-        failed = self.failed.get(id(record))
-        return (
-            self.names
-            if failed is None
-            else tuple(name for name in self.names if name not in failed)
-        )
+
+def next_attempt(
+    context: Context, options: WorkerOptions, attempts: int, tries: int
+) -> float | None:
+    """Return when to try a change again, or None if its attempts are used up."""
+    if attempts >= options.max_attempts:
+        return None
+    return context.now() + context.backoff(tries - 1, options.retry_backoff)
+
+
+def counts_as_attempt(error: BaseException) -> bool:
+    return not isinstance(error, OUTAGES)
 
 
 class BatchDelivery:
@@ -77,20 +114,26 @@ class BatchDelivery:
         options: WorkerOptions,
         scope: HandlerScope,
         check: Callable[[], ShardLease],
+        is_to_stop: Callable[[], bool] = lambda: False,
+        on_set_aside: Callable[[float], None] = lambda retry_at: None,
     ) -> None:
         """Create a delivery.
 
-        ``check`` returns the lease, and raises LeaseLost once the lease is over.
+        ``check`` returns the lease, and raises LeaseLost once the lease is over. ``is_to_stop``
+        says that the batch must not wait. ``on_set_aside`` is called with the time of a retry.
         """
         self._exact = exact_subscribers(subscribers)
-        self._exact_names = {each.name for each in self._exact}
+        self._exact_names = tuple(each.name for each in self._exact)
         self._attending = [each for each in subscribers if isinstance(each, AttendingSubscriber)]
         self._subscribers = [each for each in subscribers if each not in self._exact]
         self._parking = parking
         self._options = options
         self._scope = scope
         self._check = check
-        self._marks: set[str] | None = None
+        self._is_to_stop = is_to_stop
+        self._on_set_aside = on_set_aside
+        # The marks of items that wait, and the subscriber for which each is set aside.
+        self._marks: dict[str, str | None] | None = None
 
     def wants(self, record: Record) -> bool:
         """Whether any subscriber wants the record."""
@@ -121,150 +164,210 @@ class BatchDelivery:
 
     def run(self, records: Sequence[Record]) -> Work[DeliveryCount]:
         if self._marks is None:
-            self._marks = yield from self._parking.marks()
-        handled = DeliveryCount()
-        parked: dict[str, _Parked] = {}
-        counted = yield from self._counted(records, parked)
-        batch = yield from self._add_to_parked(records, counted, handled)
-        parked = {mark: each for mark, each in parked.items() if mark not in self._marks}
-        for number, subscriber in enumerate(self._subscribers):
-            wanted = [
-                record
-                for record in batch
-                if _is_before(record, parked) and subscriber.wants(record, self._scope.context)
-            ]
-            done = tuple(each.name for each in self._subscribers[:number])
-            for failure in (yield from self._tried(subscriber, wanted, handled)):
-                mark = key_mark(failure.record.table, failure.record.key)
-                sequence = int(failure.record.sequence or 0)
-                parked[mark] = _Parked(sequence, subscriber.name, failure.error, done)
-        for mark, each in parked.items():
-            yield from self._park(mark, each, batch, counted, handled)
-        handled.handled = len(batch) - sum(len(each.records) for each in parked.values())
-        return handled
+            yield from self._load_marks()
+        batch = _Batch()
+        yield from self._count_exactly(records, batch)
+        left = yield from self._behind_old(records, batch)
+        for record in left:
+            for uncounted in batch.uncounted.get(id(record), {}).values():
+                yield from self._park_alone(uncounted, batch)
+        for subscriber in self._subscribers:
+            wanted = [each for each in left if subscriber.wants(each, self._scope.context)]
+            free = yield from self._behind_waiting(subscriber, wanted, batch)
+            if free:
+                failing = yield from self._handled(subscriber, free, self._scope)
+                yield from self._keep_all(failing, batch)
+        yield from self._wait_for_room(batch)
+        batch.count.handled = len(records) - len(batch.waiting)
+        return batch.count
 
-    def _counted(self, records: Sequence[Record], parked: dict[str, _Parked]) -> Work[_Counted]:
-        """Run the exact subscribers. A key is parked from its first failure on."""
-        counted = _Counted(tuple(each.name for each in self._exact))
+    def _load_marks(self) -> Work[None]:
+        heads = yield from self._parking.keys()
+        self._marks = {each.mark: each.subscriber if each.is_set_aside else None for each in heads}
+
+    # -- exact subscribers
+
+    def _count_exactly(self, records: Sequence[Record], batch: _Batch) -> Work[None]:
+        """Run the exact subscribers. Each failure concerns one change alone."""
         for subscriber in self._exact:
             wanted = [record for record in records if subscriber.wants(record, self._scope.context)]
             if not wanted:
                 continue
             self._check()
             for failure in (yield from subscriber.handle(wanted, self._scope)):
-                counted.failed.setdefault(id(failure.record), set()).add(subscriber.name)
-                mark = key_mark(failure.record.table, failure.record.key)
-                sequence = int(failure.record.sequence or 0)
-                if mark not in parked or sequence < parked[mark].sequence:
-                    parked[mark] = _Parked(sequence, subscriber.name, failure.error, ())
-        return counted
+                failing = _FailingItem(subscriber, [failure.record], failure, attempts=1)
+                batch.uncounted.setdefault(id(failure.record), {})[subscriber.name] = failing
 
-    def _add_to_parked(
-        self, records: Sequence[Record], counted: _Counted, handled: DeliveryCount
-    ) -> Work[list[Record]]:
-        """Park changes whose keys are already parked. Return the other changes."""
-        assert self._marks is not None
+    def _park_alone(self, failing: _FailingItem, batch: _Batch) -> Work[None]:
+        """Park a change that an exact subscriber could not count."""
+        [record] = failing.records
+        mark = parked_mark(record, failing.subscriber.name)
+        if not (yield from self._added(mark, ParkedRecord(record, ()), batch)):
+            yield from self._park(failing, None, batch)
+
+    # -- items that wait already
+
+    def _behind_old(self, records: Sequence[Record], batch: _Batch) -> Work[list[Record]]:
+        """Add changes to items that version 1 parked for all subscribers. Return the others."""
         if not self._marks:
             return list(records)
         left = []
         for record in records:
+            uncounted = batch.uncounted.get(id(record), ())
+            done = tuple(name for name in self._exact_names if name not in uncounted)
             mark = key_mark(record.table, record.key)
-            if mark in self._marks:
-                if (
-                    yield from self._parking.add(
-                        self._check(), mark, ParkedRecord(record, counted.by(record))
-                    )
-                ):
-                    handled.parked += 1
-                    continue
-                self._marks.discard(mark)
-            left.append(record)
+            if not (yield from self._added(mark, ParkedRecord(record, done), batch)):
+                left.append(record)
         return left
 
-    def _tried(
-        self, subscriber: Subscriber, records: list[Record], handled: DeliveryCount
-    ) -> Work[list[HandlerFailure]]:
-        """Handle records with retries. Return the keys that failed ``max_attempts`` times.
+    def _behind_waiting(
+        self, subscriber: Subscriber, records: Sequence[Record], batch: _Batch
+    ) -> Work[list[Record]]:
+        """Add changes to items that wait for this subscriber. Return the others."""
+        if not self._marks:
+            return list(records)
+        left = []
+        for record in records:
+            mark = parked_mark(record, subscriber.name)
+            if not (yield from self._added(mark, ParkedRecord(record, ()), batch)):
+                left.append(record)
+        return left
 
-        Attempts are counted for each change. A failure because a dependency is down does not count.
-        """
-        attempts: Counter[tuple[str, str, str]] = Counter()
-        hopeless: list[HandlerFailure] = []
-        while records:
-            self._check()
-            failures = yield from subscriber.handle(records, self._scope)
-            again: list[HandlerFailure] = []
-            for failure in failures:
-                change = (failure.record.table, failure.record.key, failure.record.sequence)
-                attempts[change] += not isinstance(failure.error, _OUTAGES)
-                (hopeless if attempts[change] >= self._options.max_attempts else again).append(
-                    failure
-                )
-            if not again:
-                break
-            handled.retried += 1
-            most = max(
-                attempts[each.record.table, each.record.key, each.record.sequence] for each in again
-            )
-            pause = self._scope.context.backoff(max(most, 1), self._options.backoff)
-            first = again[0]
-            log.warning(
-                "%s failed for %s of %s (%s: %s); retrying in %.2f seconds",
-                subscriber.name,
-                first.record.key,
-                first.record.table,
-                type(first.error).__name__,
-                first.error,
-                pause,
-            )
-            yield Pause(pause)
-            records = _remaining(records, again)
-        return hopeless
-
-    def _park(
-        self,
-        mark: str,
-        parked: _Parked,
-        batch: Sequence[Record],
-        counted: _Counted,
-        handled: DeliveryCount,
-    ) -> Work[None]:
+    def _added(self, mark: str, parked: ParkedRecord, batch: _Batch) -> Work[bool]:
         assert self._marks is not None
-        parked.records = records = [
-            ParkedRecord(record, (*counted.by(record), *parked.done))
-            for record in batch
-            if int(record.sequence or 0) >= parked.sequence
-            and key_mark(record.table, record.key) == mark
-        ]
-        yield from self._parking.park(self._check(), records, parked.subscriber, parked.error)
-        self._marks.add(mark)
-        handled.parked += len(records)
-        log.error(
-            "%s cannot be handled by %s (%s: %s): parked with %d changes",
-            records[0].record.key,
-            parked.subscriber,
-            type(parked.error).__name__,
-            parked.error,
-            len(records),
-        )
-
-
-def _is_before(record: Record, parked: dict[str, _Parked]) -> bool:
-    if not parked:
+        if mark not in self._marks:
+            return False
+        if not (yield from self._parking.add(self._check(), mark, parked)):
+            del self._marks[mark]  # all its changes have been handled, or it was dropped
+            return False
+        if self._marks[mark] is None:
+            batch.count.parked += 1
+        else:
+            batch.count.set_aside += 1
+        batch.waiting.add(id(parked.record))
         return True
-    found = parked.get(key_mark(record.table, record.key))
-    return found is None or int(record.sequence or 0) < found.sequence
+
+    # -- items that fail
+
+    def _handled(
+        self, subscriber: Subscriber, records: Sequence[Record], scope: HandlerScope
+    ) -> Work[list[_FailingItem]]:
+        """Hand records to a subscriber, in the order of the stream. Return items that failed."""
+        self._check()
+        failures = yield from subscriber.handle(records, scope)
+        if not failures:
+            return []
+        first: dict[str, HandlerFailure] = {}
+        for failure in failures:
+            mark = parked_mark(failure.record, subscriber.name)
+            known = first.get(mark)
+            if known is None or _number(failure.record) < _number(known.record):
+                first[mark] = failure
+        found = []
+        for group in lanes(records):
+            failed = first.get(parked_mark(group[0], subscriber.name))
+            if failed is not None:
+                left = [record for record in group if _number(record) >= _number(failed.record)]
+                attempts = int(counts_as_attempt(failed.error))
+                found.append(_FailingItem(subscriber, left, failed, attempts))
+        return found
+
+    def _keep_all(self, failing: Sequence[_FailingItem], batch: _Batch) -> Work[None]:
+        """Set items aside, or park those whose attempts are used up.
+
+        Items for which there is no room stay in the batch.
+        """
+        for each in failing:
+            retry_at = next_attempt(self._scope.context, self._options, each.attempts, each.tries)
+            if retry_at is None or self._has_room(each.subscriber):
+                yield from self._park(each, retry_at, batch)
+            else:
+                batch.failing.append(each)
+
+    def _has_room(self, subscriber: Subscriber) -> bool:
+        assert self._marks is not None
+        if self._is_to_stop():
+            return True  # another worker continues: nothing may be left in memory
+        waiting = sum(each == subscriber.name for each in self._marks.values())
+        return waiting < _MOST_SET_ASIDE
+
+    def _park(self, failing: _FailingItem, retry_at: float | None, batch: _Batch) -> Work[None]:
+        assert self._marks is not None
+        name, error = failing.subscriber.name, failing.failure.error
+        first = failing.records[0]
+        attempt = FailedAttempt(failing.handler, error, failing.attempts, failing.tries, retry_at)
+        yield from self._parking.park(self._check(), name, failing.parked(), attempt)
+        self._marks[parked_mark(first, name)] = None if retry_at is None else name
+        batch.waiting.update(id(record) for record in failing.records)
+        if retry_at is None:
+            batch.count.parked += len(failing.records)
+            log_parked(failing.handler, first, error, len(failing.records))
+            return
+        batch.count.set_aside += len(failing.records)
+        self._on_set_aside(retry_at)
+        log_set_aside(failing.handler, first, error, retry_at - self._scope.context.now())
+
+    def _wait_for_room(self, batch: _Batch) -> Work[None]:
+        """Retry the items for which there was no room, until all are handled or stored."""
+        timer = self._scope.context.timer(self._options.retry_backoff)
+        while batch.failing:
+            first = batch.failing[0]
+            log.warning(
+                "%d items fail, the first in %s (%s: %s); the shard waits",
+                len(batch.failing),
+                first.handler,
+                type(first.failure.error).__name__,
+                first.failure.error,
+            )
+            yield Pause(timer.next_delay())
+            self._check()
+            yield from self._load_marks()
+            again, batch.failing = batch.failing, []
+            for subscriber in self._subscribers:
+                mine = [each for each in again if each.subscriber is subscriber]
+                if mine:
+                    yield from self._retried(subscriber, mine, batch)
+
+    def _retried(
+        self, subscriber: Subscriber, items: list[_FailingItem], batch: _Batch
+    ) -> Work[None]:
+        batch.count.retried += len(items)
+        scope = replace(
+            self._scope, done={id(each.records[0]): each.failure.done for each in items}
+        )
+        before = {id(each.records[0]): each for each in items}
+        records = sorted((record for each in items for record in each.records), key=_number)
+        failing = yield from self._handled(subscriber, records, scope)
+        for each in failing:
+            earlier = before.get(id(each.records[0]))  # none if a later change fails now
+            if earlier is not None:
+                each.attempts += earlier.attempts
+                each.tries += earlier.tries
+        yield from self._keep_all(failing, batch)
 
 
-def _remaining(records: Sequence[Record], failures: Sequence[HandlerFailure]) -> list[Record]:
-    """Return the changes to retry: for each failed key, the failing change and those after it."""
-    start = {
-        (failure.record.table, failure.record.key): int(failure.record.sequence or 0)
-        for failure in failures
-    }
-    return [
-        record
-        for record in records
-        if (place := start.get((record.table, record.key))) is not None
-        and int(record.sequence or 0) >= place
-    ]
+def _number(record: Record) -> int:
+    return int(record.sequence or 0)
+
+
+def log_set_aside(handler: str, record: Record, error: BaseException, wait_seconds: float) -> None:
+    log.warning(
+        "%s failed for %s of %s (%s: %s); the item is set aside and retried in %.1f seconds",
+        handler,
+        record.key,
+        record.table,
+        type(error).__name__,
+        error,
+        wait_seconds,
+    )
+
+
+def log_parked(handler: str, record: Record, error: BaseException, changes: int) -> None:
+    log.error(
+        "%s cannot be handled by %s (%s: %s): parked with %d changes",
+        record.key,
+        handler,
+        type(error).__name__,
+        error,
+        changes,
+    )

@@ -9,8 +9,10 @@ from typing import Any, Generic, Literal, TypeVar
 
 import orjson
 
-from stator.errors import ImageNotShown, NotAnEntity
+from stator.errors import IdentityUnknown, ImageNotShown, NotAnEntity
 from stator.model.values import Item
+from stator.tables.context import Context
+from stator.tables.key_identity import TableKeyReader
 from stator.tables.schema import EntityMap
 
 E = TypeVar("E")
@@ -84,7 +86,10 @@ def read_record(raw: Mapping[str, Any], table: str, shard: str) -> Record:
 
 
 def snapshot_record(table: str, keys: Item, item: Item, at: float) -> Record:
-    return Record(table, "INSERT", keys, None, item, "", "", at, False, "", {})
+    """Return an item of a snapshot as an insert. ``raw`` is what a parked item is read from."""
+    body = {"Keys": keys, "NewImage": item, "SequenceNumber": "", "ApproximateCreationDateTime": at}
+    raw = {"eventName": "INSERT", "dynamodb": body}
+    return Record(table, "INSERT", keys, None, item, "", "", at, False, "", raw)
 
 
 class Change(Generic[E]):
@@ -93,14 +98,19 @@ class Change(Generic[E]):
     ``old`` and ``new`` are None if there is no item, or if the stream does not show it.
     """
 
-    __slots__ = ("_decoded", "_of", "record")
+    __slots__ = ("_decoded", "_keys", "_of", "record")
 
     def __init__(
-        self, record: Record, of: EntityMap | None, decoded: dict[str, Any] | None = None
+        self,
+        record: Record,
+        of: EntityMap | None,
+        decoded: dict[str, Any] | None = None,
+        keys: TableKeyReader | None = None,
     ) -> None:
         self.record = record
         self._of = of
         self._decoded: dict[str, Any] = {} if decoded is None else decoded
+        self._keys = keys
 
     @property
     def old(self) -> E | None:
@@ -112,13 +122,36 @@ class Change(Generic[E]):
 
     def _image(self, name: str, item: Item | None) -> E | None:
         if name not in self._decoded and item is not None:
-            if self._of is None:
-                raise NotAnEntity(
-                    f"{self.record.key} of {self.record.table} is not an entity of the design"
-                )
-            self._decoded[name] = self._of.decode(item)
+            self._decoded[name] = self._entity_map.decode(item)
         entity: E | None = self._decoded.get(name)
         return entity
+
+    @property
+    def _entity_map(self) -> EntityMap:
+        if self._of is None:
+            raise NotAnEntity(
+                f"{self.record.key} of {self.record.table} is not an entity of the design"
+            )
+        return self._of
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The item's identity: its fields and their values, in the types of the entity.
+
+        ``db.get(Order, **change.identity)`` reads the item as it is now. The identity is read from
+        an image, or from the key if the stream shows no image. Raises IdentityUnknown if the key
+        does not hold the identity.
+        """
+        of, item = self._entity_map, self.record.new or self.record.old
+        if item is not None and all(name in item for name in of.identity):
+            return {name: of.codec.decode_field[name](item[name]) for name in of.identity}
+        found = None if self._keys is None else self._keys.identity_of(of, self.record.keys)
+        if found is None:
+            raise IdentityUnknown(
+                f"the key {self.record.key} does not hold the identity of {of.name}",
+                hint="set the stream's view type to NEW_AND_OLD_IMAGES",
+            )
+        return found
 
     @property
     def kind(self) -> Kind:
@@ -196,6 +229,20 @@ def _there(entity: E | None, view: str) -> E:
     if entity is None:
         raise ImageNotShown(view)
     return entity
+
+
+def entity_of(record: Record, context: Context) -> EntityMap | None:
+    """Return the entity that a change belongs to, or None.
+
+    It is told by the image, or by the key if the stream shows no image.
+    """
+    schema = context.schema
+    if record.table not in schema.tables:
+        return None
+    found = schema.of_item(record.image, record.table)
+    if found is None and record.new is None and record.old is None:
+        return schema.table_keys(record.table).entity_of(record.keys)
+    return found
 
 
 def changed_attributes(record: Record) -> frozenset[str]:

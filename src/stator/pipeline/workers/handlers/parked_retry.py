@@ -1,14 +1,21 @@
-"""Retries or drops the changes of parked keys."""
+"""Retries or drops the changes of items that wait, when an operator asks for it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stator.errors import StreamError
 from stator.pipeline.workers.app import StreamApp
-from stator.pipeline.workers.handlers.parking import ParkedKey, ParkedRecord, Parking
+from stator.pipeline.workers.handlers.parking import (
+    FailedAttempt,
+    ParkedKey,
+    ParkedRecord,
+    Parking,
+)
 from stator.pipeline.workers.handlers.subscribers import (
     HandlerFailure,
     HandlerScope,
+    Subscriber,
     subscribers_of,
 )
 from stator.pipeline.workers.options import WorkerOptions
@@ -40,47 +47,86 @@ class ParkedRetry:
         self.parking = Parking(context, app.name, leases)
 
     def retry(self, mark: str) -> Work[RetryOutcome | None]:
-        """Handle the changes of a parked key, in order, and unpark it.
+        """Handle the changes of an item that waits, in order, and release it.
 
-        Returns None if the key is not parked, or if another process is retrying it.
+        Returns None if the item does not wait, or if another process is retrying it.
         """
+        head = yield from self.parking.look(mark)
+        if head is None:
+            return None
+        self._subscribers_of(head)
         parked = claimed = yield from self.parking.claim(mark)
         handled = 0
-        while parked is not None:
+        while parked is not None and claimed is not None:
             for each in (yield from self.parking.records(mark)):
-                failure = yield from self._handled(each)
-                if failure is not None and claimed is not None:
-                    name, error = failure
-                    yield from self.parking.failed(claimed, name, error)
-                    return RetryOutcome(parked, handled, f"{type(error).__name__}: {error}")
+                failure = yield from self._handled(parked, each)
+                if failure is not None:
+                    attempt = FailedAttempt(
+                        failure.handler,
+                        failure.error,
+                        parked.attempts + 1,
+                        parked.tries + 1,
+                        parked.retry_at,
+                    )
+                    if failure.done != each.done:
+                        yield from self.parking.handled_by(mark, each.record, failure.done)
+                    yield from self.parking.failed(claimed, attempt)
+                    error = f"{type(failure.error).__name__}: {failure.error}"
+                    return RetryOutcome(parked, handled, error)
                 yield from self.parking.done(mark, each.record)
                 handled += 1
-            if (yield from self.parking.release(parked)):
+            if (yield from self.parking.release(parked, claimed.claim)):
                 return RetryOutcome(parked, handled)
             parked = yield from self.parking.look(mark)  # a worker added a change
         return None
 
-    def _handled(self, parked: ParkedRecord) -> Work[tuple[str, BaseException] | None]:
-        scope = HandlerScope(
-            self._context, self._app.name, parked.record.shard, 0, lambda: None, is_retry=True
-        )
-        for subscriber in subscribers_of(self._app.subscribers, parked.record.table, self._context):
-            if subscriber.name in parked.done or not subscriber.wants(parked.record, self._context):
+    def _handled(self, head: ParkedKey, parked: ParkedRecord) -> Work[HandlerFailure | None]:
+        """Call the subscribers that the change waits for. Return the first failure."""
+        done = parked.done
+        for subscriber in self._subscribers_of(head):
+            if subscriber.name in done or not subscriber.wants(parked.record, self._context):
                 continue
+            scope = HandlerScope(
+                self._context,
+                self._app.name,
+                parked.record.shard,
+                0,
+                lambda: None,
+                is_retry=True,
+                done={id(parked.record): done},
+            )
             failures: list[HandlerFailure] = yield from subscriber.handle([parked.record], scope)
             if failures:
-                return subscriber.name, failures[0].error
+                [failure, *_] = failures
+                names = tuple(dict.fromkeys((*done, *failure.done)))
+                handler = failure.handler or subscriber.name
+                return HandlerFailure(parked.record, failure.error, handler, names)
+            if head.subscriber is None:
+                done = (*done, subscriber.name)
         return None
 
+    def _subscribers_of(self, head: ParkedKey) -> list[Subscriber]:
+        """Return the subscribers that an item waits for."""
+        found = subscribers_of(self._app.subscribers, head.table, self._context)
+        if head.subscriber is None:
+            return found
+        mine = [each for each in found if each.name == head.subscriber]
+        if not mine:
+            raise StreamError(
+                f"{head.key} waits for {head.subscriber}, which {self._app.name} does not have",
+                hint="register it under this name again, or use `stator parked drop`",
+            )
+        return mine
+
     def drop(self, mark: str) -> Work[RetryOutcome | None]:
-        """Forget the changes of a parked key. The next change to its item is handled again."""
-        parked = yield from self.parking.claim(mark)
+        """Forget the changes of an item that waits. Its next change is handled again."""
+        parked = claimed = yield from self.parking.claim(mark)
         dropped = 0
-        while parked is not None:
+        while parked is not None and claimed is not None:
             for each in (yield from self.parking.records(mark)):
                 yield from self.parking.done(mark, each.record)
                 dropped += 1
-            if (yield from self.parking.release(parked)):
+            if (yield from self.parking.release(parked, claimed.claim)):
                 return RetryOutcome(parked, dropped)
             parked = yield from self.parking.look(mark)
         return None

@@ -1,17 +1,26 @@
-"""Parked keys: items whose changes cannot be handled are set aside, so that the shard continues.
+"""Parked items: an item that a subscriber cannot handle waits here, so that the shard continues.
 
-    PK  WORK#billing#PARKED               SK  shop#5c0a...   key, error, handler, first, last, count
-    PK  WORK#billing#PARKED#shop#5c0a...  SK  1000...42#000  record (compressed JSON), done
+    PK  WORK#billing#PARKED                        SK  shop#5c0a...#invoices
+        subscriber, key, handler, error, first, last, count, attempts, tries, retry_at
+    PK  WORK#billing#PARKED#shop#5c0a...#invoices  SK  1000...42#000
+        record (compressed JSON), done
 
-The first line is the *head*: as long as it exists, the key is parked. The worker that reads the
-key's shard adds the key's changes as items of the second kind, several for a large record.
-``retry`` handles the changes in order and deletes the head once no change is left, on condition
-that none was added since. So the next change to the item is handled only after all parked ones.
-``drop`` deletes the parked changes unhandled.
+The first item is the *head*: as long as it exists, the item's changes wait for this subscriber, and
+for no other. The worker that reads the item's shard adds its changes as items of the second kind,
+several for a large record. With ``retry_at`` the item is *set aside*: any worker of the group
+handles its changes again at that time (``set_aside_retry``). Once the attempts are used up,
+``retry_at`` is removed and the item is *parked*: it waits for ``stator parked retry`` or ``drop``.
+
+A retry handles the changes in order and deletes the head once no change is left, on condition that
+none was added since. So the next change to the item is handled only after all waiting ones.
 
 Additions are made in one transaction with a check of the shard's lease: a worker that has lost its
 shard adds nothing. A retry holds a lease of its own on the head (``coordination.lease``), so that
-no two processes retry the same key: ``retry_owner``, ``retry_until``. The head carries ``_format``.
+no two processes retry the same item: ``retry_owner``, ``retry_until``.
+
+The head carries ``_format``. Heads of format 1 have no ``subscriber`` and no ``retry_at``, and
+their sort key ends after the hash. Such an item is parked for all subscribers but those in
+``done``, until it is retried or dropped.
 """
 
 from __future__ import annotations
@@ -19,13 +28,22 @@ from __future__ import annotations
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
-from stator.coordination.lease import LeaseAttributes, LeaseHold, LeaseItem, both
+from stator.coordination.lease import (
+    Condition,
+    LeaseAttributes,
+    LeaseHold,
+    LeaseItem,
+    both,
+    seconds,
+)
 from stator.coordination.position import sequence_text
+from stator.coordination.retry import answered, retry_with
 from stator.coordination.stored_format import StoredFormat
 from stator.errors import ConditionFailed, LeaseLost, TransactionCanceled
 from stator.model.values import Item
@@ -40,17 +58,22 @@ _LABEL: Final = "parked changes"
 _PIECE_BYTES: Final = 300_000
 _ERROR_LENGTH: Final = 1000
 RETRY_SECONDS: Final = 300.0
-_FORMAT: Final = StoredFormat("parked changes of")
+_WRITE_ATTEMPTS: Final = 5
+# Version 1 parked an item for all subscribers.
+_FORMAT: Final = StoredFormat("parked changes of", version=2)
 _CLAIM: Final = LeaseAttributes(owner="retry_owner", until="retry_until", fence=None)
 
 
 @dataclass(frozen=True, slots=True)
 class ParkedKey:
-    """The head of a parked key.
+    """The head of an item that waits.
 
-    ``handler`` is the handler that failed. ``first`` and ``last`` are sequence numbers, and
-    ``count`` is how many changes were parked in all. ``claim`` is the token of the retry that holds
-    the key.
+    ``subscriber`` is the one it waits for; None means all (format 1). ``handler`` is the function
+    that failed. ``first`` and ``last`` are sequence numbers, ``at`` is the time of the first
+    change, and ``count`` is how many changes were added in all. ``attempts`` counts the failed
+    attempts to handle the first change; ``tries`` also counts attempts during an outage.
+    ``retry_at`` is when it is retried; None means that it is parked. ``claim`` is the token of the
+    retry that holds the item.
     """
 
     mark: str
@@ -63,14 +86,48 @@ class ParkedKey:
     last: str
     count: int
     claim: str | None = None
+    subscriber: str | None = None
+    attempts: int = 0
+    tries: int = 0
+    retry_at: float | None = None
+    at: float = 0.0
+
+    @property
+    def is_set_aside(self) -> bool:
+        return self.retry_at is not None
 
 
 @dataclass(frozen=True, slots=True)
 class ParkedRecord:
-    """A parked change. The handlers in ``done`` had handled it before it was parked."""
+    """A change that waits. The handlers in ``done`` have handled it."""
 
     record: Record
     done: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FailedAttempt:
+    """Why a change failed, how often so far, and when it is tried again (None: not by itself)."""
+
+    handler: str
+    error: BaseException
+    attempts: int
+    tries: int
+    retry_at: float | None
+
+    def attributes(self) -> Item:
+        found: Item = {
+            "handler": {"S": self.handler},
+            "error": {"S": f"{type(self.error).__name__}: {self.error}"[:_ERROR_LENGTH]},
+            "attempts": {"N": str(self.attempts)},
+            "tries": {"N": str(self.tries)},
+        }
+        return found if self.retry_at is None else found | {"retry_at": seconds(self.retry_at)}
+
+
+def parked_mark(record: Record, subscriber: str) -> str:
+    """Return the name under which an item waits for a subscriber."""
+    return f"{key_mark(record.table, record.key)}#{subscriber}"
 
 
 class Parking:
@@ -83,35 +140,39 @@ class Parking:
 
     # -- by workers
 
-    def marks(self) -> Work[set[str]]:
-        """Return the marks of all parked keys."""
-        return {parked.mark for parked in (yield from self.keys())}
-
     def park(
-        self, lease: ShardLease, records: Sequence[ParkedRecord], handler: str, error: BaseException
+        self,
+        lease: ShardLease,
+        subscriber: str,
+        records: Sequence[ParkedRecord],
+        failed: FailedAttempt,
     ) -> Work[None]:
-        """Park a key with these changes. Raises LeaseLost if another worker has the shard."""
+        """Park an item with these changes, or set it aside if ``failed`` has a time to retry.
+
+        Raises LeaseLost if another worker has the shard.
+        """
         first = records[0].record
-        mark = key_mark(first.table, first.key)
+        mark = parked_mark(first, subscriber)
         head: Item = {
             **self._place.key(self._partition, mark),
+            "subscriber": {"S": subscriber},
             "table": {"S": first.table},
             "key": {"S": first.key},
-            "handler": {"S": handler},
-            "error": {"S": f"{type(error).__name__}: {error}"[:_ERROR_LENGTH]},
             "since": {"N": repr(self._context.now())},
+            "at": {"N": repr(first.at)},
             "first": {"S": first.sequence},
             "last": {"S": first.sequence},
-            "count": {"N": "0"},
+            "count": {"N": "1"},
+            **failed.attributes(),
             **_FORMAT.attributes(),
         }
-        yield from self._write(lease, [{"Put": {"TableName": self._place.table, "Item": head}}])
-        for each in records:
+        put = {"Put": {"TableName": self._place.table, "Item": head}}
+        yield from self._write(lease, [put, *self._pieces(mark, records[0])])
+        for each in records[1:]:
             yield from self.add(lease, mark, each)
 
     def add(self, lease: ShardLease, mark: str, parked: ParkedRecord) -> Work[bool]:
-        """Add a change to a parked key. Returns False if the key is no longer parked."""
-        yield from self._pieces(lease, mark, parked)
+        """Add a change to an item that waits. Returns False if the item no longer waits."""
         written = Expressions()
         last, count = written.name("last"), written.name("count")
         sequence, one = written.value({"S": parked.record.sequence}), written.value({"N": "1"})
@@ -122,27 +183,37 @@ class Parking:
             "ConditionExpression": f"attribute_exists({written.name('key')})",
         }
         try:
-            yield from self._write(lease, [{"Update": written.into(update)}])
+            yield from self._write(
+                lease, [{"Update": written.into(update)}, *self._pieces(mark, parked)]
+            )
         except ConditionFailed:
-            yield from self._forget(mark, parked.record.sequence)
             return False
         return True
 
-    def _pieces(self, lease: ShardLease, mark: str, parked: ParkedRecord) -> Work[None]:
+    def _pieces(self, mark: str, parked: ParkedRecord) -> list[dict[str, Any]]:
+        """Return transaction actions that store a change. A record has at most two images."""
         packed = zlib.compress(orjson.dumps(parked.record.raw))
         pieces = [packed[at : at + _PIECE_BYTES] for at in range(0, len(packed), _PIECE_BYTES)]
-        for number, piece in enumerate(pieces):
-            item: Item = {
-                **self._place.key(
-                    f"{self._partition}#{mark}",
-                    f"{sequence_text(parked.record.sequence)}#{number:03d}",
-                ),
-                "record": {"B": b64encode(piece).decode()},
-                "shard": {"S": parked.record.shard},
-                "table": {"S": parked.record.table},
-                "done": {"L": [{"S": name} for name in parked.done]},
+        return [
+            {
+                "Put": {
+                    "TableName": self._place.table,
+                    "Item": {
+                        **self._change_key(mark, parked.record.sequence, number),
+                        "record": {"B": b64encode(piece).decode()},
+                        "shard": {"S": parked.record.shard},
+                        "table": {"S": parked.record.table},
+                        "done": {"L": [{"S": name} for name in parked.done]},
+                    },
+                }
             }
-            yield from self._write(lease, [{"Put": {"TableName": self._place.table, "Item": item}}])
+            for number, piece in enumerate(pieces)
+        ]
+
+    def _change_key(self, mark: str, sequence: str, number: int) -> Item:
+        return self._place.key(
+            f"{self._partition}#{mark}", f"{sequence_text(sequence)}#{number:03d}"
+        )
 
     def _write(self, lease: ShardLease, actions: list[dict[str, Any]]) -> Work[None]:
         """Write in one transaction with a check of the lease."""
@@ -150,8 +221,12 @@ class Parking:
             "TransactItems": [self._leases.check(lease), *actions],
             "ClientRequestToken": self._context.token(),
         }
+        call = Call("TransactWriteItems", request, _LABEL)
         try:
-            yield Call("TransactWriteItems", request, _LABEL)
+            # A renewal of the lease at the same moment is a conflict.
+            yield from retry_with(
+                self._context.random, lambda: answered(call), max_attempts=_WRITE_ATTEMPTS
+            )
         except TransactionCanceled as cancelled:
             codes = [reason.get("Code") for reason in cancelled.reasons]
             if codes[0] == "ConditionalCheckFailed":
@@ -160,7 +235,7 @@ class Parking:
                 raise ConditionFailed from None
             raise
 
-    # -- by operators
+    # -- by retries
 
     def keys(self) -> Work[list[ParkedKey]]:
         items = yield from query_all(prefix_query(self._place, self._partition, ""), _LABEL)
@@ -179,6 +254,11 @@ class Parking:
             item["last"]["S"],
             int(item["count"]["N"]),
             _CLAIM.read(item).owner,
+            item["subscriber"]["S"] if "subscriber" in item else None,
+            int(item["attempts"]["N"]) if "attempts" in item else 0,
+            int(item["tries"]["N"]) if "tries" in item else 0,
+            float(item["retry_at"]["N"]) if "retry_at" in item else None,
+            float(item["at"]["N"]) if "at" in item else 0.0,
         )
 
     def records(self, mark: str) -> Work[list[ParkedRecord]]:
@@ -199,16 +279,36 @@ class Parking:
             found.append(ParkedRecord(record, tuple(name["S"] for name in parts[0]["done"]["L"])))
         return found
 
-    def claim(self, mark: str) -> Work[ParkedKey | None]:
-        """Take the lease on a parked key.
+    def claim(self, mark: str, for_seconds: float = RETRY_SECONDS) -> Work[ParkedKey | None]:
+        """Take the lease on an item that waits.
 
-        Returns None if it is not parked, or is already being retried.
+        Returns None if it does not wait, or is already being retried.
         """
+        return (yield from self._claim(mark, for_seconds, _is_parked))
+
+    def claim_due(self, mark: str, for_seconds: float) -> Work[ParkedKey | None]:
+        """Take the lease on an item that is set aside, if it is time to retry it."""
         now = self._context.now()
+
+        def is_due(written: Expressions) -> str:
+            return f"{written.name('retry_at')} <= {written.value(seconds(now))}"
+
+        return (yield from self._claim(mark, for_seconds, both(_is_parked, is_due)))
+
+    def _claim(self, mark: str, for_seconds: float, condition: Condition) -> Work[ParkedKey | None]:
+        now = self._context.now()
+        before = now - self._leases.drift_seconds
         taken = yield from self._head(mark).take(
-            self._context.token(), now + RETRY_SECONDS, both(_is_parked, _CLAIM.free(now))
+            self._context.token(), now + for_seconds, both(condition, _CLAIM.free(before))
         )
         return self._read(taken.item) if taken.is_mine else None
+
+    def renew(self, parked: ParkedKey, for_seconds: float) -> Work[bool]:
+        """Move the end of a claim. Returns False if another process has the item."""
+        until = self._context.now() + for_seconds
+        return (
+            yield from self._head(parked.mark).renew(LeaseHold(parked.claim), until)
+        ) is not None
 
     def look(self, mark: str) -> Work[ParkedKey | None]:
         """Return the head of a parked key as it is now, or None if it is not parked."""
@@ -221,17 +321,31 @@ class Parking:
         return self._read(reply["Item"]) if "Item" in reply else None
 
     def done(self, mark: str, record: Record) -> Work[None]:
-        """Delete a parked change that has been handled."""
+        """Delete a change that has been handled."""
         yield from self._forget(mark, record.sequence)
 
-    def release(self, parked: ParkedKey) -> Work[bool]:
-        """Delete the head, unless a change was added since it was read."""
+    def handled_by(self, mark: str, record: Record, done: Sequence[str]) -> Work[None]:
+        """Record which handlers have handled a change that still waits."""
+        written = Expressions()
+        names = written.value({"L": [{"S": name} for name in done]})
+        request = {
+            "TableName": self._place.table,
+            "Key": self._change_key(mark, record.sequence, 0),
+            "UpdateExpression": f"SET {written.name('done')} = {names}",
+            "ConditionExpression": f"attribute_exists({written.name('record')})",
+        }
+        with suppress(ConditionFailed):
+            yield Call("UpdateItem", written.into(request), _LABEL)
+
+    def release(self, parked: ParkedKey, claim: str | None) -> Work[bool]:
+        """Delete the head, unless a change was added since it was read, or the claim is lost."""
         written = Expressions()
         count = written.value({"N": str(parked.count)})
+        held = _CLAIM.held(LeaseHold(claim))(written)
         request = {
             "TableName": self._place.table,
             "Key": self._place.key(self._partition, parked.mark),
-            "ConditionExpression": f"{written.name('count')} = {count}",
+            "ConditionExpression": f"{written.name('count')} = {count} AND {held}",
         }
         try:
             yield Call("DeleteItem", written.into(request), _LABEL)
@@ -239,13 +353,16 @@ class Parking:
             return False
         return True
 
-    def failed(self, parked: ParkedKey, handler: str, error: BaseException) -> Work[None]:
-        """Record why a retry failed, and release the key to other retries."""
-        reason: Item = {
-            "error": {"S": f"{type(error).__name__}: {error}"[:_ERROR_LENGTH]},
-            "handler": {"S": handler},
-        }
-        yield from self._head(parked.mark).release(LeaseHold(parked.claim), reason)
+    def failed(self, parked: ParkedKey, attempt: FailedAttempt) -> Work[None]:
+        """Record why a retry failed and when to try again, and release the claim."""
+        removes = ("retry_at",) if attempt.retry_at is None else ()
+        yield from self._head(parked.mark).release(
+            LeaseHold(parked.claim), attempt.attributes(), removes
+        )
+
+    def give_back(self, parked: ParkedKey) -> Work[None]:
+        """Release a claim. The item waits as before."""
+        yield from self._head(parked.mark).release(LeaseHold(parked.claim))
 
     def _head(self, mark: str) -> LeaseItem:
         key = self._place.key(self._partition, mark)

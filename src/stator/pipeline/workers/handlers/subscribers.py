@@ -1,9 +1,12 @@
-"""Subscribers receive changes: the user's functions, one change or one batch at a time.
+"""Subscribers receive changes: the user's functions, views, sinks and maintenance jobs.
 
-Views and sinks are subscribers, too. A subscriber says which records it wants and gets them in
-batches, in the stream's order. It returns a failure for each key that it could not handle, with the
-first record that failed. The key's earlier records, and all other keys, count as handled. It may
-get the same records again.
+A subscriber says which records it wants and gets them in batches, in the stream's order. It returns
+a failure for each item that it could not handle, with the first record that failed. The item's
+earlier records, and all other items, count as handled. It may get the same records again.
+
+Subscribers do not wait for each other: each has its own order, and its failures are set aside or
+parked for it alone. All functions that an app registers for single changes are one subscriber
+(``change_handlers``), because each change of an item must pass all of them before the next one.
 """
 
 from __future__ import annotations
@@ -11,24 +14,37 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
-from stator.pipeline.workers.handlers.change import CHANGES, Change, Record, changed_attributes
+from stator.errors import StreamMissing
+from stator.pipeline.workers.handlers.change import (
+    CHANGES,
+    Change,
+    Record,
+    changed_attributes,
+    entity_of,
+)
 from stator.tables.context import Context
 from stator.tables.reads.items import decoded
+from stator.tables.stream_view import StreamView, shows, smallest_view
 from stator.tables.work import BlockingCall, Work
 
 
 @dataclass(frozen=True, slots=True)
 class HandlerFailure:
-    """The first record of its key whose handling failed, and the error."""
+    """The first record of an item whose handling failed, and the error.
+
+    A subscriber of several functions names the one that failed (``handler``), and those that had
+    handled the record before (``done``). These are not called for it again.
+    """
 
     record: Record
     error: BaseException
+    handler: str = ""
+    done: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +54,9 @@ class HandlerScope:
     ``fence`` is the fencing token of the lease. Call ``check`` before each record: it raises
     LeaseLost once the lease has ended, because another worker then handles the remaining records.
     ``stream`` is the stream's label, which sorts later for later streams of a table. ``guard``
-    returns a transaction action that fails once the lease is lost. ``is_retry`` is set for parked
-    changes.
+    returns a transaction action that fails once the lease is lost. ``is_retry`` is set for changes
+    that were set aside or parked. ``done`` maps the id() of a record that is retried to the names
+    of the handlers that have handled it.
     """
 
     context: Context
@@ -50,6 +67,7 @@ class HandlerScope:
     stream: str = ""
     guard: Callable[[], dict[str, Any]] | None = None
     is_retry: bool = False
+    done: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
 
 class Subscriber(Protocol):
@@ -88,8 +106,9 @@ class AttendingSubscriber(Protocol):
 class ExactSubscriber(Subscriber, AttendingSubscriber, Protocol):
     """A subscriber that counts every change once by itself, in any order, such as a view.
 
-    It gets every change before the other subscribers, also changes to parked items. Each of its
-    failures concerns one change alone and is not retried automatically. It sees both images.
+    It gets every change before the other subscribers, also later changes to an item that is parked
+    for it. Each of its failures concerns one change alone: the change is parked at once and not
+    retried automatically. It sees both images.
     """
 
     @property
@@ -110,6 +129,19 @@ class TableSubscriber(Protocol):
     def tables(self, context: Context) -> Sequence[str]: ...
 
 
+@runtime_checkable
+class ImageSubscriber(Protocol):
+    """A subscriber that says which images of an item it needs.
+
+    A subscriber that does not say so gets a stream of both images from ``ensure``, and no stream is
+    refused because of it.
+    """
+
+    def needs(self, table: str, context: Context) -> StreamView | None:
+        """Return the smallest view type that suffices, or None if that is not known."""
+        ...
+
+
 def tables_of(subscriber: Subscriber, context: Context) -> Sequence[str]:
     return (
         subscriber.tables(context)
@@ -123,6 +155,37 @@ def subscribers_of(
 ) -> list[Subscriber]:
     """Return the subscribers that get the changes to a table."""
     return [each for each in subscribers if table in tables_of(each, context)]
+
+
+def stream_views(subscribers: Sequence[Subscriber], context: Context) -> dict[str, StreamView]:
+    """Return the tables whose streams subscribers follow, and the least these must show."""
+    wanted: dict[str, list[StreamView]] = {}
+    for each in subscribers:
+        for table in tables_of(each, context):
+            wanted.setdefault(table, []).append(
+                _needs(each, table, context) or "NEW_AND_OLD_IMAGES"
+            )
+    return {table: smallest_view(views) for table, views in wanted.items()}
+
+
+def refuse_small_stream(
+    view: str, table: str, subscribers: Sequence[Subscriber], context: Context
+) -> None:
+    """Raise StreamMissing if a stream shows less than a subscriber of the table needs."""
+    for each in subscribers_of(subscribers, table, context):
+        needed = _needs(each, table, context)
+        if needed is not None and not shows(view, needed):
+            raise StreamMissing(
+                f"the stream of {table} shows {view}; {each.name} needs {needed}",
+                hint=f"switch the stream off and on again with StreamViewType {needed}",
+            )
+
+
+def _needs(subscriber: Subscriber, table: str, context: Context) -> StreamView | None:
+    if isinstance(subscriber, ImageSubscriber):
+        return subscriber.needs(table, context)
+    is_exact = bool(exact_subscribers([subscriber]))
+    return "NEW_AND_OLD_IMAGES" if is_exact else None
 
 
 def exact_subscribers(subscribers: Sequence[Subscriber]) -> list[ExactSubscriber]:
@@ -155,46 +218,24 @@ class ChangeFilter:
         ):
             return False
         if self.entities:
-            of = context.schema.of_item(record.image, record.table)
+            of = entity_of(record, context)
             if of is None or of.cls not in self.entities:
                 return False
         return not self.changed or bool(self.changed & changed_attributes(record))
 
+    def needs(self, view: StreamView, table: str, context: Context) -> StreamView:
+        """Return what a stream of a table must show: ``view``, and what the filter looks at.
 
-@dataclass(slots=True)
-class EachChange:
-    """Calls a function for each change: items in parallel, each item's changes in order."""
-
-    name: str
-    function: Callable[[Any], Any]
-    filter: ChangeFilter
-    concurrency: int = 1
-    _pool: _Pool = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._pool = _Pool(self.concurrency)
-
-    def wants(self, record: Record, context: Context) -> bool:
-        return self.filter.accepts(record, context)
-
-    def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
-        changes = yield from typed_all(records, scope.context)
-        run = partial(self._lane, changes=changes, check=scope.check)
-        failures: list[HandlerFailure | None] = yield BlockingCall(
-            partial(self._pool.map, run, lanes(records))
-        )
-        return [failure for failure in failures if failure is not None]
-
-    def _lane(
-        self, lane: list[Record], changes: dict[int, Change[Any]], check: Callable[[], Any]
-    ) -> HandlerFailure | None:
-        for record in lane:
-            check()
-            try:
-                finished(self.function(changes[id(record)]))
-            except Exception as error:  # user code: whatever it raises, the change failed
-                return HandlerFailure(record, error)
-        return None
+        Without an image, the filter tells entities apart by their keys. Where that is not certain
+        it needs both images.
+        """
+        mine = [of for of in map(context.schema.of, self.entities) if of.table.name == table]
+        if self.entities and not mine:
+            return "KEYS_ONLY"
+        keys = context.schema.table_keys(table) if mine else None
+        if keys is not None and not all(keys.is_certain(of) for of in mine):
+            return "NEW_AND_OLD_IMAGES"
+        return "NEW_AND_OLD_IMAGES" if self.changed else view
 
 
 @dataclass(slots=True)
@@ -204,6 +245,10 @@ class EachBatch:
     name: str
     function: Callable[[list[Any]], Any]
     filter: ChangeFilter
+    view: StreamView = "NEW_AND_OLD_IMAGES"
+
+    def needs(self, table: str, context: Context) -> StreamView | None:
+        return self.filter.needs(self.view, table, context)
 
     def wants(self, record: Record, context: Context) -> bool:
         return self.filter.accepts(record, context)
@@ -255,13 +300,14 @@ def typed_all(records: Sequence[Record], context: Context) -> Work[dict[int, Cha
     """Return the changes as handlers see them, by the id() of their records, with blobs fetched."""
     changes: dict[int, Change[Any]] = {}
     for record in records:
-        of = context.schema.of_item(record.image, record.table)
+        of = entity_of(record, context)
         entities: dict[str, Any] = {}
         if of is not None and of.large:
             for name, item in (("old", record.old), ("new", record.new)):
                 if item is not None:
                     [entities[name]] = yield from decoded(context, of, [dict(item)])
-        changes[id(record)] = CHANGES[record.kind](record, of, entities)
+        keys = None if of is None else context.schema.table_keys(record.table)
+        changes[id(record)] = CHANGES[record.kind](record, of, entities, keys)
     return changes
 
 
@@ -286,20 +332,3 @@ def _loop() -> asyncio.AbstractEventLoop:
             threading.Thread(target=loop.run_forever, name="stator-handlers", daemon=True).start()
             _loops.append(loop)
         return _loops[0]
-
-
-class _Pool:
-    """Threads that handle items in parallel. With fewer than two, the caller's thread is used."""
-
-    def __init__(self, threads: int) -> None:
-        self._threads = threads
-        self._executor: ThreadPoolExecutor | None = None
-
-    def map(
-        self, function: Callable[[list[Record]], HandlerFailure | None], groups: list[list[Record]]
-    ) -> list[Any]:
-        if self._threads < 2 or len(groups) < 2:
-            return [function(group) for group in groups]
-        if self._executor is None:
-            self._executor = ThreadPoolExecutor(self._threads, "stator-lane")
-        return list(self._executor.map(function, groups))

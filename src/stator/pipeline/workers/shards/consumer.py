@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stator.backoff import Backoff
+from stator.backoff import Backoff, BackoffTimer
 from stator.errors import (
     ExpiredIterator,
     LimitExceeded,
@@ -23,8 +23,8 @@ from stator.tables.work import Call, Pause, Work
 log = logging.getLogger("stator.workers")
 
 _LABEL = "stream"
-# Throttling here comes from other readers of the shard, and lasts less than a second.
-_THROTTLED = Backoff(base_seconds=0.8, cap_seconds=0.8)
+# GetRecords is throttled by other readers of the shard, mostly for less than a second.
+_THROTTLED = Backoff(base_seconds=0.2, cap_seconds=5.0)
 _SHORTEST_PAUSE_SECONDS = 0.02
 _ATTENTION_SECONDS = 2.0
 
@@ -50,8 +50,10 @@ class Consumer(LeaseHolder):
     _passed = ""
     _passed_others = False
     _moved_at = 0.0
+    _throttled: BackoffTimer
 
     def work(self) -> Work[None]:
+        self._throttled = self.context.timer(_THROTTLED)
         iterator = yield from self._iterator()
         since = 0.0
         idle = self.context.timer(
@@ -104,8 +106,10 @@ class Consumer(LeaseHolder):
             return None
         except (SlowDown, LimitExceeded) as error:
             log.debug("%s: %s", self.lease.name, error)
-            yield Pause(self.context.backoff(0, _THROTTLED))
+            self.progress.lag_seconds = None
+            yield Pause(self._throttled.next_delay())
             return _Page([], iterator, is_tip=False)
+        self._throttled.reset()
         lease = self.lease
         records = [read_record(raw, lease.table, lease.shard) for raw in page["Records"]]
         kept = self._kept([record for record in records if record.at >= self._skip_before])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from stator.errors import LeaseLost
 from stator.pipeline.workers.handlers.batch_delivery import BatchDelivery, DeliveryCount
 from stator.pipeline.workers.handlers.parking import Parking
+from stator.pipeline.workers.handlers.set_aside_retry import SetAsideRetry
 from stator.pipeline.workers.handlers.subscribers import HandlerScope, Subscriber, subscribers_of
 from stator.pipeline.workers.options import RETENTION_SECONDS, WorkerOptions
 from stator.pipeline.workers.shards.leases import LeaseTable, ShardLease
@@ -23,37 +24,42 @@ log = logging.getLogger("stator.workers")
 class ShardProgress:
     """Counters of one shard, for display.
 
-    ``lag_seconds`` is the age of its oldest unhandled change.
+    ``lag_seconds`` is the age of its oldest unhandled change, or None while that is unknown.
     """
 
     records: int = 0
     handled: int = 0
+    set_aside: int = 0
     parked: int = 0
     retried: int = 0
     batches: int = 0
     lost: int = 0
-    lag_seconds: float = 0.0
+    lag_seconds: float | None = None
 
     @property
-    def trim_seconds(self) -> float:
-        """Seconds until the stream trims the oldest unhandled change."""
-        return RETENTION_SECONDS - self.lag_seconds
+    def trim_seconds(self) -> float | None:
+        """Seconds until the stream trims the oldest unhandled change, or None if unknown."""
+        return None if self.lag_seconds is None else RETENTION_SECONDS - self.lag_seconds
 
     def add_batch(self, handled: DeliveryCount) -> None:
-        self.handled += handled.handled
-        self.parked += handled.parked
-        self.retried += handled.retried
+        self.add_count(handled)
         self.batches += 1
 
+    def add_count(self, count: DeliveryCount) -> None:
+        self.handled += count.handled
+        self.set_aside += count.set_aside
+        self.parked += count.parked
+        self.retried += count.retried
+
     def add(self, other: ShardProgress) -> None:
-        """Add another shard. Counts are summed, and the greater lag is kept."""
+        """Add the counts of another shard. The lag is left alone."""
         self.records += other.records
         self.handled += other.handled
+        self.set_aside += other.set_aside
         self.parked += other.parked
         self.retried += other.retried
         self.batches += other.batches
         self.lost += other.lost
-        self.lag_seconds = max(self.lag_seconds, other.lag_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,7 @@ class HolderTools:
     parking: Parking
     subscribers: Sequence[Subscriber]
     options: WorkerOptions
+    retries: SetAsideRetry
 
 
 class LeaseHolder(ABC):
@@ -107,7 +114,15 @@ class LeaseHolder(ABC):
             lambda: tools.leases.check(self.held()),
         )
         mine = subscribers_of(tools.subscribers, lease.table, tools.context)
-        self.delivery = BatchDelivery(mine, tools.parking, tools.options, scope, self.held)
+        self.delivery = BatchDelivery(
+            mine,
+            tools.parking,
+            tools.options,
+            scope,
+            self.held,
+            lambda: self.is_to_stop,
+            tools.retries.expect,
+        )
 
     # -- from outside
 

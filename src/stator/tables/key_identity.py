@@ -1,0 +1,131 @@
+"""From an item's key back to its entity and identity, without the rest of the item.
+
+A stream of KEYS_ONLY shows nothing but the table's key. The plan's key templates are read backwards
+here: ``USER#u1`` against ``USER#{user_id}`` gives user_id = "u1". This is possible because no value
+in a key contains the separator (``design.plan.key_text``).
+
+It is not possible for an entity whose key does not hold its whole identity, and where the keys of
+two entities of a table have the same form, so that a key does not say which entity it belongs to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from stator.design.entities.wire import WrongValue
+from stator.design.plan import key_text as keys
+from stator.design.plan.templates import Part, PlannedKeyAttribute, wire_value
+from stator.errors import DesignError
+from stator.model.values import Item, Value
+from stator.tables.codegen.key_writer import base_keys
+
+if TYPE_CHECKING:
+    from stator.tables.schema import EntityMap
+
+_PLACEHOLDER = "\0"
+
+
+class KeyIdentity:
+    """Reads the identity of one entity from keys."""
+
+    def __init__(self, of: EntityMap) -> None:
+        self.of = of
+        self._attributes = [_KeyAttribute(of, key) for key in base_keys(of.plan)]
+        held = {name for each in self._attributes for name in each.fields}
+        self.is_derivable = set(of.identity) <= held
+
+    def read(self, key: Item) -> dict[str, Any] | None:
+        """Return the fields in a key, in their types, or None if no item of the entity has it."""
+        found: dict[str, Any] = {}
+        for attribute in self._attributes:
+            values = attribute.read(key.get(attribute.name))
+            if values is None:
+                return None
+            found |= values
+        return found
+
+    def overlaps(self, other: KeyIdentity) -> bool:
+        """Whether some key could belong to either entity."""
+        theirs = {each.name: each for each in other._attributes}
+        return all(
+            each.name not in theirs or each.overlaps(theirs[each.name]) for each in self._attributes
+        )
+
+
+class _KeyAttribute:
+    def __init__(self, of: EntityMap, key: PlannedKeyAttribute) -> None:
+        self.name = key.name
+        self._of = of
+        self._template = key.template
+        self._parts = [part for part in key.template.parts if part.kind == "field"]
+        self.fields = [part.value for part in self._parts]
+        shown = "".join(
+            part.value if part.kind == "text" else _PLACEHOLDER for part in key.template.parts
+        )
+        self._segments = shown.split(keys.SEPARATOR)
+        self._pattern = re.compile("".join(map(_pattern, key.template.parts)), re.DOTALL)
+
+    def read(self, value: Value | None) -> dict[str, Any] | None:
+        if value is None:
+            return None
+        try:
+            if self._template.native:
+                return self._read_native(value)
+            found = self._pattern.fullmatch(value.get("S", ""))
+            if found is None:
+                return None
+            texts = zip(self._parts, found.groups())
+            return {part.value: self._typed(part, text) for part, text in texts}
+        except (DesignError, WrongValue, ValueError, ArithmeticError, LookupError):
+            return None  # the text is none that the field's type has
+
+    def _read_native(self, value: Value) -> dict[str, Any] | None:
+        [part] = self._template.parts
+        if part.kind == "text":
+            return {} if list(value.values()) == [part.value] else None
+        return {part.value: self._of.codec.decode_field[part.value](value)}
+
+    def _typed(self, part: Part, text: str) -> Any:
+        plain = keys.decode(part.encoding, text, inverted=part.inverted)
+        if keys.encode(part.encoding, plain, inverted=part.inverted) != text:
+            raise ValueError(text)
+        return self._of.codec.decode_field[part.value](wire_value(part.encoding, plain))
+
+    def overlaps(self, other: _KeyAttribute) -> bool:
+        if self._template.native or other._template.native:
+            return True
+        return len(self._segments) == len(other._segments) and all(
+            mine == theirs or _PLACEHOLDER in mine or _PLACEHOLDER in theirs
+            for mine, theirs in zip(self._segments, other._segments)
+        )
+
+
+def _pattern(part: Part) -> str:
+    if part.kind == "text":
+        return re.escape(part.value)
+    return f"([^{keys.SEPARATOR}]*)" if part.kind == "field" else r"\d+"
+
+
+class TableKeyReader:
+    """Tells the entities of one table apart by their keys."""
+
+    def __init__(self, entities: Sequence[EntityMap]) -> None:
+        self._readers = [KeyIdentity(of) for of in entities]
+
+    def entity_of(self, key: Item) -> EntityMap | None:
+        """Return the entity that a key belongs to, or None if it is none or not certain."""
+        fitting = [each for each in self._readers if each.read(key) is not None]
+        return fitting[0].of if len(fitting) == 1 else None
+
+    def identity_of(self, of: EntityMap, key: Item) -> Mapping[str, Any] | None:
+        """Return the identity of an item of an entity, or None if its key does not hold it."""
+        reader = next(each for each in self._readers if each.of is of)
+        found = reader.read(key) if reader.is_derivable else None
+        return None if found is None else {name: found[name] for name in of.identity}
+
+    def is_certain(self, of: EntityMap) -> bool:
+        """Whether a key of this entity cannot belong to another entity of the table."""
+        mine = next(each for each in self._readers if each.of is of)
+        return not any(mine.overlaps(each) for each in self._readers if each is not mine)
