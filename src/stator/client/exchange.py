@@ -115,9 +115,9 @@ class Exchange:
         return error
 
     def _corrected(self, reply: HttpReply, error: ServiceError) -> ServiceError:
-        """Adopt the service's time and return an error to retry.
+        """Sign with the service's time from now on, and return an error that is retried.
 
-        Returns ``error`` itself if the time was already right.
+        Returns ``error`` itself if the reply has no date, or if the time was already right.
         """
         date = reply.header(b"date")
         if date is None:

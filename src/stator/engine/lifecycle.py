@@ -49,7 +49,10 @@ class Lifecycle:
         return changed is not None and self._database.clock.now() < changed + self.delay_seconds
 
     def settle(self, table: Table) -> None:
-        """End a status that has lasted long enough. The caller holds the engine's lock."""
+        """Complete a transition, such as CREATING or DELETING, whose time is over.
+
+        The caller holds the engine's lock.
+        """
         definition = table.definition
         if not definition.in_transition or self._database.clock.now() < definition.status_until:
             return

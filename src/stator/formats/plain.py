@@ -103,9 +103,9 @@ def number_text(value: float | Decimal) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return a value of a type that DynamoDB lacks as text.
+    """Return a scalar as text, for example a date or a UUID, for which DynamoDB has no type.
 
-    Times are ISO 8601, as in Stator's fields.
+    Times are written in ISO 8601, as in Stator's fields.
     """
     if isinstance(value, datetime):
         written = value.isoformat(timespec="microseconds")

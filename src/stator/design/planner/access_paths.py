@@ -260,9 +260,10 @@ def _tails(need: Need) -> list[tuple[str, ...]]:
 def _splits(
     equal: list[str], others: list[Need], need: Need
 ) -> list[tuple[tuple[str, ...], list[str]]]:
-    """Return ways to use some of the equal fields as the partition.
+    """Return ways to divide the fields compared for equality into a partition and the rest.
 
-    If there are many fields, only fields that another need could share are used.
+    With many fields, only some partitions are tried: all fields, each one alone, and the fields
+    that another need shares.
     """
     if len(equal) <= _ALL_SUBSETS_UP_TO:
         chosen = chain.from_iterable(combinations(equal, size) for size in range(1, len(equal) + 1))

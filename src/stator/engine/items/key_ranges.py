@@ -97,9 +97,10 @@ def _check_tests(schema: KeySchema, tests: dict[str, KeyTest]) -> None:
 
 
 def _check_equalities(schema: KeySchema, tests: dict[str, KeyTest]) -> None:
-    """Check that every partition attribute of a wide index is compared for equality.
+    """Check that every attribute of a multi-attribute partition key is compared for equality.
 
-    DynamoDB Local gives this text; for a single attribute AWS has older ones.
+    The message is DynamoDB Local's. For a partition key of one attribute, AWS has older messages,
+    which ``_check_tests`` raises.
     """
     missing = [
         name

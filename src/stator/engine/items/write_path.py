@@ -158,7 +158,7 @@ class Writer:
         before: bytes | None,
         after: bytes | None,
     ) -> int:
-        """Replace the index entry ``before`` by ``after``. Return the write units this takes."""
+        """Replace the index entry ``before`` with ``after``. Return the write units this takes."""
         old_size = new_size = 0
         old_content: Item | None = None
         if before is not None:

@@ -194,7 +194,10 @@ class Exports:
             self._database.storage.write(changes)
 
     def fail_damaged(self, task: Task, error: StorageCorrupt) -> bool:
-        """End an export whose table cannot be read. Returns False for the task of a copy."""
+        """Mark an export as FAILED because its table's data is damaged.
+
+        Returns False if the task does not belong to an export in progress.
+        """
         export = next((each for each in self.registry.all() if each.number == task.number), None)
         if export is None or export.status != "IN_PROGRESS":
             return False

@@ -144,7 +144,7 @@ class RollupReader:
     def counted(
         self, rule: RollupRule, by: str, start: datetime, end: datetime
     ) -> Work[dict[RollupKey, RollupTally]]:
-        """Return the roll-ups computed from the stored readings."""
+        """Compute the roll-ups from the stored readings."""
         tallies: dict[RollupKey, RollupTally] = {}
         largest = 0
         whole = SeriesRange(by, start, end, newest_first=False, consistent=True)

@@ -233,7 +233,7 @@ class SeriesPages(Generic[T]):
                 raise error
 
     def _want(self, shards: int) -> int | None:
-        """Return how many items to read of each shard: an even share, and a few more."""
+        """Return how many items to read from each shard: an even share, and a few more."""
         if self._left is None:
             return None
         return self._left + 1 if shards == 1 else self._left * 3 // (2 * shards) + 8

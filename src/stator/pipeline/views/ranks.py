@@ -62,7 +62,11 @@ class RankState:
 
 @dataclass(frozen=True, slots=True)
 class RankMove:
-    """A source that moves from the state that was read to its target."""
+    """A pending change to a source's rows: from the stored ``state`` to the ``wanted`` rows.
+
+    ``state`` is None if the source has none yet. ``order`` places this change among the source's
+    changes.
+    """
 
     wanted: RankTarget
     order: str

@@ -22,7 +22,10 @@ Settled = Callable[[BaseException | None], None]
 
 
 class Settlement:
-    """The mailbox of durable commits. Create it on the event loop's own thread."""
+    """Calls back on the event loop's thread once a commit is durable or has failed.
+
+    Create it on that thread.
+    """
 
     def __init__(self, backend: Backend, loop: asyncio.AbstractEventLoop) -> None:
         self._when_durable = backend.when_durable

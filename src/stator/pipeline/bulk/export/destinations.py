@@ -175,7 +175,10 @@ class Destination:
         return str(path)
 
     def clean(self) -> None:
-        """Remove the parts. After an earlier crash they stay, but nothing reads them."""
+        """Remove the spool, and the parts if they were joined into one file or uploaded.
+
+        If the process crashes just before this, the files stay, but nothing reads them.
+        """
         shutil.rmtree(self.folder / SPOOL, ignore_errors=True)
         if self.file is not None or self.is_remote:
             shutil.rmtree(self.folder, ignore_errors=True)

@@ -133,9 +133,10 @@ class Rebuild:
         self._tail = StreamTail(self.context, self.table, arn, starts, self.check)
 
     def finish(self, builds: Sequence[Rebuild]) -> Work[None]:
-        """Write the base and switch the head, after everything is counted.
+        """Write the base of the new generation, then switch the head so that readers use it.
 
-        Renews the other builds' leases.
+        The scan and the stream have been counted by then. The leases of ``builds`` are renewed
+        meanwhile.
         """
         self._tally.count_dirty()
         yield from self._write_base(builds)
