@@ -16,7 +16,8 @@ placed_at from .. to) alike. Sharing paths is what makes layouts cheap.
 A base path contains the identity, so that no two items share a key. It may hold only required
 fields that the caller provides and no write changes. In an index keys may repeat, because the end
 of a page is also identified by the item's own key. Every path is therefore a candidate twice: as
-short as its need allows, and with the rest of the identity appended, by which a need may also read.
+short as its need allows, and with the rest of the identity appended. A need may also read by the
+appended fields.
 
 A constant that a need compares with (status is open) can be written into the partition. Then only
 the items for which it holds are in the index at all: the path is sparse.
@@ -75,8 +76,9 @@ class AccessPath:
 
     @cached_property
     def rank(self) -> tuple[object, ...]:
-        """A fixed order that decides ties: shorter paths first, then by the order of
-        declaration.
+        """The position in a fixed order that decides ties.
+
+        Shorter paths come first, then paths whose fields were declared earlier.
         """
         constants = tuple((name, source.same) for name, source in self.constants)
         declared = list(info(self.entity).fields)
@@ -139,7 +141,7 @@ class ServedNeed:
         )
 
     def one_by_one(self) -> Iterable[ServedNeed]:
-        """Yield the served need for each single combination of values."""
+        """Yield one served need for each combination of values, which has its own query."""
         fields = [
             name for name in (*self.path.partition, *self.prefix) if self.need.equal[name].options
         ]
@@ -193,7 +195,10 @@ def serve(path: AccessPath, need: Need, estimates: Estimates) -> ServedNeed | No
 
 
 def _holds_all(path: AccessPath, need: Need) -> bool:
-    """Whether the path holds all matching items. Items without an optional field are not in it."""
+    """Whether the path holds every item that matches the need.
+
+    A path does not hold items that lack one of its optional fields.
+    """
     asked = {*need.equal, need.order, *(span.field for span in need.spans)}
     return all(name in asked or not is_optional(info(path.entity), name) for name in path.sort)
 
@@ -283,7 +288,10 @@ def _splits(
 
 
 def _orders(rest: list[str]) -> list[tuple[str, ...]]:
-    """Return sequences of the other equal fields before the order. An empty one leaves a filter."""
+    """Return the sequences in which the other equal fields can begin the sort tuple.
+
+    The empty sequence leaves these fields to a filter.
+    """
     orders = list(permutations(rest)) if len(rest) <= _ALL_SUBSETS_UP_TO else [tuple(rest)]
     return [*orders, ()] if rest else orders
 

@@ -3,8 +3,8 @@
 Needs are decided one after the other, those with the fewest options first. Each uses a placement
 that is already open, or opens another. The bound lets a need pay a share of every placement it
 could use: the price divided by the number of needs that could use it. No assignment pays less.
-Where there are fewer shared indexes than needs, a second bound charges a rent for each of them and
-refunds it for as many as there are.
+Where there are fewer shared indexes than needs, a second bound applies. It charges a rent for each
+placement in a shared index, and refunds the rent once for each index that is available.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ UNCAPPED: Final[Caps] = (99, 99)
 
 @dataclass(frozen=True)
 class EntityLayout:
-    """The choices for one entity. ``assigned`` is parallel to its needs; None is a Scan."""
+    """The choices for one entity.
+
+    ``assigned`` has the placement of each need, in the order of the needs. None means a Scan.
+    """
 
     base: Placement
     opened: tuple[Placement, ...]
@@ -93,11 +96,11 @@ class Assignment:
         return lowest
 
     def _rent(self) -> float:
-        """Return a charge for each shared index.
+        """Return the charge that the second bound adds to each placement in a shared index.
 
-        The bound refunds it for as many indexes as there are. The charge makes the bound reflect
-        that indexes are scarce. Any charge results in a valid bound. The best charge is what the
-        first need without an index would have saved.
+        The bound refunds the charge once for each index that is available, and so takes into
+        account that indexes are scarce. Any charge results in a valid bound. The best charge is
+        what the first need without an index would have saved.
         """
         if self.room >= len(self.needs):
             return 0.0

@@ -1,5 +1,4 @@
-"""Everything that can be chosen for one entity, with prices: base keys, and the ways to hold each
-path in an index.
+"""Choices: the base keys of one entity and the ways to hold its paths in an index, with prices.
 
 A placement is a path together with how it is held. Its price, and the price of each need that uses
 it, are computed here once; ``search`` then only adds numbers. Placements that another one beats in
@@ -62,7 +61,7 @@ class EntityChoices:
         return info(self.entity).name
 
     def price(self, placement: Placement) -> None:
-        """Compute the prices of a placement, once."""
+        """Compute and store the prices of a placement, unless they are already known."""
         if placement not in self.open_dollars:
             self.use_dollars[placement] = tuple(self._use(placement, need) for need in self.needs)
             own = not placement.is_base and not placement.shares_slot
@@ -111,9 +110,11 @@ def _native_bounds(served: ServedNeed) -> bool:
 
 
 def _string_bounds(served: ServedNeed) -> bool:
-    """Whether a string key can express the bounds.
+    """Whether a string key may serve the bounds.
 
-    If possible, the identity follows the ranged field.
+    A path that cannot express them exactly (``is_blunt``) is refused if it lacks part of the
+    identity: the path with the identity appended can express them. If nothing can be appended, a
+    filter helps.
     """
     path = served.path
     if not served.is_blunt or path.handwritten is not None:
@@ -192,7 +193,10 @@ def drop_worse_bases(choices: EntityChoices, ordered: bool) -> None:
 
 
 def add_shards(choices: EntityChoices, path: AccessPath, shards: int) -> None:
-    """Add a base key with as many shards as the base keys it could share a partition with."""
+    """Add a base key on ``path`` with ``shards`` shards, unless it is already a choice.
+
+    Entities can share a partition only if their base keys have the same number of shards.
+    """
     extra = Placement(replace(path, shards=shards), "base")
     if extra not in choices.bases:
         choices.price(extra)
@@ -213,7 +217,10 @@ def _natively_keyed(path: AccessPath) -> bool:
 
 
 def _hotter(choices: EntityChoices, placement: Placement) -> Iterable[Placement]:
-    """Yield the placement with more shards, for needs that read one of its values too often."""
+    """Yield copies of a placement with more shards.
+
+    There is one for each need whose reads of one key value are too many for the present shards.
+    """
     for need in choices.needs:
         served = choices.serve(placement, need)
         if served is not None:
@@ -280,7 +287,11 @@ def _projections(all_served: list[ServedNeed]) -> list[tuple[Projection, tuple[s
 
 
 def _clashes(path: AccessPath, neighbours: tuple[type[Entity], ...]) -> bool:
-    """Whether items of another entity would enter the index, or be refused because of it."""
+    """Whether a native index would conflict with another entity of the table.
+
+    Items with all the key attributes would be in the index. DynamoDB would refuse items in which
+    one of the attributes has another type.
+    """
     own = info(path.entity)
     wanted = {name: key_encoding(own, name) for name in (*path.partition, *path.sort)}
     for neighbour in neighbours:
@@ -295,7 +306,11 @@ def _clashes(path: AccessPath, neighbours: tuple[type[Entity], ...]) -> bool:
 
 
 def _local_fits(path: AccessPath, costs: CostModel) -> bool:
-    """Whether a local index is possible: the table must be able to have this partition."""
+    """Whether a local index is possible.
+
+    The table must be able to have this partition, and the items of one partition value must stay
+    below DynamoDB's limit for tables with local indexes.
+    """
     if path.constants or path.shards > 1 or path.handwritten or not path.partition:
         return False
     known, mutable = info(path.entity), mutable_fields(path.entity, costs.rates[path.entity])

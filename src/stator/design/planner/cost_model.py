@@ -1,5 +1,4 @@
-"""The cost of one path: units and dollars of reads, writes and storage, from sizes, volumes and
-rates.
+"""The cost of one path: units and dollars for reads, writes and storage.
 
 These are the numbers of ``search``'s cost function, for one path at a time. Item sizes are those of
 the declared entity plus a flat allowance for keys, so that the price of one path never depends on
@@ -111,8 +110,9 @@ class Placement:
 
 @dataclass(frozen=True)
 class CostModel:
-    """Computes the prices of placements and needs, from a declaration's estimates and write
-    rates.
+    """Computes the prices of placements and needs.
+
+    They follow from the estimates and write rates of a declaration.
     """
 
     estimates: Estimates
@@ -173,7 +173,10 @@ class CostModel:
         )
 
     def write_units_of_item(self, placement: Placement) -> float:
-        """Return the write units of one creation or deletion."""
+        """Return the write units that creating or deleting an item costs in the index.
+
+        It is an average over all items, of which only some may have an entry.
+        """
         return self.presence(placement.path) * index_write_units(None, self.entry_bytes(placement))
 
     def storage_bytes(self, placement: Placement) -> float:
@@ -209,8 +212,9 @@ class CostModel:
         return float(write_units(self.item_bytes(entity)))
 
     def fixed_dollars(self, entity: type[Entity]) -> float:
-        """Return the cost of storing and writing an entity's items, which does not depend on its
-        keys.
+        """Return the cost of storing and writing an entity's items.
+
+        It does not depend on the entity's keys.
         """
         rates = self.rates[entity]
         writes = (rates.creates + rates.by_key) * self.base_write_units(entity)

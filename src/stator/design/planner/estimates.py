@@ -1,5 +1,4 @@
-"""Estimates from types and volumes where nothing was declared: item sizes, and distinct values of a
-field.
+"""Estimates of item sizes and distinct values, from types and volumes.
 
 Estimates only rank layouts. A declared number (``sizes=``, ``returns=``, ``volumes=``) always wins.
 """
@@ -125,7 +124,10 @@ class Estimates:
 
     @cached_property
     def _identities(self) -> dict[str, float]:
-        """Field names that refer to an entity: ``user_id`` has one value for each user."""
+        """The number of distinct values of each field that refers to an entity, by field name.
+
+        For example, ``user_id`` has one value for each user.
+        """
         found: dict[str, float] = {}
         for entity in sorted(self.design.entities, key=lambda each: info(each).name):
             known = info(entity)

@@ -31,7 +31,7 @@ def upper_words(name: str) -> str:
 
 @dataclass(frozen=True)
 class KeyLabels:
-    """The labels of entities and of columns."""
+    """The labels of entities and of columns. A column is one field of one entity."""
 
     entities: dict[str, str]
     columns: dict[Column, str]

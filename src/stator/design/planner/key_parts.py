@@ -77,7 +77,10 @@ def same_partition(one: tuple[Part, ...], other: tuple[Part, ...]) -> bool:
 
 
 def same_stretch(one: tuple[Part, ...], other: tuple[Part, ...]) -> bool:
-    """Whether a key like ``other`` can begin with the text of ``one`` before its first field."""
+    """Whether sort keys of both kinds may start with the same text.
+
+    Only the text before the first field of each key is compared.
+    """
     return _may_meet(_leading(one), _leading(other))
 
 

@@ -1,7 +1,7 @@
 """Planning with a lock: a locked choice stays, unless changing it is worth moving the data.
 
-Items are stored under the keys of the last plan. A plan that knows the lock therefore adds to every
-other key the price of getting there. The rules:
+Items are stored under the keys of the last plan. Planning with a lock therefore adds the price of
+moving the items to the price of every other key. The rules:
 
 - *Labels* (the USER in ``USER#u1``) are those of the lock. If a pattern now reads two columns
   together whose labels differ, one label must change; the label in a base key stays.
@@ -18,7 +18,7 @@ other key the price of getting there. The rules:
 
 A locked key is no longer available if its fields are gone or have another type, if a write now
 changes one of them, or if it has too few shards for the traffic. Then the plan changes it, and
-``lock.compare`` says what that means.
+``compare`` in ``stator.design.plan.lock_file`` says what that means.
 """
 
 from __future__ import annotations
@@ -143,10 +143,10 @@ def _labelled(key: PlannedKeyAttribute) -> Iterator[tuple[str, str]]:
 def locked_choices_of(
     entity: type[Entity], previous: Plan, paths: Iterable[AccessPath], labels: KeyLabels
 ) -> LockedChoices | None:
-    """Return the locked choices of an entity that today's labels and types would write the same
-    way.
+    """Return the locked choices of an entity that are still possible.
 
-    Returns None if the lock does not have the entity.
+    A choice is still possible if the current labels and types lead to the same keys. Returns None
+    if the lock does not have the entity.
     """
     plan = next((each for each in previous.entities if each.name == info(entity).name), None)
     if plan is None:

@@ -220,7 +220,7 @@ def _merged(
 ) -> tuple[FieldSpan | None, list[Comparison]]:
     """Merge the comparisons of one field into one span.
 
-    Also return the comparisons that do not fit.
+    Also return the comparisons that do not fit into the span.
     """
     span, rest = FieldSpan(name), []
     encoding = key_encoding(known, name)
@@ -300,7 +300,7 @@ def _usual(need: Need, estimates: Estimates) -> float:
 def group_of(pattern: Pattern[..., Any], estimates: Estimates) -> TogetherGroup:
     """Return the group of a pattern over several entities.
 
-    Members are matched by the values they compare.
+    Fields of different entities belong together if they are compared with the same value.
     """
     ask = pattern.trace()
     members = [need_of(pattern, target, estimates) for target in ask.targets]
@@ -388,8 +388,9 @@ def _check_link(pattern: Pattern[..., Any], columns: list[tuple[type[Entity], st
 
 
 def _shares(members: list[Need], declared: float | None) -> list[float]:
-    """Return the number of items of each entity: one if identified, an equal part of the rest
-    otherwise.
+    """Return how many items of each entity a call returns.
+
+    It is one if the entity's identity is known. The other entities share the rest equally.
     """
     if declared is None:
         return [member.returns for member in members]
@@ -412,7 +413,7 @@ class WriteRates:
 
     @property
     def by_key(self) -> float:
-        """The writes a second that must find their item first."""
+        """The updates and deletes a second, which must find their item by its key."""
         return self.deletes + sum(rate for _, rate in self.updates)
 
 
@@ -456,7 +457,10 @@ def mutable_fields(entity: type[Entity], rates: WriteRates) -> frozenset[str]:
 
 
 def identity_need(entity: type[Entity], rates: WriteRates) -> Need | None:
-    """Return the need of updates and deletes, which know the identity and look up the key."""
+    """Return the need of updates and deletes, or None if there are none.
+
+    They know the item's identity and need its key.
+    """
     if rates.by_key <= 0:
         return None
     equal = {name: ValueSource(param=name) for name in info(entity).identity}

@@ -1,5 +1,7 @@
-"""From a declaration to its plan: patterns become needs, needs become access paths, the search
-chooses a layout, and the blueprint writes it out.
+"""The planning run: from a declaration to its plan.
+
+Patterns become needs, needs become access paths, the search chooses a layout, and the blueprint
+writes it out.
 
 ``plan`` is the entry point. It splits the entities into tables as ``layout=`` says
 (``single-table``: one; ``aggregate``: one for entities that are read together;
@@ -48,9 +50,9 @@ from stator.model.limits import READ_UNIT_BYTES
 def plan(design: Declaration, previous: Plan | None = None) -> Plan:
     """Return the cheapest plan that serves every pattern.
 
-    It is computed once for each lock. ``previous`` is the plan that existing data was written
-    under; by default, it is the declaration's lock. Raises ScanNeeded or PatternRefused if a
-    pattern cannot be served.
+    The plan is cached for each declaration and lock. ``previous`` is the plan that existing data
+    was written under; by default, it is the declaration's lock. Raises ScanNeeded or PatternRefused
+    if a pattern cannot be served.
     """
     lock = previous or design.lock
     planned = _PLANNED.setdefault(design, [])
@@ -214,8 +216,10 @@ class Planner:
         return f"{self.design.name}-{upper_words(info(entity).name).lower().replace('_', '-')}"
 
     def components(self, members: list[type[Entity]]) -> list[Component]:
-        """Return the components of one table: groups of entities, each with its candidate keys and
-        indexes.
+        """Return the components of one table.
+
+        A component is a group of entities, each with its candidate keys and indexes. Raises
+        ScanNeeded or PatternRefused if no candidate serves a need.
         """
         groups = [group for group in self.groups if group.members[0].entity in members]
         choices = [self._choices(entity, members, groups) for entity in members]
@@ -283,7 +287,9 @@ class Planner:
 
 
 def _even_shards(component: Component) -> None:
-    """Offer base keys that could share a partition the same number of shards: the most any of them
+    """Add base keys so that entities that could share a partition can have equal shards.
+
+    Each of their base keys is also offered with the largest number of shards that any of them
     needs.
     """
     if not component.groups:

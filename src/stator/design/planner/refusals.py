@@ -1,5 +1,6 @@
-"""Refusals: patterns and layouts that cannot be planned, each with the smallest change that would
-be accepted.
+"""Refusals: errors for patterns and layouts that cannot be planned.
+
+Each one proposes the smallest change that would be accepted.
 """
 
 from __future__ import annotations

@@ -208,8 +208,9 @@ class Component:
     def _present_options(
         self, group: TogetherGroup, by_entity: dict[type[Entity], EntityChoices]
     ) -> Iterator[GroupLayout]:
-        """Yield existing indexes that hold every member: handwritten ones, and those in the
-        lock.
+        """Yield the existing indexes that hold every member of the group.
+
+        They are handwritten, or in the lock.
         """
         present = [_present(by_entity[member.entity]) for member in group.members]
         for name in present[0]:
@@ -221,9 +222,7 @@ class Component:
                 yield GroupLayout(group, found, self._dollars(group, paths))
 
     def aligned(self, group: TogetherGroup, paths: tuple[AccessPath, ...]) -> bool:
-        """Whether one query of one partition returns the items of the group in the requested
-        order.
-        """
+        """Whether one query of one partition returns the group's items in the requested order."""
         heads = set()
         inverts = group_inverts(group, self.labels) or False
         for member, path in zip(group.members, paths):
@@ -243,7 +242,7 @@ class Component:
         return len(heads) == 1
 
     def _head(self, member: Need, path: AccessPath) -> tuple[str, ...]:
-        """Return the partition key as the pattern fills it."""
+        """Return the partition key as the pattern fills it, to compare it between members."""
         parts = partition_parts(path, self.labels)
         return tuple(
             f":{member.equal[part.value].same}"
@@ -309,9 +308,11 @@ class _BaseSearch:
     def _descend(
         self, bases: dict[type[Entity], Placement], spent: float, grouped: float, moved: float
     ) -> None:
-        """Choose the base keys of the remaining entities.
+        """Choose the base keys of the remaining entities, by branch and bound.
 
-        ``grouped`` is the cost of the groups' reads; ``moved`` is the most that one index adds.
+        ``bases`` are the keys chosen so far, and ``spent`` is the cost of their entities.
+        ``grouped`` is the least cost of reading the groups whose entities all have a key. ``moved``
+        is the least cost of the index that the most expensive of these groups needs.
         """
         self.nodes += 1
         at = len(bases)
@@ -339,10 +340,10 @@ class _BaseSearch:
     def _groups_floor(
         self, entity: type[Entity], bases: dict[type[Entity], Placement]
     ) -> tuple[float, float]:
-        """Return the least cost of the groups whose last base key this is: of their reads, and of
-        one index.
+        """Return lower bounds for the groups that this entity's base key completes.
 
-        Groups may share an index, so only the most expensive one counts.
+        The first is the cost of their reads. The second is the cost of one index: groups may share
+        an index, so only the most expensive one counts.
         """
         total = most = 0.0
         for group in self.component.groups:
@@ -359,7 +360,7 @@ class _BaseSearch:
         return total, most
 
     def _moving(self, placed: GroupLayout, bases: dict[type[Entity], Placement]) -> float:
-        """Return what this index adds to the cost of its entities."""
+        """Return how much more the entities of an index cost if they must use it."""
         added = 0.0
         for choices in self.choices:
             for placement in placed.placements:
@@ -376,7 +377,7 @@ class _BaseSearch:
         return added
 
     def _place_groups(self, bases: dict[type[Entity], Placement]) -> None:
-        """Place each group in the base keys, which is free, or else try every possible index."""
+        """Serve each group by base keys, which needs no index, or else try every possible index."""
         options = []
         for group in self.component.groups:
             met = self.component.in_base(group, bases)
@@ -423,7 +424,7 @@ class TableLayout:
 def search(components: list[Component]) -> TableLayout:
     """Return the cheapest layout of a table.
 
-    Refusals come first, so every component has a layout.
+    The planner has already refused patterns that cannot be served, so every component has a layout.
     """
     floor = sum(component.freest.dollars for component in components)
     most = _largest(component.freest.caps for component in components)

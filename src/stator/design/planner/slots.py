@@ -23,8 +23,10 @@ IMPOSSIBLE: Final = (1000, 1000)
 def slots_needed(
     opened: Iterable[Sequence[Placement]], groups: Iterable[Vertex]
 ) -> tuple[int, int]:
-    """Return the fewest shared indexes that hold the open placements: with KEYS_ONLY, and with
-    ALL.
+    """Return the fewest shared indexes that can hold the open placements.
+
+    There are two numbers: for indexes with the projection KEYS_ONLY, and for those with ALL.
+    Returns IMPOSSIBLE if paths that must share an index belong to the same entity.
     """
     placements = [each for several in opened for each in several]
     together = list(groups)
@@ -81,7 +83,7 @@ def _vertices(placements: Sequence[Placement], groups: Iterable[Vertex]) -> list
 
 
 def _given(vertices: list[Vertex], fixed: Mapping[Placement, int]) -> dict[int, int]:
-    """Return the numbers that vertices already have."""
+    """Return the numbers that vertices already have, by position in ``vertices``."""
     given: dict[int, int] = {}
     held: set[tuple[int, object]] = set()
     # Vertices that are entirely fixed come first: new members give way.

@@ -126,7 +126,10 @@ def condition_for(
 
 
 def group_partition(path: AccessPath, member: Need, labels: KeyLabels) -> tuple[Part, ...]:
-    """Return the partition of a query over several entities, for every shard."""
+    """Return the partition key that a query over several entities asks for.
+
+    The shard number is left open, because the reader queries every shard.
+    """
     parts = partition_parts(path, labels)
     return tuple(
         Part("shard", shards=path.shards) if part.kind == "shard" else _bind(part, member.equal)
@@ -231,8 +234,9 @@ def _end_of(head: list[Part]) -> list[Part]:
 
 
 def _native_condition(served: ServedNeed, slot: Slot) -> KeyConditionTemplate:
-    """Return conditions on the attributes themselves: equalities, and at most one range at the
-    end.
+    """Return conditions on the attributes themselves.
+
+    They are equalities, followed by at most one range.
     """
     need = served.need
     tests = [

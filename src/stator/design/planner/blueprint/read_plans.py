@@ -334,7 +334,10 @@ class ReadPlans:
 
 
 def example_arguments(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> dict[str, Any]:
-    """Return example values of the types that the keys require. Annotations are ignored."""
+    """Return an example value for each argument of a pattern.
+
+    If the annotation does not have the type that the key requires, the key's type is used.
+    """
     tests = [test for step in steps for each in step.conditions for test in each]
     parts = [part for test in tests for bound in test.bounds for part in bound.parts]
     parts += [each for part in parts for each in part.of]

@@ -1,5 +1,6 @@
-"""Reasons and warnings: why a key or an index was chosen, what a pattern costs, and what the next
-best choice would cost.
+"""Reasons and warnings: why a key or an index was chosen, and what a pattern costs.
+
+A reason also says what the next best choice would cost.
 """
 
 from __future__ import annotations

@@ -79,9 +79,9 @@ class SlotNames:
         self._check_count()
 
     def _check_count(self) -> None:
-        """Refuse too many indexes.
+        """Refuse more indexes than DynamoDB allows.
 
-        Paths that stay in place may take more than a fresh plan would.
+        Locked paths keep their index, so a table may need more indexes than a fresh plan would.
         """
         names = {slot.index for slot in self.slots.values() if slot.kind == "GSI"}
         if len(names) > GLOBAL_INDEXES:
@@ -116,8 +116,9 @@ class SlotNames:
             self.slots[placement] = self._slot("GSI", names[chosen], placement)
 
     def _free_names(self, kind: str) -> Iterator[str]:
-        """Yield index names (GSI1, GSI2, ...) that no handwritten index, attribute or lock entry
-        uses.
+        """Yield the free index names (GSI1, GSI2, ...).
+
+        No handwritten index, attribute or lock entry uses a free name.
         """
         taken = {own for name in self.taken for own in self._names_of(name)}
         names = (f"{kind}{at}" for at in count(1))
