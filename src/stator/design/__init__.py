@@ -1,6 +1,7 @@
 """Designs: the entities and access patterns a user declares, and everything derived from them.
 
-This package does no I/O and does not use the engine.
+This package opens no connection and does not use the engine. The only files it touches are lock
+files, price files, and the user's source files, whose lines ``lint`` shows.
 
 From the bottom up: ``entities`` (dataclasses with roles and a codec), ``plan`` (the frozen result
 and its lock file), ``patterns`` (declared reads and writes), ``declaration`` (what the user writes,

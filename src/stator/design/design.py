@@ -62,9 +62,9 @@ class Design(Declaration):
             pattern.design = self
 
     def keep_to(self, lock: Plan | None) -> None:
-        """Plan from ``lock`` unless ``plan`` is passed another one.
+        """Set the lock that ``plan`` starts from by default.
 
-        With None, plan from scratch.
+        With None, ``plan`` starts from scratch.
         """
         self.lock = lock
 
@@ -86,8 +86,9 @@ class Design(Declaration):
         return cost(self, **options)
 
     def check(self, lock: Plan | None = None) -> Report:
-        """Find problems in this design, and differences between its plan and the one in
-        ``lock``.
+        """Find problems in this design.
+
+        With ``lock``, the report also says how the plan differs from the lock.
         """
         from stator.design.lint.check import check
 

@@ -52,8 +52,9 @@ class CostChange:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A difference in dollars a month, split by origin, and the changes to the workload in
-    words.
+    """A difference in dollars a month, split by origin.
+
+    ``asked`` describes in words how the workload changed.
     """
 
     workload: Decimal
@@ -155,8 +156,9 @@ class _Attribution:
 
 
 def _least(pattern: PatternPlan) -> Decimal:
-    """Return the fewest units a call can use: half a unit for each request, or one if
-    consistent.
+    """Return the smallest possible cost of a call, as a share of its planned units.
+
+    Each request takes at least half a unit, or one unit if it is consistent.
     """
     least = sum(
         len(step.conditions) * step.shards * (1.0 if step.consistent else 0.5)
@@ -166,7 +168,7 @@ def _least(pattern: PatternPlan) -> Decimal:
 
 
 def _indexes(plan: Plan) -> dict[str, tuple[object, ...]]:
-    """Return the projection of every entity in every index, by the name of the cause."""
+    """Return how each index projects each entity, by cause: ``index of Order by status``."""
     return {
         f"index of {entity.name} by {found_by(entity, index.name)}": (
             index.projection,

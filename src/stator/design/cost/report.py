@@ -7,8 +7,8 @@ whole. To keep that exact, a line is rounded once, to a billionth of a dollar.
 
 - **on-demand**: each unit has its price.
 - **provisioned**: each table and each global index has its own capacity, a whole number and at
-  least 1, with the headroom that ``utilisation`` leaves (0.7: seven tenths are used). Its price is
-  divided among its users in proportion.
+  least 1, with the headroom that ``utilisation`` leaves (0.7: seven tenths are used). The patterns
+  that use it share its price in proportion to their units.
 - **reserved**: the same capacity. Whole blocks of 100 units of all tables together are reserved for
   ``years``.
 
@@ -161,8 +161,9 @@ class CostReport:
         return self.by(lambda line: line.entity)
 
     def by_place(self) -> dict[str, Decimal]:
-        """Return the dollars by table, without its indexes, and by index: ``shop``,
-        ``shop/GSI1``.
+        """Return the dollars by place: a table without its indexes, or one index.
+
+        The names are ``shop`` and ``shop/GSI1``.
         """
         return self.by(place_of)
 

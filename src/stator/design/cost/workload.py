@@ -1,5 +1,6 @@
-"""The workload of a plan: units used each second and data stored, the quantities that ``report``
-prices.
+"""The workload of a plan: the units used each second and the data stored.
+
+``report`` turns these quantities into dollars.
 
 Every quantity belongs to one pattern, one entity and one place (a table or one of its indexes), so
 that sums over any of the three are sums of the same numbers. The plan's demand says which fields an
@@ -36,8 +37,8 @@ _PRESENT: Final = 0.5
 class CapacityUse:
     """The units a second that a pattern uses in one place.
 
-    ``index`` is None for the table itself. ``by`` names the fields of the entity's index key, which
-    say more than the number of an index.
+    ``index`` is None for the table itself. ``by`` names the fields of the entity's index key,
+    because an index name such as GSI1 does not say what the index is for.
     """
 
     kind: Literal["read", "write"]
@@ -121,8 +122,9 @@ class _WorkloadCounter:
             )
 
     def _changes(self, pattern: PatternPlan) -> tuple[ChangeDemand, ...] | None:
-        """Return the changes that the pattern makes, if the demand has them for the planned
-        entities.
+        """Return the changes that a write pattern makes, or None if the demand does not have them.
+
+        The demand must list the same entities as the planned steps.
         """
         found = self.demand.pattern(pattern.name) if self.demand is not None else None
         planned = [step.entities[0] for step in pattern.steps]
@@ -173,8 +175,9 @@ class _WorkloadCounter:
         return units * self._presence(entity, index)
 
     def _undeclared(self, pattern: PatternPlan, rate: Decimal) -> Iterator[CapacityUse]:
-        """Yield the use of a write pattern without demand: the plan's units, distributed over its
-        steps.
+        """Yield the capacity that a write pattern without demand uses.
+
+        The plan's units are distributed over the pattern's steps.
         """
         total = sum((_exact(step.units) for step in pattern.steps), Decimal(0))
         for step in pattern.steps:
@@ -268,8 +271,9 @@ def _fields(entity: EntityPlan, index: str) -> set[str]:
 
 
 def found_by(entity: EntityPlan, index: str) -> str:
-    """Return the fields of an index key in order, without identity fields that only make it
-    unique.
+    """Return the fields of an index key in order, joined with ``+``.
+
+    Identity fields that only make the key unique are left out.
     """
     keys = [key for key in entity.keys if key.index == index]
     constants = [part for key in keys for test, _ in key.when for part in test.parts]

@@ -161,7 +161,7 @@ class AdaptedInfo(EntityInfo):
 
     @cached_property
     def identity(self) -> tuple[str, ...]:
-        """The identity in the order of ``ident``, which may differ from the model's."""
+        """The identity in the order of ``ident``, not in the order of the model's fields."""
         names = tuple(name for name, marker in self.roles.items() if marker.role == "ident")
         if not names:
             raise DesignError(
@@ -268,7 +268,7 @@ class Library(Protocol):
     def fields(self, model: type) -> list[ModelField]: ...
 
     def plain(self, annotation: Any) -> type | None:
-        """Return the plain type of the values of one of the library's own types, or None."""
+        """Return the Python type behind one of the library's own types, or None for other types."""
         ...
 
     def maker(self, model: type, entity: str | None) -> Callable[[dict[str, Any]], Any]:
@@ -342,7 +342,10 @@ def _alias(field: Any) -> str | None:
 def _refusal(
     entity: str | None, error: Any, names: dict[str, str], values: dict[str, Any]
 ) -> Exception:
-    """Turn the first error of pydantic into the error that the codec expects."""
+    """Turn pydantic's first error into the error that the codec raises.
+
+    That is an ItemMismatch for an entity, and a WrongValue for a nested model.
+    """
     first = error.errors(include_url=False)[0]
     path = [str(step) for step in first["loc"]]
     field = next((name for name, alias in names.items() if path[:1] == [alias]), "?")

@@ -196,8 +196,9 @@ def _write_decode(
 
 
 def _by_init(cls: type, shapes: dict[str, Shape]) -> ObjectMaker:
-    """Build objects through ``__init__``, and set the fields that ``__init__`` does not take
-    afterwards.
+    """Return a maker that builds objects through ``__init__``.
+
+    Fields that ``__init__`` does not take are set afterwards.
     """
     takes = {field.name for field in dataclasses.fields(cls) if field.init}
 

@@ -103,9 +103,7 @@ class CodecSource:
         return self.functions()[name]
 
     def functions(self) -> dict[str, Callable[[Any], Any]]:
-        """Compile the source and return the resulting namespace: functions and bound objects by
-        name.
-        """
+        """Compile the source and return its namespace: functions and bound objects by name."""
         namespace = dict(self.names)
         exec("\n".join(self.lines), namespace)  # noqa: S102 - all names are identifiers
         return namespace
@@ -151,8 +149,9 @@ class CodecSource:
         return name
 
     def put(self, field: str, shape: Shape) -> list[str]:
-        """Return statements that put ``v`` into ``item``, unless the value is stored as no
-        attribute.
+        """Return statements that put ``v`` into ``item``.
+
+        They skip a value that is stored as no attribute, such as None.
         """
         form = f"item[{field!r}] = {self.encode(shape, 'v')}"
         tests = []
@@ -166,9 +165,7 @@ class CodecSource:
     # --- decoding --------------------------------------------------------------------------------
 
     def decode(self, shape: Shape, value: str) -> str:
-        """Return an expression for the object that the wire value in the variable ``value``
-        encodes.
-        """
+        """Return an expression that decodes the wire value in the variable ``value``."""
         match shape:
             case Scalar(python) if python in _DECODE:
                 return _DECODE[python].format(v=value)
@@ -218,8 +215,9 @@ class CodecSource:
     def fill(
         self, cls: str, shapes: dict[str, Shape], absent: dict[str, Callable[[], Any]]
     ) -> list[str]:
-        """Return statements that create an object from ``item`` by filling its ``__dict__``
-        directly.
+        """Return statements that create an object from ``item``.
+
+        They fill its ``__dict__`` directly, without ``__init__``.
         """
         body = [f"o = new({cls})", "d = o.__dict__"]
         for name, shape in shapes.items():

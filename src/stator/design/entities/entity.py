@@ -163,8 +163,9 @@ class EntityInfo:
         return {name: field.shape for name, field in self.fields.items()}
 
     def default_maker(self, field: str) -> Callable[[], Any] | None:
-        """Return the function that creates a field's default value, or None if the field is
-        required.
+        """Return the function that creates a field's default value.
+
+        Returns None if the field is required.
         """
         declared = next(each for each in dataclasses.fields(self.cls) if each.name == field)
         if declared.default_factory is not dataclasses.MISSING:

@@ -27,9 +27,9 @@ _MOST_KINDS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class ItemKind:
-    """Items of one entity.
+    """The items that are taken for one entity.
 
-    ``shapes`` has the key attributes whose shape is the same in all items.
+    ``shapes`` has the shape of each key attribute that has the same shape in all of these items.
     """
 
     label: str | None
@@ -87,7 +87,5 @@ def kinds_of(
 
 
 def _signature(shape: KeyShape | None) -> Any:
-    """Return a value that is equal for keys of one kind: keys with the same words in the same
-    places.
-    """
+    """Return a value that is equal for keys with the same words in the same places."""
     return None if shape is None else (shape.parts, shape.separator)

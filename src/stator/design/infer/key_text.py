@@ -59,9 +59,11 @@ def separator_of(texts: Iterable[str]) -> str:
 
 
 def _words(texts: list[str], separator: str) -> set[tuple[int, str]]:
-    """Return the repeated pieces with their places.
+    """Return the pieces that are words, each with its position in the key.
 
-    A whole key without separators can be a word, too.
+    A word looks like one, and few different words occur in its position. It is also repeated, or
+    written in capitals, or followed by a separator at the start of a key. A whole key without
+    separators can be a word, too.
     """
     seen: Counter[tuple[int, str]] = Counter()
     for text in texts:

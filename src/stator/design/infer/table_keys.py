@@ -33,7 +33,7 @@ class TableKeys:
         return (self.partition, self.sort) if self.sort else (self.partition,)
 
     def renamed(self) -> dict[str, str]:
-        """Return the table's names for the planner's key attributes, if they differ."""
+        """Return the key attributes that have other names than the planner's: ``{"PK": "pk"}``."""
         pairs = {"PK": self.partition} | ({"SK": self.sort} if self.sort else {})
         for index, names in self.indexes.items():
             pairs |= dict(zip((f"{index}PK", f"{index}SK"), names))
@@ -41,8 +41,9 @@ class TableKeys:
 
 
 def table_keys(items: Sequence[Item], description: Mapping[str, Any] | None) -> TableKeys:
-    """Return the keys from the table's description, or else guess them from common names in the
-    items.
+    """Return the keys from the table's description.
+
+    Without a description, guess them from common attribute names in the items.
     """
     if description is not None:
         partition, sort = _schema(description["KeySchema"])

@@ -266,8 +266,9 @@ class Facts:
     def on_collection(
         self, code: str, severity: Severity, collection: Collection, message: str, fix: str
     ) -> Finding:
-        """Return a finding about the key's field if it has only one, else about the index or
-        entity.
+        """Return a finding about a collection.
+
+        Its subject is the key's field if the key has only one, or else the index or the entity.
         """
         entity = collection.entities[0]
         fields = collection.fields[entity]

@@ -146,8 +146,9 @@ def ttl_for_correctness(facts: Facts) -> Iterator[Finding]:
 
 
 def _matters(entity: str, field: EntityField) -> bool:
-    """Whether a deletion that comes days late matters, as it does for short lifetimes and
-    permissions.
+    """Whether it matters that TTL deletes an item days late.
+
+    It matters for short lifetimes, and for entities such as permissions.
     """
     after = field.marker.after if field.marker else None
     return (after is not None and after <= _SLACK) or bool(_PROMISES.search(entity))

@@ -52,8 +52,9 @@ def _refusal(error: DesignError, design: Declaration) -> Finding:
 
 
 def locate(error: DesignError, design: Declaration) -> tuple[Location | None, str]:
-    """Return the location of a planner error in the user's file, and its message without the
-    location.
+    """Return the location of a planner error in the user's file, and the error's message.
+
+    The message no longer contains the location.
     """
     pattern = _pattern_of(error, design)
     if pattern is not None:

@@ -23,7 +23,10 @@ class _Annotated:
 
 
 def used_names(function: Callable[..., Any], frame: FrameType | None) -> dict[str, Any]:
-    """Return the names that a local function's annotations use, with their values in its frame."""
+    """Return the names in a function's annotations that are local variables of ``frame``.
+
+    ``frame`` is where the function is defined. The values are those of the variables.
+    """
     if frame is None or frame.f_locals is frame.f_globals:
         return {}
     texts = " ".join(each for each in function.__annotations__.values() if isinstance(each, str))

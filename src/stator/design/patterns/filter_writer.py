@@ -37,7 +37,7 @@ class FilterWriter:
 
     @property
     def values(self) -> dict[str, Value]:
-        """The values, for conditions without parameters."""
+        """The values by placeholder. No condition may contain a parameter."""
         return {value.placeholder: value.fill({}) for value in self._values}
 
     def add_type(self, attribute: str, types: Iterable[str]) -> None:
@@ -47,7 +47,7 @@ class FilterWriter:
     def add_unless_other(
         self, attribute: str, type_: str, conditions: list[Condition], known: EntityInfo
     ) -> None:
-        """Add conditions that apply to items of one entity only."""
+        """Add conditions for the items of one entity. Items of other entities pass."""
         written = " AND ".join(self._write(condition, known) for condition in conditions)
         self._terms.append(
             f"({self._name(attribute)} <> {self._constant({'S': type_})} OR ({written}))"

@@ -1,5 +1,4 @@
-"""Access patterns: typed functions that declare a program's queries, traced once to learn their
-shape.
+"""Access patterns: typed functions that declare a program's queries.
 
     @read(rps=120, returns=25)
     def orders_of_user(user_id: str) -> Query[Order]:
@@ -160,7 +159,10 @@ class Question:
         self.arguments: dict[str, Any] = {} if arguments is None else arguments
 
     def _asked(self, ask: Ask) -> Ask:
-        """Accept a changed query inside the pattern. Outside, the query is already planned."""
+        """Return ``ask``, or raise DesignError if this query is the result of a pattern.
+
+        Only the pattern itself may change its query, because the query has been planned.
+        """
         if self.pattern is not None:
             raise DesignError(
                 f"the caller of {self.pattern.name} cannot change its query",

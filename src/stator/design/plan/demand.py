@@ -1,5 +1,6 @@
-"""The workload a plan was made for. It is stored with the plan, so that an old lock can be priced
-as it was then.
+"""Demand: the workload a plan was made for.
+
+It is stored with the plan, so that an old lock can be priced with the workload of its time.
 
 A plan already has rates, volumes and item sizes. The demand adds the rest: how much each pattern
 returns, what each write changes, the writes that only ``writes=`` declares, and for every field its

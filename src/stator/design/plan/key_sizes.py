@@ -1,5 +1,6 @@
-"""Key sizes: how long a key can get, compared with DynamoDB's limits (partition key 2048 bytes,
-sort key 1024).
+"""Key sizes: how long a key can get, compared with DynamoDB's limits.
+
+A partition key has at most 2048 bytes, a sort key at most 1024.
 """
 
 from __future__ import annotations

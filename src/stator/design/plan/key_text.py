@@ -65,7 +65,7 @@ _ESCAPES: Final = {code: f"${code:02X}" for code in range(ord("$") + 1)}
 
 
 def escape(text: str) -> str:
-    """Escape every character at or below the separator."""
+    """Escape every character up to and including ``$``, and with them the separator."""
     return text.translate(_ESCAPES)
 
 

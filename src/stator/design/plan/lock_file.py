@@ -1,4 +1,4 @@
-"""The lock file: the plan that the tables were created by, committed next to the design.
+"""The lock file: the plan that the tables were created from, committed next to the design.
 
 Keys cannot change once data is stored under them, so the planner's choice is frozen in
 ``<name>.design.json``. ``compare`` says what a new plan means for data written under the old one:
@@ -10,7 +10,7 @@ Keys cannot change once data is stored under them, so the planner's choice is fr
 | ``orphans`` | items would stay under keys that no code computes any more | another base key |
 
 The file carries a format number (``plan.FORMAT``). Older formats are read, newer ones refused.
-``read_lock`` and ``write_lock`` are the only functions of the design package that touch the disk.
+Only ``read_lock`` and ``write_lock`` touch the disk.
 """
 
 from __future__ import annotations

@@ -147,8 +147,9 @@ class EntityPlan:
     warnings: tuple[str, ...] = ()
 
     def item_keys(self, entity: Any) -> Item:
-        """Return the key attributes of an instance: of the table, and of every index it belongs
-        to.
+        """Return the key attributes of an instance, for the table and for its indexes.
+
+        An index to which the instance does not belong gets no attributes.
         """
         return self._filled(self.keys, Attributes(entity))
 
@@ -382,8 +383,9 @@ class PatternPlan:
         return self.steps[0].consistent
 
     def joined(self, other: PatternPlan) -> PatternPlan:
-        """Join this plan with another part of the same pattern, whose entities live in another
-        table.
+        """Join this plan with another part of the same pattern.
+
+        The entities of the other part are in another table.
         """
         return replace(
             self,

@@ -1,5 +1,4 @@
-"""Key templates and filters: text with placeholders, filled from an item or from a pattern's
-arguments.
+"""Key templates and filters: text with placeholders for fields or arguments.
 
     PK  "USER#" {user_id}            SK  "ORDER#" {placed_at: datetime} "#" {order_id}
 
@@ -62,7 +61,10 @@ class Part:
 
 
 def stepped(part: Part, value: Any) -> Any:
-    """Return the value just above or below, for an exclusive bound."""
+    """Return the value just above or below ``value``, as ``part.step`` says.
+
+    A key condition needs it for an exclusive bound. Without a step, the value stays the same.
+    """
     if not part.step or value is None:
         return value
     step = keys.encoding_named(part.encoding).step
@@ -97,7 +99,7 @@ class Template:
 
     @property
     def is_open(self) -> bool:
-        """Whether the template is a single placeholder for a value of DynamoDB's own type."""
+        """Whether the template is native and its value is a placeholder, not a constant."""
         return self.native and self.parts[0].kind != "text"
 
     def fill(self, values: Mapping[str, Any], shard: int | None = None) -> Value | None:

@@ -3,10 +3,10 @@
     prices("eu-west-1")["write_request_unit"]     # Decimal("7.05E-7") dollars
 
 Each number in a file names its source: a ``transcript`` of AWS's price list in some public file, a
-``tool`` that carries prices, or a ``recollection`` if nothing better was found (``doubtful``). A
-file has a region only if reads, writes and storage are known. Any other unknown price raises an
-error; another region's price is never used instead. A newer file of the same form can be loaded
-from anywhere.
+``tool`` that carries prices, or a ``recollection`` if there is no better source. Prices from
+recollection are listed in ``doubtful``. A file has a region only if its prices for reads, writes
+and storage are known. Asking for any other unknown price raises an error; another region's price is
+never used instead. A newer file of the same form can be loaded from anywhere.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ Years = Literal[1, 3]
 
 @dataclass(frozen=True, slots=True)
 class ReservedPrice:
-    """The price of a reserved block of ``units``: an upfront fee, and a rate for each hour of the
-    term.
+    """The price of a block of ``units`` reserved capacity units.
+
+    ``upfront`` is paid once; ``hour`` is paid for each hour of the term.
     """
 
     upfront: Decimal
