@@ -1,5 +1,7 @@
-"""Code shared by load, export and copy: the target of ``--entity``, the progress bar,
-the notice of ``--between``, interruption.
+"""Code that the commands load, export and copy share.
+
+It finds the target of ``--entity``, draws the progress bar, says that ``--between`` makes a job
+wait, and handles Ctrl-C.
 """
 
 from __future__ import annotations
@@ -148,7 +150,10 @@ class WaitNotice:
         self._said: float | None = None
 
     def facts(self, waits_until: float | None, facts: str) -> str:
-        """Return the facts for the progress bar, preceded by the wait if there is one."""
+        """Return the facts for the progress bar, preceded by the wait if there is one.
+
+        Prints the notice when a wait begins.
+        """
         if waits_until is None:
             self._said = None
             return facts
@@ -170,6 +175,6 @@ def resumable() -> Iterator[None]:
 
 
 def _resume_command() -> str:
-    """Return the current command with --resume."""
+    """Return the current command line with --resume, and without --restart."""
     words = [word for word in sys.argv[1:] if word not in ("--restart", "--resume")]
     return shlex.join(["stator", *words, "--resume"])

@@ -38,7 +38,7 @@ APP_HINT = "name an app as work.py, work.py:app or package.module:app"
 class DesignTarget:
     """A file or a module, and the name of an object in it.
 
-    The name may be omitted if there is only one.
+    ``name`` may be None if the file has only one object of the wanted type.
     """
 
     file: Path | None
@@ -93,7 +93,7 @@ def plan_of(design: Design) -> Plan:
 
 
 def choices(target: DesignTarget, names: Iterable[str]) -> str:
-    """Return what to write on the command line for each of these objects in a file."""
+    """Return targets that name these objects in a file: ``shop.py:a or shop.py:b``."""
     return " or ".join(f"{target}:{name}" for name in names)
 
 
@@ -177,7 +177,7 @@ def _setting(settings: Path) -> str | None:
 
 
 def _parse_setting(setting: str, settings: Path) -> DesignTarget:
-    """Parse a target like one of the command line, relative to the folder of pyproject.toml."""
+    """Parse the target in pyproject.toml. A file is relative to the folder of pyproject.toml."""
     head = setting.rpartition(":")[0] if ":" in setting else setting
     if not head.endswith(".py"):
         return parse_target(setting)

@@ -12,7 +12,7 @@ from stator.errors import ConfigurationError, DesignError
 def plan_at(revision: str, path: Path) -> Plan:
     """Return the plan in the lock file ``path`` at a revision.
 
-    Raises ConfigurationError if there is none.
+    Raises ConfigurationError if there is no git repository, no such revision or no lock file in it.
     """
     folder, name = path.parent.resolve(), path.name
     if _git(folder, "rev-parse", "--show-toplevel") is None:

@@ -57,10 +57,10 @@ class _Slot:
         self._restart_at: float | None = None
 
     def has_ended(self) -> bool:
-        """Whether the worker has exited by itself.
+        """Whether the worker has exited by itself. Restarts a worker that a signal killed.
 
-        A worker that was killed by a signal is started again. The pause before a restart doubles up
-        to a limit, and shrinks back once a worker has run steadily.
+        Call this method repeatedly: it starts the new worker after a pause. The pause doubles with
+        each restart up to a limit, and is short again once a worker has run for some time.
         """
         if self._restart_at is not None:
             if time.monotonic() >= self._restart_at:
@@ -89,7 +89,10 @@ class _Slot:
             self._process.terminate()
 
     def wait(self) -> int:
-        """Wait up to a minute for a terminated worker, then kill it. Returns its exit code."""
+        """Wait up to a minute for the worker to exit after ``terminate``, then kill it.
+
+        Returns its exit code, or 1 if it had to be killed.
+        """
         try:
             return max(0, self._process.wait(timeout=60))
         except subprocess.TimeoutExpired:

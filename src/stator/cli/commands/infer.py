@@ -114,7 +114,7 @@ def _table_hint(tables: LiveTables) -> str:
 
 
 def _on_the_wire(item: Any) -> Any:
-    """Return an item with plain containers.
+    """Copy an item into plain dicts and lists.
 
     Binary values stay bytes, because their content does not matter.
     """
@@ -161,8 +161,9 @@ def _from_files(path: Path, name: str | None, sample: int, key: str | None) -> I
 
 
 def _lines(file: Path) -> Iterator[Any]:
-    """Yield items in DynamoDB JSON: an export to S3 has one on each line, ``aws dynamodb scan`` a
-    list.
+    """Yield the items in an exported file, in DynamoDB JSON.
+
+    An export to S3 has one item on each line. The output of ``aws dynamodb scan`` has a list.
     """
     try:
         with open_decompressed(file.open("rb"), by_extension(file.suffix)) as stream:

@@ -1,4 +1,4 @@
-"""``stator parked``: items whose changes could not be handled, and wait."""
+"""``stator parked``: lists, retries or drops items whose changes could not be handled."""
 
 from __future__ import annotations
 

@@ -66,7 +66,10 @@ def command(
 
 
 def _freeze(file: DesignFile, plan: Plan, *, force: bool) -> None:
-    """Write the lock file. Notes on stderr say what changes mean for data under the old lock."""
+    """Write the lock file, and say on stderr what its changes mean for stored data.
+
+    Raises ConfigurationError instead if stored items would be orphaned, unless ``force`` is set.
+    """
     path = file.lock
     changes = compare(file.frozen, plan) if file.frozen is not None else []
     for change in changes:

@@ -138,7 +138,10 @@ def command(
 
 
 def _run(running: RunningWorker, name: str, *, catch_up: bool, every: float, as_json: bool) -> None:
-    """Show progress until a signal arrives or, with ``catch_up``, until nothing is left."""
+    """Let the worker run until a signal arrives, and show its progress. Then stop it.
+
+    With ``catch_up``, the worker also stops when nothing is left; only the last progress is shown.
+    """
     stop_signal = StopSignal()
     display = _ProgressDisplay(running, name, as_json=as_json)
     try:
