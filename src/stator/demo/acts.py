@@ -236,7 +236,10 @@ class Demo:
         )
 
     def _age_out(self, db: Db, history: History) -> None:
-        """Expire the oldest tests. TTL deletes them, and the stream carries them to the archive."""
+        """Let the oldest tests expire: write them again with a TTL that has passed.
+
+        TTL then deletes them, and the stream carries them to the archive.
+        """
         over = datetime.now(UTC) - timedelta(seconds=30)
         old = [replace(test, expires=over) for test in history.oldest(self._expiring)]
         db.write_many(old).raise_for_failures()
@@ -257,9 +260,9 @@ class Demo:
         self._workers.append(WorkerProcess(url, self.folder, "latest").begin())
 
     def _watch(self, live: LiveFleet, seconds: float, *, until_hot: bool = False) -> None:
-        """Sample every half second.
+        """Sample the live part every half second, for ``seconds``.
 
-        With ``until_hot``, report a partition that takes most of the writes.
+        With ``until_hot``, report the first partition that takes most of the writes.
         """
         end = time.monotonic() + seconds
         live.written.partitions.clear()

@@ -127,7 +127,10 @@ def bar_chart(
 
 
 def blocks(values: Sequence[float], width: int = 60) -> str:
-    """Draw values for a terminal, with one block character for each."""
+    """Draw values for a terminal as at most ``width`` block characters.
+
+    If there are more values, each character shows the largest of several neighbours.
+    """
     if not values:
         return ""
     step = max(1, -(-len(values) // width))

@@ -22,9 +22,9 @@ _BATCH_ROWS: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A file of ``tests`` rows of ``routers`` routers, oldest first.
+    """A Parquet file of ``tests`` tests by ``routers`` routers, oldest first.
 
-    ``start`` and ``end`` are in seconds.
+    ``start`` and ``end`` are in seconds since the epoch.
     """
 
     path: Path
@@ -47,7 +47,7 @@ def router_ids(count: int) -> list[str]:
 def isp_of(number: int) -> str:
     """Return a router's provider.
 
-    Of every 64 routers the largest provider has twenty, the smallest one.
+    Of every 64 routers, the largest provider has twenty and the smallest has one.
     """
     return ISPS[_ISP_OF_REMAINDER[number % 64]]
 
@@ -118,7 +118,11 @@ def _rows(history: History, schema: Any, first: int, count: int) -> Any:
 
 
 def _latency(pc: Any, seconds: Any, farther: Any, chance: list[Any]) -> Any:
-    """Return 10 to 30 milliseconds, more by provider and in the evening, and sometimes far more."""
+    """Return latencies in milliseconds: 8 plus up to 30 at random.
+
+    ``farther`` adds a constant for the provider, and the hour of the day adds up to 12. One test in
+    three hundred takes 300 more.
+    """
     hour = pc.divide(pc.cast(seconds, "float64"), 3600.0)
     evening = pc.multiply(6.0, pc.add(1.0, pc.sin(pc.multiply(hour, 2 * math.pi / 24))))
     noise = pc.multiply(15.0, pc.add(chance[0], chance[1]))

@@ -1,6 +1,7 @@
 """The live part: routers that report tests at a given rate.
 
-Each test also goes to its provider's live feed, and one provider turns hot.
+Each test also goes to its provider's live feed. One provider starts to report far more often, which
+makes its partition hot.
 """
 
 from __future__ import annotations
