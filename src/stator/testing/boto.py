@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 def boto3_session(
     engine: Engine, *, region_name: str = DEFAULT_REGION, account: str = DEFAULT_ACCOUNT
 ) -> boto3.Session:
-    """Return a boto3 session whose DynamoDB and DynamoDB Streams clients and resources use
-    ``engine``.
+    """Return a boto3 session whose DynamoDB clients and resources use ``engine``.
+
+    This includes clients for DynamoDB Streams.
     """
     try:
         import boto3
@@ -53,7 +54,10 @@ def boto3_resource(
 
 
 def wire(session: boto3.Session, engine: Engine, *, account: str = DEFAULT_ACCOUNT) -> None:
-    """Make every DynamoDB client of a session, present and future, use ``engine``."""
+    """Make every DynamoDB client that a session creates from now on use ``engine``.
+
+    Clients that the session has already created stay as they are.
+    """
     from botocore.awsrequest import AWSResponse
 
     def answer(request: Any, **_: Any) -> AWSResponse:
@@ -79,7 +83,7 @@ def wire(session: boto3.Session, engine: Engine, *, account: str = DEFAULT_ACCOU
 
 
 def _region(request: Any, session: boto3.Session) -> str:
-    """Return the region the request was signed for."""
+    """Return the region the request was signed for, or the session's if it is not signed."""
     authorization = request.headers.get("Authorization", "")
     if isinstance(authorization, bytes):
         authorization = authorization.decode()

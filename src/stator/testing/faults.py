@@ -82,9 +82,10 @@ class InterceptedCall:
 class Fault:
     """What goes wrong with one call.
 
-    ``error`` replaces the error that this kind of fault raises by itself. ``carried_out``: a server
-    error or a delay comes after the request was carried out, and not before. ``seconds`` is the
-    delay of a late call. ``processed`` is the share of a batch that is carried out.
+    ``error`` replaces the error that this kind of fault raises by itself. If ``carried_out`` is
+    True, a server error or a delay comes after the request was carried out, otherwise before.
+    ``seconds`` is the delay of a late call. ``processed`` is the share of a batch that is carried
+    out.
     """
 
     kind: FaultKind
@@ -108,7 +109,8 @@ class Faults:
     """Faults by a seed number. Each rate is the share of calls, from 0 to 1, that meet the fault.
 
     A fault happens only to calls that can meet it: ``conflict`` to transactions, ``unprocessed`` to
-    batches. ``operations`` are the only ones disturbed. A late call takes up to ``late_seconds``.
+    batches, ``duplicated`` to idempotent calls. Calls of other operations than ``operations`` meet
+    no fault. A late call takes up to ``late_seconds``.
     """
 
     seed: int = 0
@@ -125,7 +127,11 @@ class Faults:
 
     @classmethod
     def mixed(cls, seed: int, rate: float = 0.2) -> Faults:
-        """Return faults of every kind; about ``rate`` of the calls meet one."""
+        """Return faults of every kind; about ``rate`` of the calls meet one.
+
+        Transactions and batches meet one about twice as often: ``conflict`` and ``unprocessed``
+        come on top.
+        """
         each = rate / 6
         return cls(
             seed=seed,
@@ -246,7 +252,10 @@ def _disturbed(call: InterceptedCall, fault: Fault) -> _Steps:
 
 
 def _fail_unknown(call: InterceptedCall, error: StatorError) -> NoReturn:
-    """Raise the error of a call that was carried out, as the client does."""
+    """Raise the error of a call that was carried out, as the client does.
+
+    If the call is not idempotent, an error of the service or the connection becomes OutcomeUnknown.
+    """
     if call.idempotent or not isinstance(error, (ServiceError, ConnectionTrouble)):
         raise error
     raise OutcomeUnknown(f"the write may or may not have happened: {error.message}") from error
@@ -306,8 +315,9 @@ class FaultyTransport:
     """A transport with faults, for a ``Db`` or for calls of your own.
 
     ``before`` decides the fault of each call: a ``Faults``, or a function of your own. ``after``
-    sees the replies. ``calls`` counts the calls, and ``injected`` lists the faults that happened.
-    Calls of one ``Db`` go one after another, so that a seed always means the same schedule.
+    receives each reply and may return another one. ``calls`` counts the calls, and ``injected``
+    lists the faults that happened. Unless ``parallel`` is set, a ``Db`` makes one call after
+    another, so that a seed always means the same schedule.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""Kill points: the program dies at its n-th call, for every n until it gets through.
+"""Kill points: a program is killed at its first call, at its second, and so on, until it finishes.
 
-A program that is killed makes no further call. The last one was either not sent, or carried out
-without the program learning of it; both happen at every call. In between, the caller looks at what
-is stored, or lets another process take over.
+A program that is killed makes no further call. Its last call was either never sent, or carried out
+without the program learning of it. Both are tried at every call. After each kill, the test can
+inspect what is stored, or let another process take over.
 """
 
 from __future__ import annotations

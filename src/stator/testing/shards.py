@@ -1,4 +1,4 @@
-"""Shards of a table's stream that split or close when a test says so, and not after hours.
+"""Stream shards that a test splits or closes at any time, without waiting for hours.
 
 On AWS a shard closes after about four hours, and a hot one splits in two. Programs that read a
 stream must then read the parent to its end before its children.

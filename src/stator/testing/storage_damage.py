@@ -1,7 +1,7 @@
 """Damaged storage: bytes of an engine's folder that change on disk, chosen by a seed number.
 
-The engine promises that damage is found: what is read is what was written, or a StorageError is
-raised. A program can test its own answer to that error, such as restoring a backup.
+The engine promises to find damage: a read returns what was written, or raises StorageError. With
+this module, you can test how a program reacts to that error, for example by restoring a backup.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DATA_FILES: Final = ("*.sst", "*.blob", "*.log", "MANIFEST-*")
 
 @dataclass(frozen=True, slots=True)
 class FlippedByte:
-    """A byte that changed: its file, its place in it, and its value before and after."""
+    """A byte that changed: its file, its offset, and its value before and after."""
 
     file: Path
     offset: int
@@ -36,10 +36,10 @@ def damage(
     flips: int = 1,
     files: Sequence[str] = DATA_FILES,
 ) -> list[FlippedByte]:
-    """Flip bytes in the data files of an engine's folder, and return which.
+    """Flip bytes in the data files of an engine's folder, and return the flipped bytes.
 
-    The engine must be closed. ``files`` are patterns of file names. Every byte of those files is
-    equally likely, and the same seed flips the same bytes of the same files.
+    The engine must be closed. ``files`` are glob patterns of file names. Every byte of those files
+    is equally likely, and the same seed flips the same bytes of the same files.
     """
     where = Path(folder)
     _check_closed(where)
