@@ -110,9 +110,9 @@ class LeaseAttributes:
         return write
 
     def held(self, hold: LeaseHold) -> Condition:
-        """Return the condition that ``hold`` is still stored.
+        """Return the condition that the lease still has the owner and the fence of ``hold``.
 
-        A hold without owner is a free lease.
+        If ``hold`` has no owner, the lease must still be free.
         """
 
         def write(written: Expressions) -> str:
@@ -172,7 +172,7 @@ class LeaseItem:
         sets: Mapping[str, Value] | None = None,
         removes: tuple[str, ...] = (),
     ) -> Work[Taken]:
-        """Become the holder if ``condition`` holds.
+        """Become the holder and increment the fence, if ``condition`` holds.
 
         Build the condition with ``self.attributes`` (``free``, ``held`` or ``as_seen``), and add to
         it with ``both``. ``sets`` and ``removes`` change further attributes in the same write.
@@ -183,7 +183,10 @@ class LeaseItem:
         return (yield from self._taken(Call("UpdateItem", request, self.label), owner))
 
     def replace(self, item: Item, condition: Condition) -> Work[Taken]:
-        """Become the holder by writing the whole item, which must name its owner."""
+        """Become the holder by writing the whole item, if ``condition`` holds.
+
+        ``item`` must contain the owner. Its other lease attributes are stored as they are.
+        """
         written = Expressions()
         request = {
             "TableName": self.table,

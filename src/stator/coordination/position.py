@@ -66,7 +66,7 @@ def unapplied(changes: Sequence[C], position: str) -> list[C]:
 
 @dataclass(frozen=True, slots=True)
 class AppliedPosition:
-    """The attribute that holds the last sequence number in an item."""
+    """The attribute of an item that holds the sequence number of the last applied change."""
 
     attribute: str
 
@@ -93,7 +93,7 @@ class AppliedPosition:
 
 @dataclass(frozen=True, slots=True)
 class ShardPositions:
-    """The last applied sequence number of each shard, with the second at which it was written.
+    """The last applied sequence number of each shard, with the time of that write in seconds.
 
     Stored as a map of texts: ``{shardId-0001...: "000...42@1791489600"}``.
     """
@@ -120,7 +120,7 @@ class ShardPositions:
         return ShardPositions({**recent, shard: f"{last}@{int(now)}"})
 
     def attributes(self, attribute: str) -> Item:
-        """Return the attributes to store. They are empty if there is no shard."""
+        """Return the positions as an attribute to store, or no attribute if there are none."""
         if not self.marks:
             return {}
         return {attribute: {"M": {shard: {"S": mark} for shard, mark in self.marks.items()}}}

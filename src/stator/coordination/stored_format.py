@@ -39,7 +39,7 @@ class StoredFormat:
     def readable(self, written: Expressions) -> str:
         """Return the condition that no newer program wrote the item.
 
-        It is for writes without a read.
+        Use it in a write that does not read the item first.
         """
         name = written.name(ATTRIBUTE)
         version = written.value({"N": str(self.version)})
