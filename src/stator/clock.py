@@ -1,4 +1,7 @@
-"""Clocks: the system's clock, and a virtual clock that tests move. Time is always an argument."""
+"""Clocks: the system's clock, and a virtual clock that tests move.
+
+Code that needs the time takes a clock as an argument.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,11 @@ class SystemClock:
 
 
 async def pause(clock: Clock, seconds: float) -> None:
-    """Sleep on a clock without blocking the event loop."""
+    """Sleep on a clock inside a coroutine.
+
+    With the system's clock, the event loop runs other tasks meanwhile. Any other clock's ``sleep``
+    is called directly; a virtual clock returns at once.
+    """
     import asyncio  # heavy, and every caller that awaits this has imported it already
 
     if not isinstance(clock, SystemClock):
