@@ -8,14 +8,14 @@ If a partition key starts with a constant, ``dynamodb:LeadingKeys`` restricts th
 ``USER#*``. ``ForAllValues`` is also true for a request without such a key. A ``Null`` test
 therefore goes with it wherever the key is certain to be present, which is in requests to a table
 by key. For transactions and queries of an index, the Developer Guide does not promise the key.
-There the test stands alone, and a request without a leading key is not refused. A key that is a
-number, or that consists of several attributes, gets no test. Entities that share a prefix are not
-separated by it: IAM sees partition keys, not sort keys.
+Their statements have no ``Null`` test, so a request without a leading key is not refused. A key
+that is a number, or that consists of several attributes, gets no condition. Entities that share a
+prefix are not separated by it: IAM sees partition keys, not sort keys.
 
 A write that changes a unique field reads the item first, and runs in a transaction with the guard
 of the field in ``own_table``, the design's additional table. Plans do not say which fields are
 unique, so these statements need the design. Pattern objects, tokens, workers and views also use
-that table. One statement allows all of that on request.
+that table. With ``with_patterns``, one statement allows all of that.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def _index(index: IndexPlan, kinds: dict[str, str]) -> dict[str, Any]:
 def _others(table: TablePlan, examples: dict[str, Item]) -> list[dict[str, str]]:
     """Return every attribute except the table's key.
 
-    Its type comes from the first example with it.
+    The type of an attribute comes from the first example item that has it.
     """
     kinds: dict[str, str] = {}
     for item in examples.values():

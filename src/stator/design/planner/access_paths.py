@@ -297,7 +297,7 @@ def _orders(rest: list[str]) -> list[tuple[str, ...]]:
 
 
 def by_label(entity: type[Entity], fields: Iterable[str], labels: KeyLabels) -> tuple[str, ...]:
-    """Return partition fields in the order of their labels, on which all entities agree."""
+    """Return partition fields sorted by label, an order that all entities share."""
     return tuple(sorted(fields, key=lambda name: (labels.field(entity, name), name)))
 
 
