@@ -60,8 +60,11 @@ Progress = Callable[[float, str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """Something wrong: where, what, and how often."""
+class Disagreement:
+    """A fault: two parts that disagree, or something that cannot be read.
+
+    ``where`` is the part, and ``count`` says how often the problem was found there.
+    """
 
     where: str
     problem: str
@@ -78,7 +81,7 @@ class Verification:
     index_entries: int = 0
     stream_records: int = 0
     backups: int = 0
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[Disagreement] = field(default_factory=list)
 
 
 def verify_folder(path: str, progress: Progress | None = None) -> Verification:
@@ -121,9 +124,9 @@ class _Faults:
         self.is_damaged = True
         self.add(problem)
 
-    def all(self) -> list[Fault]:
+    def all(self) -> list[Disagreement]:
         return [
-            Fault(self._where, problem, self._counts[problem], tuple(examples))
+            Disagreement(self._where, problem, self._counts[problem], tuple(examples))
             for problem, examples in self._found.items()
         ]
 
@@ -146,7 +149,7 @@ class _Verifier:
             backups = list(Registry[Backup](self._storage, b"b", lambda data: Backup(**data)).all())
         except (StorageError, ValueError, TypeError, KeyError) as error:
             self._result.faults.append(
-                Fault("the catalogue", f"cannot be read: {_shown(error)}", 1)
+                Disagreement("the catalogue", f"cannot be read: {_shown(error)}", 1)
             )
             return self._result
         tables = {table.definition.number: table for table in catalog.all()}
