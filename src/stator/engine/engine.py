@@ -240,7 +240,10 @@ class Engine:
 
 
 def _parse(operation: Operation, request: dict[str, Any]) -> Any:
-    """Parse a request. Errors have the wording of the AWS service behind it (see ``Operation``)."""
+    """Parse a request. Errors take the wording that AWS uses for the operation.
+
+    ``Operation`` describes the two wordings.
+    """
     try:
         return operation.parse(request)
     except ValidationFailed as error:

@@ -125,7 +125,7 @@ class KeyBox:
 
 
 def boxes(condition: Condition, schema: KeySchema) -> list[KeyBox]:
-    """Return parts of the table that together hold every item that can meet the condition."""
+    """Return key boxes that together contain every item that can meet the condition."""
     match condition:
         case And(operands):
             found = [KeyBox()]

@@ -61,7 +61,7 @@ class Captures:
     def begin(self, table: Table, task: Task, changes: Changes) -> None:
         """Start a task whose first stage is *copy*.
 
-        From now on, writes to the table are observed.
+        From now on, ``observe`` saves the old records of items that the copy has not reached.
         """
         definition = copy.deepcopy(table.definition)
         definition.captures += 1

@@ -43,9 +43,9 @@ class Restores:
         self._tasks = tasks
 
     def create_table(self, definition: TableDefinition, changes: Changes) -> Table:
-        """Add a table that a task will fill.
+        """Add a table that a task will fill, after checking the account's quotas.
 
-        The caller has already checked its name (``check_target``).
+        The caller has already checked that the table's name is free.
         """
         database = self._database
         check_table_count(database.catalog, definition.scope)
@@ -56,7 +56,10 @@ class Restores:
         return database.catalog.put(definition, changes)
 
     def check_target(self, scope: Scope, name: str) -> None:
-        """Refuse a target table that exists. The caller has settled the tables before."""
+        """Refuse a restore if its target table exists, or if too many restores are running.
+
+        The caller must settle the tables first.
+        """
         if sum("fill" in task.stages for task in self._tasks) >= CONCURRENT_RESTORES:
             raise LimitExceeded(
                 f"Subscriber limit exceeded: there can be {CONCURRENT_RESTORES} restores at a time"

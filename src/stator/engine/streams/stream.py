@@ -110,7 +110,7 @@ class Stream:
         return sequence
 
     def copy(self) -> Stream:
-        """Return a copy. It is changed and written before it replaces this stream."""
+        """Return a copy to change. It replaces this stream once it has been written."""
         return replace(self, shards=[replace(shard) for shard in self.shards])
 
     def open_shard(self, low: int, high: int, at: float, parent: str | None = None) -> Shard:
