@@ -100,7 +100,7 @@ def is_attribute_value(value: Any) -> bool:
 def unwrap(record: dict[str, Any]) -> tuple[Item, bool]:
     """Return an item that is bare or inside ``{"Item": ...}``, and whether it was inside.
 
-    A bare item may have a single attribute named Item.
+    A bare item whose only attribute is named Item is recognised as bare.
     """
     inner = record.get("Item")
     if len(record) == 1 and type(inner) is dict and not is_attribute_value(inner):
