@@ -200,7 +200,8 @@ class Engine:
     def submit(self, operation: str, body: bytes, scope: Scope) -> Reply:
         """Answer one request that arrived over the network.
 
-        Errors become replies; only programming errors are raised.
+        A ServiceError becomes a reply. A StorageError, such as a full disk, and programming errors
+        are raised.
         """
         try:
             response, commit = self._run(operation, body, scope)

@@ -147,9 +147,9 @@ class Lifecycle:
             self._stopping.wait(0.0005)
 
     def _fill_chunk(self, number: int) -> bool:
-        """Add the next chunk of a table's items to the index.
+        """Add the next chunk of a table's items to the indexes that are being backfilled.
 
-        Return True when no items are left.
+        Returns True when no items are left.
         """
         table = next(
             (t for t in self._database.catalog.all() if t.definition.number == number), None

@@ -103,7 +103,7 @@ def _update(member: dict[str, Any], on_failure: bool) -> ItemUpdate:
 
 
 def _condition(member: dict[str, Any]) -> tuple[Condition | None, Sequence[Path]]:
-    """Return the condition.
+    """Return the condition, and its paths that go into an attribute.
 
     Unlike in other operations, unused names and values are allowed if there is no expression.
     """

@@ -101,7 +101,10 @@ class Restores:
             self._database.storage.write(changes)
 
     def finish_table(self, table: Table, changes: Changes) -> None:
-        """Finish the filling. The table becomes ACTIVE after the status delay."""
+        """Finish the filling. The table becomes ACTIVE once the status delay has passed.
+
+        The delay counts from the table's creation.
+        """
         definition = copy.deepcopy(table.definition)
         definition.status_until = definition.created + self._status_delay_seconds
         if definition.restored is not None:
@@ -244,7 +247,7 @@ def _override_capacity(definition: TableDefinition, options: dict[str, Any]) -> 
 
 
 def _check_provisioned(definition: TableDefinition, options: dict[str, Any]) -> None:
-    """Refuse a provisioned table without units.
+    """Refuse a provisioned table without units, and remove its indexes' on-demand maxima.
 
     An on-demand source has no units to restore, so the request must name them, also for indexes.
     """

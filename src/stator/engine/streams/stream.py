@@ -184,9 +184,10 @@ _ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:[^:/]+:\d{12}:table/[a-zA-Z0-9_.-]+/
 
 
 def check_stream_arn(text: str) -> None:
-    """Refuse a malformed ARN, as AWS does (Alternator's tests on AWS).
+    """Refuse a malformed ARN.
 
-    DynamoDB Local answers that there is no such stream.
+    AWS does so according to Alternator's tests, which run on AWS. DynamoDB Local answers that there
+    is no such stream.
     """
     if _ARN.fullmatch(text) is None:
         raise ValidationFailed("Invalid StreamArn")

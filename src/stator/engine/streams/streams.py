@@ -254,7 +254,7 @@ class Streams:
     def first_at(self, stream: Stream, shard: Shard, timestamp: float) -> int:
         """Return the sequence number of the first record created at ``timestamp`` or later.
 
-        Records show their time in whole seconds.
+        A record counts with its time in whole seconds, as GetRecords shows it.
         """
         return self._bisect(stream, shard, lambda created: int(created) >= timestamp)
 
