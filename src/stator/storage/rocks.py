@@ -367,7 +367,10 @@ def _holder_file(folder: Path) -> Path:
 
 
 def _check_format(folder: Path) -> None:
-    """Refuse a folder that a newer version wrote, before RocksDB touches anything in it."""
+    """Refuse a folder that a newer version wrote, or that holds files of other programs.
+
+    This happens before RocksDB touches anything in it.
+    """
     marker = folder / "FORMAT"
     try:
         if folder.exists() and not folder.is_dir():
