@@ -83,7 +83,7 @@ def read_items(stream: BinaryIO) -> Iterator[Item]:
 
 
 def item_of(record: Any) -> Item:
-    """Return the item in ``{"Item": ...}``."""
+    """Return the item in ``{"Item": ...}``. Raises DataDamaged if there is none."""
     item = record.get("Item") if isinstance(record, dict) else None
     if not isinstance(item, dict):
         raise DataDamaged(
