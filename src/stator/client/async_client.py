@@ -94,7 +94,10 @@ class _Pool:
             self._wake_next()
 
     def _enter_loop(self) -> None:
-        """Drop the connections of an earlier event loop, which cannot be used in this one."""
+        """Start with an empty pool if the event loop is a new one.
+
+        Connections of an earlier loop cannot be used in it. A pool that was closed opens again.
+        """
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop = loop

@@ -20,7 +20,8 @@ class AsyncCredentials:
     async def current(self, deadline: float | None = None) -> Credentials:
         """Return the credentials to sign with.
 
-        Waits only if the present credentials are unusable.
+        Waits only if the present credentials are unusable. Raises DeadlineExceeded if the deadline
+        passes first.
         """
         request = self._current_request()
         if self._interim is not None:
@@ -42,6 +43,9 @@ class AsyncCredentials:
 
 
 def _seen(request: asyncio.Future[Credentials]) -> None:
-    """Retrieve the error. If all callers gave up, asyncio would otherwise log it as lost."""
+    """Mark a request's error as retrieved.
+
+    If all callers gave up, asyncio would otherwise log that it was never retrieved.
+    """
     if not request.cancelled():
         request.exception()

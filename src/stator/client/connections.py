@@ -16,8 +16,8 @@ _DROP_AFTER_SECONDS = 20.0
 def is_reusable(idle_seconds: float, descriptor: int) -> bool:
     """Whether an idle connection can carry another request.
 
-    An idle connection has nothing to read; if there is, the other side has closed it. A busy event
-    loop may not have noticed that yet, so the socket itself is polled.
+    An idle connection has nothing to read. If its socket is readable, the other side has closed it.
+    A busy event loop may not have noticed that yet, so the socket itself is polled.
     """
     if idle_seconds < _CHECK_AFTER_SECONDS:
         return True
@@ -65,7 +65,10 @@ def seconds_left(deadline: float | None) -> float | None:
 
 
 def timeout_left(timeout_seconds: float, deadline: float | None) -> float:
-    """Return the timeout of an attempt, shortened if the deadline comes first."""
+    """Return the timeout of an attempt, shortened if the deadline comes first.
+
+    Raises DeadlineExceeded if the deadline has passed.
+    """
     if deadline is None:
         return timeout_seconds
     left = deadline - time.monotonic()

@@ -69,8 +69,8 @@ ANYBODY = Credentials("stator", "stator")
 class Botocore:
     """The credentials that botocore's resolver finds in a session.
 
-    The search may use the network or start a process. With ``find`` it runs at once, otherwise in
-    the first call of ``current``.
+    The search may use the network or start a process. Calling ``find`` runs it at once; otherwise
+    the first call of ``current`` does.
     """
 
     def __init__(self, session: Any, *, on_aws: bool) -> None:

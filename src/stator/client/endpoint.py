@@ -103,7 +103,7 @@ def _proxy(url: str) -> Proxy:
 def tls_context(ca_bundle: str | bool) -> ssl.SSLContext:
     """Return a TLS context that trusts the certificates of a file, AWS_CA_BUNDLE or the system.
 
-    ``False`` checks no certificates.
+    With ``ca_bundle=False``, certificates are not checked at all.
     """
     if ca_bundle is False:
         context = ssl.create_default_context()

@@ -1,4 +1,4 @@
-"""Requests and replies without I/O. Both clients encode, sign, decode and retry through it."""
+"""The I/O-free half of both clients: it encodes, signs and decodes, and decides about retries."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Exchange:
     def before_retry(
         self, operation: str, attempts: Attempts, error: ServiceError | ConnectionTrouble
     ) -> float:
-        """Return the seconds to wait before the next attempt. Raises the error if there is none."""
+        """Return the seconds to wait before the next attempt. Raises an error if there is none."""
         delay = attempts.after(error, self.clock.now())
         log.debug(
             "%s failed (%s: %s); attempt %d in %.3f s",

@@ -54,7 +54,10 @@ class ReplyParser:
         return self._reply(self._data[: self._end])
 
     def closed(self) -> HttpReply | None:
-        """Handle the end of the connection, which also ends a body without a stated length."""
+        """Return the reply if the end of the connection completes it, else None.
+
+        It completes only a body without a stated length.
+        """
         return (
             self._reply(self._data, keeps_alive=False)
             if self._head is not None and self.until_closed

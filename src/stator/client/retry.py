@@ -32,7 +32,7 @@ class RetryPolicy:
     def delay(self, attempt: int, chance: float) -> float:
         """Return the wait before retry number ``attempt`` (from 1).
 
-        ``chance`` is between 0 and 1.
+        ``chance`` is a random number between 0 and 1, the share of the longest wait to take.
         """
         return Backoff(self.base_seconds, self.max_backoff_seconds).delay(attempt - 1, chance)
 
@@ -91,9 +91,10 @@ class Attempts:
         self._quota.refill(self._drawn or _REFILL)
 
     def after(self, error: ServiceError | ConnectionTrouble, now: float) -> float:
-        """Return the wait before the next attempt.
+        """Return the seconds to wait before the next attempt, and take its cost from the quota.
 
-        Raises the error if there is no further attempt.
+        If there is no further attempt, raises ``error``, DeadlineExceeded, or OutcomeUnknown for a
+        write that may have happened and is not safe to repeat.
         """
         may_have_happened = _may_have_happened(error)
         if may_have_happened and not self._idempotent:

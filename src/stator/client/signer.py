@@ -57,7 +57,10 @@ class Signer:
         )
 
     def _time(self, second: int) -> tuple[str, str]:
-        """Return the current second in AWS's notation, and the credential scope of its day."""
+        """Return a time in AWS's notation, and the credential scope of its day.
+
+        The result for the latest second is cached.
+        """
         known, moment, scope = self._times
         if known != second:
             moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(second))

@@ -1,7 +1,7 @@
 """The state that all parts of an engine share: storage, clock, lock, catalogue, and the commit.
 
 ``Engine`` builds one ``Database`` and hands it to streams, recovery, expiry, the table lifecycle
-and housekeeping. None of them knows the engine itself. Requests reach it through
+and housekeeping. None of them knows the engine itself. Operations use the database through
 ``RequestContext``.
 
 Hold ``lock`` while reading more than one key or writing anything: each operation then sees and

@@ -200,7 +200,8 @@ class Engine:
     def submit(self, operation: str, body: bytes, scope: Scope) -> Reply:
         """Answer one request that arrived over the network.
 
-        Errors become replies; only programming errors are raised.
+        A ServiceError becomes a reply. A StorageError, such as a full disk, and programming errors
+        are raised.
         """
         try:
             response, commit = self._run(operation, body, scope)
@@ -240,7 +241,10 @@ class Engine:
 
 
 def _parse(operation: Operation, request: dict[str, Any]) -> Any:
-    """Parse a request. Errors have the wording of the AWS service behind it (see ``Operation``)."""
+    """Parse a request. Errors take the wording that AWS uses for the operation.
+
+    ``Operation`` describes the two wordings.
+    """
     try:
         return operation.parse(request)
     except ValidationFailed as error:

@@ -8,15 +8,17 @@ ordered by time:
 
 An item adds its line to the list in the same batch as itself (``Expiry.observe``). A line stays
 when its item changes or is deleted, because it says only that the item *may* expire then. When the
-time comes, the item itself is checked. Items older than the setting are listed by a walk through
-the table, a chunk at a time. The walk's position is part of the table's definition.
+time comes, the item itself is checked. Items that existed before time to live was enabled have no
+line yet. A walk through the table, a chunk at a time, adds their lines. The walk's position is part
+of the table's definition.
 
 What counts as a time (AWS's rules): an attribute of type Number, in seconds, in the past, but no
 more than five years in the past. Other values are left alone. Until an expired item is deleted, it
 is read, changed and charged like any other item.
 
-A sweep deletes due items in small batches: a request waits for a hundred items at most. It deletes
-no more than ``ITEMS_PER_SECOND``.
+A sweep works in small steps, so that requests do not wait long for the engine's lock. One step
+lists and deletes at most ``BATCH_ITEMS`` items of each table. The background thread deletes at most
+``ITEMS_PER_SECOND`` items of each table.
 """
 
 from __future__ import annotations
@@ -87,7 +89,7 @@ class Expiry:
             changes[line] = b""
 
     def forget(self, table_number: int) -> None:
-        """Delete a table's list.
+        """Delete a table's expiry list.
 
         Called when the setting is switched off or the table is deleted.
         """
@@ -104,9 +106,9 @@ class Expiry:
         ]
 
     def step(self) -> int:
-        """List some older items and delete some due ones. Return the number of both together.
+        """Add a chunk of unlisted items to each expiry list, and delete a batch of due items.
 
-        Zero means that nothing is due now.
+        Returns the number of items examined. Zero means that nothing is left to do now.
         """
         with self._database.lock:
             return sum(self._fill(table) + self._delete_due(table) for table in self.tables())
@@ -149,7 +151,10 @@ class Expiry:
         return len(gone)
 
     def _delete(self, table: Table, line: bytes, now: float, writer: Writer) -> bool:
-        """Delete the item of a line if it is really due. Return whether the line can be deleted."""
+        """Delete the item that a line names if it is due. Return whether the line can be deleted.
+
+        The line must stay while a transaction holds the item.
+        """
         attribute = table.definition.ttl_attribute
         key = table.prefix + line[len(LINES) + 4 + 8 :]
         if self._database.transaction_locks.holds(key):

@@ -42,7 +42,7 @@ class Housekeeper:
     def wake(self) -> None:
         """Start the thread if there is background work to do.
 
-        Call it whenever a table changes.
+        Call it whenever a table changes. With a virtual clock it does nothing.
         """
         if self._thread is not None or not isinstance(self._database.clock, SystemClock):
             return

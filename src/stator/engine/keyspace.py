@@ -1,6 +1,7 @@
 """The key space: the byte order of everything the engine stores.
 
-    m ...                                      the catalogue (see tables/catalog.py)
+    m ...                                      the catalogue (see tables/catalog.py), tasks and
+                                               registries (see recovery/)
     s | table                                  item counts and sizes of a table and its indexes
     d | table | index | hash | partition key | sort key ...    items (index 0), index entries
     l | table | time | count                   the recovery log (see recovery/log.py)
@@ -98,12 +99,12 @@ def partition_of(raws: list[bytes]) -> bytes:
 
 
 def after_hash(key: bytes) -> bytes:
-    """Return the partition and sort key of a table's storage key."""
+    """Return the encoded partition key and sort key at the end of a table's storage key."""
     return key[PREFIX_BYTES + HASH_BYTES :]
 
 
 def sort_part(key: bytes) -> bytes:
-    """Return the sort key of a table's storage key."""
+    """Return the encoded sort key at the end of a table's storage key."""
     length = PREFIX_BYTES + HASH_BYTES
     return key[length + 2 + int.from_bytes(key[length : length + 2], "big") :]
 

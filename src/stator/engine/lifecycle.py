@@ -1,10 +1,10 @@
 """Tables that change state (CREATING, UPDATING, DELETING), and the backfill of new indexes.
 
-A status lasts ``status_delay_seconds`` (none by default). It ends when a request next uses the
-table, so it works the same with a virtual clock. An index added to a table with items is backfilled
-in chunks. The first few chunks are filled at once, the rest by a background thread that lets other
-requests run between chunks. The progress is part of the table's definition and is written with each
-chunk, so after a crash the backfill resumes where it stopped.
+A status lasts ``status_delay_seconds`` (0 by default). After that time, the next request that uses
+the table ends it, so it works the same with a virtual clock. An index added to a table with items
+is backfilled in chunks. The first few chunks are filled at once, the rest by a background thread
+that lets other requests run between chunks. The progress is part of the table's definition and is
+written with each chunk, so after a crash the backfill resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Lifecycle:
     def _remove_orphans(self) -> None:
         """Remove the data of tables and indexes that are not in the catalogue.
 
-        It is left if a crash interrupts their deletion.
+        A crash during a deletion can leave such data behind.
         """
         known = {
             prefix
@@ -147,9 +147,9 @@ class Lifecycle:
             self._stopping.wait(0.0005)
 
     def _fill_chunk(self, number: int) -> bool:
-        """Add the next chunk of a table's items to the index.
+        """Add the next chunk of a table's items to the indexes that are being backfilled.
 
-        Return True when no items are left.
+        Returns True when no items are left.
         """
         table = next(
             (t for t in self._database.catalog.all() if t.definition.number == number), None

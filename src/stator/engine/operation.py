@@ -68,13 +68,13 @@ class RequestContext:
             self.commit_number = number
 
     def write(self, changes: Changes) -> None:
-        """Write changes other than items: table definitions, tasks, descriptions."""
+        """Write changes other than item changes as one batch: definitions, tasks, registries."""
         self.commit_number = self.database.storage.write(changes)
 
     def table(self, name: str) -> Table:
         """Return a table whose items can be read or written.
 
-        Raises ResourceNotFound if the table is being created or deleted.
+        Raises ResourceNotFound if there is none, or if it is being created or deleted.
         """
         catalog = self.database.catalog
         table = catalog.find(self.scope, name) if name[:4] != "arn:" else self._by_arn(name)

@@ -4,11 +4,11 @@ The write path promises that an item, its index entries, its counts, its expiry 
 record are written together (see ``items.write_path``). ``verify`` checks that promise on the folder
 as it is. It reads storage directly, without an engine, so nothing expires or continues meanwhile.
 
-- Every record can be read, has the size that its header says, and stands under the key that its
-  attributes give.
+- Every record can be read, has the size that its header says, and is stored under the key that its
+  attributes encode to.
 - An index holds the entries of the items that belong in it, with their projected content, and no
-  others. An index that is still being filled is checked as far as it has come.
-- The counts of tables and indexes are those of their items and entries.
+  others. An index whose backfill is in progress is checked up to the item that it has reached.
+- The stored counts of tables and indexes match their items and entries.
 - An item with a time to live has its line in the expiry list.
 - Stream records are readable and lie in their shards. The last record of an item shows the item as
   it is now.
@@ -44,7 +44,7 @@ from stator.storage import Storage
 from stator.storage.protocol import after_prefix
 
 # The last record of an item is found by remembering which items have been seen. Past this many
-# items of one stream, their records are only checked for themselves.
+# items of one stream, records are no longer compared with their items.
 _REMEMBERED_ITEMS: Final = 2_000_000
 # Faults of one kind and place are counted; this many are described.
 _DESCRIBED: Final = 3
@@ -109,7 +109,7 @@ class _Faults:
 
     def __init__(self, where: str) -> None:
         self._where = where
-        # Whether something could not be read. What is then missing is no fault of its own.
+        # Whether something could not be read. Items that are then missing are no further faults.
         self.is_damaged = False
         self._found: dict[str, list[str]] = {}
         self._counts: dict[str, int] = {}
@@ -223,7 +223,11 @@ class _Verifier:
             faults.add(f"an entry of the index {index.name} differs from its item", _text(item))
 
     def _index(self, table: Table, index: Index, expected: ItemCounts | None) -> None:
-        """Check an index. ``expected`` is what its table's items give, if all could be read."""
+        """Check an index against its counts.
+
+        ``expected`` counts the entries that the table's items should have. It is None if damage
+        kept some items from being read.
+        """
         where = f"index {table.name}.{index.name}"
         faults = _Faults(where)
         counted = ItemCounts()
@@ -267,7 +271,11 @@ class _Verifier:
     def _last_change(
         self, table: Table, change: dict[str, Any], seen: set[bytes], faults: _Faults
     ) -> None:
-        """Compare an item's last change with the item. Its other changes come later here."""
+        """Compare an item's last stream record with the item.
+
+        Records come newest first, so only the first record of each item is compared. ``seen`` holds
+        the keys of items that have had theirs.
+        """
         details = change["dynamodb"]
         try:
             key = table.encode_key(details["Keys"])
@@ -327,7 +335,7 @@ class _Verifier:
     def _scan(
         self, prefix: bytes, faults: _Faults, part: str, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the entries of a range. Damage ends the range and is a fault."""
+        """Yield the entries under a prefix. Damage is added to the faults and ends the scan."""
         try:
             for entry in self._storage.scan(prefix, after_prefix(prefix), reverse=reverse):
                 yield entry

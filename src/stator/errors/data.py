@@ -141,7 +141,10 @@ class TreeCycle(PatternObjectError):
 
 
 class TreeTooDeep(PatternObjectError):
-    """The tree has reached its depth limit. A move writes all ancestors in one transaction."""
+    """The tree has reached its depth limit.
+
+    The depth is limited because a move writes all ancestors in one transaction.
+    """
 
     def __init__(self, levels: int) -> None:
         super().__init__(

@@ -33,8 +33,8 @@ class ItemMismatch(DesignError):
 class DesignFileWrong(DesignError):
     """The Python file of a design does not run, or defines no design.
 
-    ``path`` and ``line`` say where. ``excerpt`` is the source of that line, and ``problem`` is the
-    message without these three.
+    ``path`` and ``line`` say where. ``excerpt`` is the source of that line. ``problem`` is the
+    message without the path, line and excerpt.
     """
 
     def __init__(

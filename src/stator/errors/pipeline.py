@@ -55,7 +55,7 @@ class RowRefused(BulkError):
 
 
 class JournalDiffers(BulkError):
-    """The journal belongs to another job, or its input has changed. ``what`` says which."""
+    """The journal belongs to another job, or its input has changed. ``what`` says what differs."""
 
     def __init__(self, path: str, what: str, *, hint: str) -> None:
         super().__init__(f"the journal {path} belongs to another job: {what}", hint=hint)

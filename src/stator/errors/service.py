@@ -398,7 +398,11 @@ BY_CODE: dict[str, type[ServiceError]] = {
 
 
 def from_wire(status: int, body: dict[str, Any]) -> ServiceError:
-    """Rebuild the error from a reply. If its type is unknown, the message keeps the code."""
+    """Rebuild the error from a reply.
+
+    An error of unknown type becomes an InternalServerError if its status is 500 or higher, and
+    otherwise a ServiceError whose message starts with the code.
+    """
     code = str(body.get("__type", "")).rpartition("#")[2]
     message = body.get("message") or body.get("Message")
     cls = BY_CODE.get(code)

@@ -1,4 +1,4 @@
-"""The parser: builds a tree from tokens by recursive descent. Each kind of expression has an entry.
+"""The parser: builds a tree from the tokens of a condition, an update or a projection.
 
 Grammar of conditions (keywords in any case, function names as written):
 

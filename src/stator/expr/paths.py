@@ -44,7 +44,7 @@ def assign(item: Item, path: Path, value: Value) -> None:
 
 
 def remove(item: Item, path: Path) -> None:
-    """Remove the value at a path. If there is none, the item stays unchanged."""
+    """Remove the value at a path, if there is one. Its parent must exist."""
     container, last = _parent(item, path)
     if isinstance(container, dict):
         container.pop(last, None)

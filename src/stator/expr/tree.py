@@ -2,7 +2,7 @@
 
 Each node has a hand-written ``__init__``, which mypyc compiles to a few stores. The ``__init__``
 that a dataclass generates would stay interpreted, and binding creates several nodes per request.
-Nodes of the same shape share one by inheritance.
+Nodes with the same fields inherit one ``__init__``.
 """
 
 from __future__ import annotations

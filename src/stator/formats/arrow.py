@@ -72,8 +72,9 @@ def _from_row(batches: Any, row: int, start_row: int, batch_rows: int, total: in
 def python_values(column: Any) -> list[Any]:
     """Return a column as a list.
 
-    32-bit floats are converted through their text, because their 64-bit value has digits that the
-    file does not have. Times are cut to microseconds, the finest unit of Python's datetime.
+    Floats of 16 and 32 bits are converted through their text, because their 64-bit value has digits
+    that the file does not have. Times are cut to microseconds, the finest unit of Python's
+    datetime.
     """
     arrow, types = pyarrow(), pyarrow("pyarrow.types")
     kind = column.type

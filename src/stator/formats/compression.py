@@ -115,7 +115,10 @@ class _Decompressed(io.RawIOBase):
 
 
 def _decompressor(compression: str) -> tuple[Callable[[], Any], type[Exception]]:
-    """Return a decompressor for one member or frame, and the error it raises for damaged data."""
+    """Return a factory of decompressors, and the error they raise for damaged data.
+
+    Each decompressor reads one member or frame.
+    """
     if compression == "gzip":
         return lambda: zlib.decompressobj(_GZIP_MEMBER), zlib.error
     zstandard = library("zstandard")

@@ -83,7 +83,7 @@ def read_items(stream: BinaryIO) -> Iterator[Item]:
 
 
 def item_of(record: Any) -> Item:
-    """Return the item in ``{"Item": ...}``."""
+    """Return the item in ``{"Item": ...}``. Raises DataDamaged if there is none."""
     item = record.get("Item") if isinstance(record, dict) else None
     if not isinstance(item, dict):
         raise DataDamaged(
@@ -100,7 +100,7 @@ def is_attribute_value(value: Any) -> bool:
 def unwrap(record: dict[str, Any]) -> tuple[Item, bool]:
     """Return an item that is bare or inside ``{"Item": ...}``, and whether it was inside.
 
-    A bare item may have a single attribute named Item.
+    A bare item whose only attribute is named Item is recognised as bare.
     """
     inner = record.get("Item")
     if len(record) == 1 and type(inner) is dict and not is_attribute_value(inner):

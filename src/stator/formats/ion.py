@@ -2,7 +2,7 @@
 
 Each DynamoDB type has an Ion type: S string, N decimal, B blob, BOOL bool, NULL null, L list, M
 struct. A set is a list with the annotation ``$dynamodb_SS``, ``$dynamodb_NS`` or ``$dynamodb_BS``
-("DynamoDB table export output format" of the Developer Guide). Exports are written in Ion's text
+("DynamoDB table export output format" in the Developer Guide). Exports are written in Ion's text
 form, one value per line, each after a version marker. Both of Ion's forms, text and binary, can be
 read.
 

@@ -61,7 +61,7 @@ def plain_line(item: Item) -> bytes:
 
 
 def cell_text(value: Value | None) -> str:
-    """Return the text of a CSV cell. A missing attribute is an empty cell."""
+    """Return the text of a CSV cell. A missing attribute and NULL are empty cells."""
     if value is None:
         return ""
     [(kind, content)] = value.items()
@@ -105,7 +105,7 @@ def number_text(value: float | Decimal) -> str:
 def text_of(value: Any) -> str:
     """Return a scalar as text, for example a date or a UUID, for which DynamoDB has no type.
 
-    Times are written in ISO 8601, as in Stator's fields.
+    Times are written in ISO 8601, as in Stator's fields, and durations as a number of seconds.
     """
     if isinstance(value, datetime):
         written = value.isoformat(timespec="microseconds")

@@ -26,8 +26,8 @@ _EXACT = Context(prec=320, Emax=999_999, Emin=-999_999, traps=[InvalidOperation]
 # AWS refuses an exponent past 64 bits; Python refuses to convert one of thousands of digits.
 _LEAST_EXPONENT, _MOST_EXPONENT = -(1 << 63), (1 << 63) - 1
 _LONGEST_EXPONENT = 64
-# The older services read a number as Java's BigDecimal does, where this one wraps around (captured
-# from AWS by the paritysuite conformance suite).
+# Operations with the older texts read a number as Java's BigDecimal does. There this exponent wraps
+# around to an underflow (captured from AWS by the paritysuite conformance suite).
 _WRAPPING_EXPONENT = (1 << 31) - 1
 
 OVERFLOW = (
@@ -111,7 +111,7 @@ def _normalise_slowly(text: str) -> str:
 def from_decimal(value: Decimal) -> str:
     """Return the normalised string of a finite decimal.
 
-    Raises the error of a value out of range.
+    Raises ValidationFailed if the value is out of range or has more than 38 digits.
     """
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
@@ -165,9 +165,10 @@ def subtract(left: str, right: str) -> str:
 
 
 def _stored(result: Decimal) -> str:
-    """Return a result as DynamoDB stores it.
+    """Return the result of an addition or subtraction as DynamoDB stores it.
 
-    AWS reports a result of more than 38 digits (1e50 + 1) as an overflow, too.
+    Raises ValidationFailed if it does not fit. AWS reports a result of more than 38 digits
+    (1e50 + 1) as an overflow, too.
     """
     try:
         return from_decimal(result)

@@ -14,7 +14,7 @@ _SIZE_UNITS = ("KB", "MB", "GB", "TB")
 def amount(number: float, *, digits: int = 3) -> str:
     """Format a number with ``digits`` significant digits.
 
-    Integers and larger numbers keep all digits.
+    Integers keep all digits. Numbers with as many digits before the point become integers.
     """
     if number == int(number) or number >= 10 ** (digits - 1):
         return f"{number:,.0f}"

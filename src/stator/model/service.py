@@ -29,8 +29,8 @@ def target_of(operation: str) -> str:
 def unknown_operation(target: str) -> UnknownOperation:
     """Return the error for a target, or an operation's name, that is not served.
 
-    AWS gives an unknown operation no message. One that AWS has is named in the message: SDKs would
-    otherwise show only "UnknownError".
+    AWS's own error for an unknown operation has no message, and SDKs then show "UnknownError". So
+    an operation that AWS has, but Stator does not support, is named in a message.
     """
     name = target.rpartition(".")[2]
     if target in (name, target_of(name)) and name in model_of(name).operations:

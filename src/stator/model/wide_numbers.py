@@ -55,7 +55,7 @@ def whole_name(attribute: str) -> str:
 
 
 def wide_number(item: Item, name: str) -> Decimal:
-    """Return a sum: add up its pieces in an item."""
+    """Return the sum called ``name``: the total of its pieces in an item."""
     total = Decimal(0)
     for attribute, value in item.items():
         if whole_name(attribute) == name and "N" in value:

@@ -1,9 +1,12 @@
 """Answers a request: applies AWS's wire-level rules, in AWS's order, and calls the engine.
 
 Method and content type are checked first (health check, CORS, 404), then that the body is JSON,
-then the target, then the caller. The engine does the rest. Only the engine parses the JSON of a
-valid request. To keep AWS's order, the dispatcher checks the body after a later check has failed.
-A compressed body is the exception: it is decompressed only for a known caller.
+then the target, then the caller. The engine does the rest.
+
+To parse the JSON of a valid request only once, the dispatcher leaves it to the engine. If the check
+of the target or the caller fails, the dispatcher checks the body after all. A body that is not JSON
+then takes precedence, which is AWS's order. A compressed body is the exception: it is decompressed
+only for a known caller.
 """
 
 from __future__ import annotations
@@ -66,13 +69,16 @@ class Dispatcher:
             return self._refusal(request, InternalServerError())
 
     def failure(self, request_outcome: Outcome, reason: BaseException) -> Outcome:
-        """Return the outcome to send instead of a reply whose commit could not be made durable."""
+        """Log why a commit is not durable. Return the outcome to send instead of its reply."""
         self._report(reason)
         body = orjson.dumps(InternalServerError().wire())
         return Outcome(500, body, None, request_outcome.content_type, request_outcome.extra)
 
     def _report(self, reason: BaseException) -> None:
-        """Log a failure of the storage, once a minute: a full disk fails every write."""
+        """Log a storage failure, but the same one at most once a minute.
+
+        A full disk makes every write fail in the same way.
+        """
         now, text = time.monotonic(), str(reason)
         if text != self._reported or now - self._reported_at >= _REPORT_SECONDS:
             self._reported, self._reported_at = text, now
@@ -138,7 +144,7 @@ def _reply_type(request: HttpRequest) -> bytes:
 def _endpoints(host: bytes) -> bytes:
     """Answer DescribeEndpoints with the address that was called.
 
-    A client with endpoint discovery would otherwise leave for AWS.
+    A client with endpoint discovery would otherwise send its next requests to AWS.
     """
     endpoint = {"Address": host.decode("latin-1"), "CachePeriodInMinutes": 1440}
     return orjson.dumps({"Endpoints": [endpoint]})

@@ -1,4 +1,4 @@
-"""Ordered bytes: where the embedded engine keeps its data.
+"""Ordered key-value storage for the embedded engine's data.
 
 ``protocol`` is the interface, ``memory`` and ``rocks`` (RocksDB, on disk) are its two
 implementations, and ``failures`` translates RocksDB's exceptions. Nothing here knows DynamoDB: the

@@ -45,8 +45,8 @@ class Storage(Protocol):
         """Apply all changes or none, and return the commit number.
 
         With ``undoable``, the caller restores its own state if the write is refused for lack of
-        room, and later writes may go on. Without, memory would be ahead of storage from then on, so
-        all later writes are refused.
+        room. Later writes are then possible. Without it, the caller's state would stay ahead of
+        storage, so all later writes are refused.
         """
         ...
 

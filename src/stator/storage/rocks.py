@@ -13,10 +13,11 @@ What fails, and what is left:
 - The machine dies. Every fsynced write survives, and with it every acknowledged one. A torn tail of
   the log was never acknowledged and is dropped on open.
 - The disk fills up. The write or the fsync raises StorageFull, and no waiting write is
-  acknowledged. RocksDB refuses writes until there is room: it looks every few seconds, then starts
-  a new log and goes on by itself. Each refused write gets an error of its own. Writes of items are
-  ``undoable`` and go on then. A refused write of anything else (a table's definition, a step of a
-  backup) leaves memory ahead of the disk, so the store must be reopened after it.
+  acknowledged. RocksDB refuses writes until there is room. It checks every few seconds, then starts
+  a new log and accepts writes again. Each refused write raises its own error. Item writes are
+  ``undoable``, so later writes are accepted as soon as RocksDB accepts them. A refused write of
+  anything else (a table's definition, a step of a backup) leaves memory ahead of the disk. The
+  store then refuses all writes until it is reopened.
 - The system refuses a file, or an fsync fails for another reason. The store refuses further writes
   until it is reopened: after such a failure nobody knows what the log contains.
 - A file is damaged in the middle. Checksums fail, and open, get and scan raise StorageCorrupt. A
@@ -300,7 +301,7 @@ class RocksStorage:
         self._settle(commit, error)
 
     def _settle(self, commit: int, error: BaseException | None) -> None:
-        """Call back the waiters for ``commit`` and earlier commits; after an error, all waiters."""
+        """Run the callbacks that wait for ``commit`` or earlier; after an error, all of them."""
         with self._state:
             if error is None:
                 self._durable = max(self._durable, commit)
@@ -314,7 +315,10 @@ class RocksStorage:
             callback(error)
 
     def _failed(self, error: Exception, *, may_go_on: bool) -> StorageError:
-        """Return the error to raise. Later writes may go on only if nothing but room is missing."""
+        """Return the error to raise, and decide whether later writes are refused.
+
+        They are not refused if the disk is full and ``may_go_on`` is set.
+        """
         failure = storage_failure(self._path, error)
         if isinstance(failure, StorageFull):
             if may_go_on:
@@ -363,7 +367,10 @@ def _holder_file(folder: Path) -> Path:
 
 
 def _check_format(folder: Path) -> None:
-    """Refuse a folder that a newer version wrote, before RocksDB touches anything in it."""
+    """Refuse a folder that a newer version wrote, or that holds files of other programs.
+
+    This happens before RocksDB touches anything in it.
+    """
     marker = folder / "FORMAT"
     try:
         if folder.exists() and not folder.is_dir():

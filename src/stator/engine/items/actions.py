@@ -166,7 +166,7 @@ class ItemDelete:
 
 
 class ItemCheck(ItemDelete):
-    """A transaction's ConditionCheck. It is located like a delete and changes nothing."""
+    """A transaction's ConditionCheck. Like a delete, it names an item by key; it writes nothing."""
 
     def apply(self, table: Table, old: Item | None) -> tuple[Item | None, int]:
         raise AssertionError("a condition check changes nothing")
@@ -175,7 +175,11 @@ class ItemCheck(ItemDelete):
 def prepare(
     storage: Storage, locks: TransactionLocks, table: Table, action: ItemAction, *, needs_old: bool
 ) -> tuple[Mutation, Item | None]:
-    """Locate the item, check the condition, and apply the action of a single-item request."""
+    """Apply the action of a single-item request. Return the mutation and the item before it.
+
+    Nothing is written. Raises ConditionFailed if the condition does not hold, and
+    TransactionConflict if a transaction holds the item.
+    """
     key = action.locate(table)
     if locks.holds(key):
         raise TransactionConflict
@@ -188,7 +192,8 @@ def mutate(
 ) -> tuple[Mutation, Item | None]:
     """Apply an action to a stored record. Return the mutation and the item before it.
 
-    The item before is always decoded if ``needs_old``; otherwise only if this function needs it.
+    With ``needs_old``, the item before is always decoded. Otherwise it can be None even if there
+    is one: it is decoded only for a condition or an index.
     """
     if old is not None and isinstance(action, ItemInsert):
         raise DuplicateItem

@@ -33,7 +33,7 @@ class Range:
 
 
 def query_range(schema: KeySchema, prefix: bytes, tests: dict[str, KeyTest]) -> Range:
-    """Return the range of entries that the tests select, all of it in one partition."""
+    """Return the range of storage keys, within one partition, that the key tests select."""
     _check_tests(schema, tests)
     keys: Item = {name: tests[name].values[0] for name, _ in schema.partition}
     check_no_empty_key(
@@ -152,7 +152,10 @@ def start_names(table: Table, index: Index | None) -> set[str]:
 
 
 def start_entry(table: Table, index: Index | None, start: Item) -> bytes:
-    """Return the storage key of the entry that a starting key names. The key is already checked."""
+    """Return the storage key of the entry that an ExclusiveStartKey names.
+
+    The caller has checked ``start``.
+    """
     if index is None:
         return table.encode_key(start)
     entry = index.entry_key(start, table.encode_key(start))

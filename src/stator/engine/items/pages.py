@@ -29,7 +29,7 @@ from stator.storage import Storage
 
 @dataclass(slots=True, init=False)
 class ReadView:
-    """The view of a Query or Scan: a table or index, the entries to read, the parts to return."""
+    """The table or index that a Query or Scan reads, its filter, and the attributes it returns."""
 
     table: Table
     index: Index | None
@@ -94,7 +94,7 @@ def make_view(
     *,
     is_query: bool,
 ) -> ReadView:
-    """Check that an index can serve a read, and return the view of the read."""
+    """Check that the table or index can serve the read, and return the read view."""
     if projection is not None:
         check_key_paths(table.schema, list(projection.paths))
     if filter is not None:

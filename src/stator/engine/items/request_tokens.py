@@ -31,7 +31,10 @@ class RequestTokens:
         self._uses = 0
 
     def seen(self, scope: Scope, token: str, fingerprint: str) -> bool:
-        """Whether the same request was already carried out with this token within the window."""
+        """Whether the same request was carried out with this token in the last ten minutes.
+
+        Raises IdempotentParameterMismatch if another request used the token.
+        """
         stored = self._storage.get(_key(scope, token))
         if stored is None:
             return False

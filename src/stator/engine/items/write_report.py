@@ -31,7 +31,7 @@ def write_report(
 
 
 def collection_metrics(storage: Storage, table: Table, key: Item) -> dict[str, Any]:
-    """Return the size of an item collection in AWS's form: a range of one gigabyte."""
+    """Return the item collection's key and its size as a range in gigabytes, such as [0, 1]."""
     name, _ = table.schema.partition[0]
     partition = table.schema.partition_bytes(key)
     size = 0

@@ -69,7 +69,10 @@ LOADED: dict[str, Operation] = {}
 
 
 def load_operation(name: str) -> Operation | None:
-    """Import the module that holds an operation. Returns None if there is no such operation."""
+    """Import the module that holds an operation, and return the operation.
+
+    Returns None if there is no such operation.
+    """
     module = _MODULES.get(name)
     if module is None:
         return None

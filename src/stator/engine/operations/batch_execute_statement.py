@@ -167,7 +167,10 @@ def _write_item(context: RequestContext, change: StatementWrite) -> tuple[Any, C
 
 
 def _failure(error: ServiceError, table: Table | None) -> dict[str, Any]:
-    """Return the short code of an error. If the statement reached its table, the table is named."""
+    """Return the answer of a statement that failed: the error's short code and its message.
+
+    Some errors of a statement that reached its table also name the table.
+    """
     code = _CODES.get(error.code, error.code.removesuffix("Exception"))
     answer: dict[str, Any] = {"Error": {"Code": code, "Message": error.message}}
     if table is not None and code in _NAMING_TABLE:

@@ -1,4 +1,4 @@
-"""BatchGetItem: up to a hundred items of several tables."""
+"""BatchGetItem: up to a hundred items from several tables."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _storage_keys(table: Table, part: TableRequest) -> list[bytes]:
 
 
 def _within(found: list[bytes | None], room: int) -> tuple[int, int]:
-    """Return how many items fit into an answer of 16 MB, and how many bytes are left."""
+    """Return how many of the records fit into ``room`` bytes, and how many bytes are left."""
     for count, record in enumerate(found):
         if record is not None:
             room -= records.size_of(record)

@@ -1,4 +1,4 @@
-"""BatchWriteItem: up to 25 puts and deletes of several tables, without conditions."""
+"""BatchWriteItem: up to 25 puts and deletes in several tables, without conditions."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def read_together(
 ) -> list[bytes | None]:
     """Return the records of all items.
 
-    Raises the cancellation if a transaction holds one of them.
+    Raises TransactionCanceled if a key is wrong or if a transaction holds one of the items.
     """
     keys, reasons = _locate(gets, tables)
     for at, key in enumerate(keys):

@@ -103,7 +103,7 @@ def _update(member: dict[str, Any], on_failure: bool) -> ItemUpdate:
 
 
 def _condition(member: dict[str, Any]) -> tuple[Condition | None, Sequence[Path]]:
-    """Return the condition.
+    """Return the condition, and its paths that go into an attribute.
 
     Unlike in other operations, unused names and values are allowed if there is no expression.
     """
@@ -143,9 +143,9 @@ def transact(
 
 
 def _locate(actions: list[ItemAction], tables: list[Table]) -> list[bytes]:
-    """Return the items' storage keys.
+    """Return the items' storage keys, which must be distinct.
 
-    AWS reports a reason only for the first action that its table refuses.
+    If tables refuse several actions, AWS gives a cancellation reason only for the first of them.
     """
     keys: list[bytes] = []
     refusal: list[dict[str, Any]] | None = None

@@ -46,7 +46,7 @@ _TYPES: Final = {
 
 
 def bind_condition(node: Expression, parameters: list[Value]) -> Condition:
-    """Return the condition tree. Its operand counts, distinct operands and types are checked."""
+    """Return the condition tree, after checking operand counts, distinct operands and types."""
     condition = _Binder(parameters).condition(node)
     check_condition(condition)
     return condition

@@ -1,7 +1,7 @@
 """The parser of expressions. It works by operator precedence, like PartiQL's own parser.
 
-So its errors are the same. The operators, loosest first: OR, AND, NOT, then = <> IS IN, then < <= >
->= BETWEEN LIKE, then + - ||, then * / %.
+It therefore finds the same errors as that parser. The operators, loosest first: OR, AND, NOT, then
+= <> IS IN, then < <= > >= BETWEEN LIKE, then + - ||, then * / %.
 """
 
 from __future__ import annotations

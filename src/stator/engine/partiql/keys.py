@@ -62,7 +62,7 @@ def split_key(
 
 
 def full_key(condition: Condition | None, schema: KeySchema) -> tuple[Item, list[Condition]]:
-    """Return the key of a writing statement, which must select exactly one item."""
+    """Return the key of a writing statement, which must select one item, and the other terms."""
     key, rest = split_key(condition, schema)
     for term in rest:
         pinned = _equality(term)
@@ -125,7 +125,7 @@ class KeyBox:
 
 
 def boxes(condition: Condition, schema: KeySchema) -> list[KeyBox]:
-    """Return parts of the table that together hold every item that can meet the condition."""
+    """Return key boxes that together contain every item that can meet the condition."""
     match condition:
         case And(operands):
             found = [KeyBox()]

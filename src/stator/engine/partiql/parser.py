@@ -226,7 +226,7 @@ class StatementParser(ExpressionParser):
         return syntax.SetClause(target, self.expression())
 
     def _returning(self) -> tuple[str | None, str | None]:
-        """Return the clause, such as ``ALL OLD``, and AWS's error for what DynamoDB refuses."""
+        """Parse a RETURNING clause. Return it, such as ``ALL OLD``, and AWS's error if refused."""
         if not self.take_word("returning"):
             return None, None
         returning, refusal = self._returning_element()

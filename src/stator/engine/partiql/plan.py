@@ -240,7 +240,10 @@ def _merged(storage: Storage, plan: SelectPlan, after: bytes | None) -> Iterator
 
 
 def _remaining(plan: SelectPlan, at: int, after: bytes | None) -> Range:
-    """Return the part of a range that the merged walk has still to read after the key ``after``."""
+    """Return the part of range ``at`` that a merged walk still has to read after a key.
+
+    The walk goes through all ranges by sort key, and ``after`` is the last key it has read.
+    """
     span = plan.spans[at]
     low, high = span.range.low, span.range.high
     if after is None:

@@ -74,7 +74,10 @@ def _index(table: Table, name: str | None, consistent: bool) -> Index | None:
 
 
 def _start(table: Table, index: Index | None, plan: SelectPlan, key: Item) -> bytes:
-    """Return the storage key in a token. It must lie in one of this plan's ranges."""
+    """Return the storage key of the last item read, whose key the NextToken holds.
+
+    Raises ValidationFailed if it lies in none of the plan's ranges.
+    """
     try:
         check_scan_start(table, index, key)
     except ValidationFailed:
@@ -127,7 +130,10 @@ def _is_single_item(select: BoundSelect, table: Table) -> bool:
 
 
 def check_index(select: BoundSelect, table: Table) -> None:
-    """Check the index. AWS does so even where a statement may not read an index."""
+    """Check the index that a SELECT names, if any.
+
+    AWS checks it even in a batch, where a SELECT cannot read an index.
+    """
     _index(table, select.index_name, consistent=False)
 
 

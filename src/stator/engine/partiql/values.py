@@ -150,7 +150,7 @@ def operation_name(node: Expression) -> str:
 
 
 def check_parameters(parameters: list[Value]) -> None:
-    """Normalise the parameters of a statement in place."""
+    """Check the parameters of a statement, and normalise them in place."""
     for parameter in parameters:
         _checked(parameter)
 

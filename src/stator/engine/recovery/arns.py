@@ -64,9 +64,9 @@ def table_name(text: str) -> str:
 def page_of(
     entries: list[T], limit: int | None, token: str | None, place: Callable[[str], Any] = str
 ) -> tuple[list[T], str | None]:
-    """Return the next page, ordered by the ``place`` of each ARN, and the next page's token.
+    """Return the page after ``token`` (or the first page), and the token of the page after it.
 
-    The token is None after the last page.
+    ``place`` returns the sort key of an ARN. The token of the last page is None.
     """
     left = sorted(entries, key=lambda each: place(each.arn))
     if token is not None:

@@ -76,7 +76,10 @@ class Backups:
         tasks.register("keep", self._keep)
 
     def create(self, table: Table, name: str, changes: Changes) -> tuple[Backup, Task]:
-        """Create a backup of the table as it is now, and start the task that fills it."""
+        """Create a backup of the table as it is now, and the task that fills it.
+
+        The caller writes ``changes`` and then starts the task.
+        """
         now = self._database.clock.now()
         number = self._database.catalog.take_number(changes)
         backup = self._describe(table, number, name, "USER", keyspace.area_prefix(number))

@@ -59,9 +59,9 @@ class Captures:
     # -- beginning
 
     def begin(self, table: Table, task: Task, changes: Changes) -> None:
-        """Start a task whose first stage is *copy*.
+        """Register a task whose first stage is *copy*. The caller starts it later.
 
-        From now on, writes to the table are observed.
+        From now on, ``observe`` saves the old records of items that the copy has not reached.
         """
         definition = copy.deepcopy(table.definition)
         definition.captures += 1

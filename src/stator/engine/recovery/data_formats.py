@@ -1,10 +1,9 @@
 """The data formats of exports and imports: AWS's names for them, and AWS's rules for bad data.
 
 The formats themselves are in ``stator.formats``. An import reads DynamoDB JSON, Ion or CSV, plain
-or compressed; for each item of an object the reader yields the item or the reason why it is
-refused. Damage that makes the rest of an object unreadable ends it with ``DataDamaged``. A line of
-JSON or a value of Ion without an ``Item`` does the same, as on AWS: the rest of the object is not
-read.
+or compressed. For each item of an object, the reader yields the item or the reason why it is
+refused. If damage makes the rest of an object unreadable, the reader raises ``DataDamaged``. As on
+AWS, a JSON line or an Ion value without an ``Item`` also raises it: the rest is not read.
 """
 
 from __future__ import annotations

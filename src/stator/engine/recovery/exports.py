@@ -281,9 +281,11 @@ class Exports:
 
 
 def file_count(size_bytes: int, on_demand: bool) -> int:
-    """Return how many files an export has: one per partition, as on AWS.
+    """Return how many data files an export has.
 
-    An on-demand table starts with four partitions. Here, every 32 MB of data add one file.
+    AWS writes one file per partition, and an on-demand table starts with four partitions. This
+    engine has no partitions, so it writes one file per 32 MB of data, and at least four (on demand)
+    or one.
     """
     return max(4 if on_demand else 1, -(-size_bytes // _FILE_BYTES))
 
@@ -291,9 +293,10 @@ def file_count(size_bytes: int, on_demand: bool) -> int:
 def _change(
     export: Export, chosen: ExportFilter, schema: KeySchema, value: bytes
 ) -> tuple[bytes | None, int]:
-    """Return a line of an incremental export.
+    """Return a line of an incremental export, and the size of its images in bytes.
 
-    Returns None for an item that was both created and deleted in the window.
+    The line is None for an item that was both created and deleted in the window, and for an item
+    that the filter leaves out.
     """
     old_record, new_record, micros = unpack_change(value)
     size = sum(records.size_of(record) for record in (old_record, new_record) if record is not None)

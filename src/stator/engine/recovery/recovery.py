@@ -88,7 +88,7 @@ class Recovery:
         self.tasks.resume()
 
     def any(self) -> bool:
-        """Whether anything here can expire: a log, or the backup of a deleted table."""
+        """Whether anything here can expire: a recovery log, or the backup of a deleted table."""
         return any(map(_has_log, self._database.catalog.all())) or any(
             backup.expires is not None for backup in self.backups.registry.all()
         )

@@ -58,7 +58,7 @@ class Registry(Generic[T]):
         changes[self._key(entry)] = None
 
     def forget_ended(self, storage: Storage, before: float) -> None:
-        """Remove entries that ended before a given moment. Backups never end."""
+        """Remove exports or imports that ended before a given moment. Backups have no end."""
         changes: Changes = {}
         for entry in self.all():
             ended = getattr(entry, "ended", None)

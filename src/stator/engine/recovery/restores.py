@@ -43,9 +43,9 @@ class Restores:
         self._tasks = tasks
 
     def create_table(self, definition: TableDefinition, changes: Changes) -> Table:
-        """Add a table that a task will fill.
+        """Add a table that a task will fill, after checking the account's quotas.
 
-        The caller has already checked its name (``check_target``).
+        The caller has already checked that the table's name is free.
         """
         database = self._database
         check_table_count(database.catalog, definition.scope)
@@ -56,7 +56,10 @@ class Restores:
         return database.catalog.put(definition, changes)
 
     def check_target(self, scope: Scope, name: str) -> None:
-        """Refuse a target table that exists. The caller has settled the tables before."""
+        """Refuse a restore if its target table exists, or if too many restores are running.
+
+        The caller must settle the tables first.
+        """
         if sum("fill" in task.stages for task in self._tasks) >= CONCURRENT_RESTORES:
             raise LimitExceeded(
                 f"Subscriber limit exceeded: there can be {CONCURRENT_RESTORES} restores at a time"
@@ -98,7 +101,10 @@ class Restores:
             self._database.storage.write(changes)
 
     def finish_table(self, table: Table, changes: Changes) -> None:
-        """Finish the filling. The table becomes ACTIVE after the status delay."""
+        """Finish the filling. The table becomes ACTIVE once the status delay has passed.
+
+        The delay counts from the table's creation.
+        """
         definition = copy.deepcopy(table.definition)
         definition.status_until = definition.created + self._status_delay_seconds
         if definition.restored is not None:
@@ -241,7 +247,7 @@ def _override_capacity(definition: TableDefinition, options: dict[str, Any]) -> 
 
 
 def _check_provisioned(definition: TableDefinition, options: dict[str, Any]) -> None:
-    """Refuse a provisioned table without units.
+    """Refuse a provisioned table without units, and remove its indexes' on-demand maxima.
 
     An on-demand source has no units to restore, so the request must name them, also for indexes.
     """

@@ -49,7 +49,10 @@ def check_placeholder_use(
     *,
     current: bool = True,
 ) -> None:
-    """Refuse names and values if the request has no expression that could use them."""
+    """Refuse names and values if the request has no expression that could use them.
+
+    ``current=False`` selects the text that Scan still has, which lists the missing expressions.
+    """
     if request.get("ExpressionAttributeNames") is not None and not _any(request, for_names):
         raise ValidationFailed(
             "ExpressionAttributeNames can only be specified when using expressions"

@@ -107,10 +107,10 @@ REWORDED = frozenset(
         "TransactGetItems",
     }
 )
-# Requests nested deeper than this are answered in the older form.
+# Requests of these operations are answered in the older form if they nest this deep or deeper.
 OLDER_FORM_LEVELS = 63
 LEVELLED = frozenset({"PutItem", "UpdateItem", "DeleteItem"})
-# Operations that have an enum's new text, too.
+# Operations that also have the new text for a value that an enum does not allow.
 NEW_ENUMS = frozenset({"PutItem", "UpdateItem", "DeleteItem", "Query"})
 ENUM_ORDER = {
     "ReturnConsumedCapacity": "INDEXES, TOTAL, NONE",

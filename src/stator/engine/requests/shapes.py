@@ -94,7 +94,8 @@ def _reported(operation: str, older: bool, errors: Errors) -> Errors:
 def _older_form(operation: str, request: dict[str, Any]) -> bool:
     """Whether AWS words its answer as before 2026.
 
-    It does so for an update without a key, and for a value nested 63 levels or deeper.
+    It does so for an update without a key. It also does so for a PutItem, UpdateItem or DeleteItem
+    with a value nested 63 levels or deeper.
     """
     if operation == "UpdateItem" and request.get("Key") is None:
         return True
@@ -123,7 +124,10 @@ def failed(value: Any, path: str, constraint: str) -> str:
 
 
 def _null(shape: str, key: str, path: str) -> str:
-    """Return the violation of a null in a list or map."""
+    """Return the violation for a null in a list or map.
+
+    Raises it instead if AWS has a separate text for it and reports it alone.
+    """
     if shape in NULL_TEXTS:
         raise ValidationFailed(NULL_TEXTS[shape].format(key=key))
     return failed(None, path, "Member must not be null")

@@ -5,8 +5,8 @@ of the write path). So after a crash a record exists exactly if its change does.
 in *shards*. Like a partition of a table, a shard takes the changes to items in a range of partition
 key hashes. It is open for about four hours; then it is closed and a child takes over its range. A
 split closes a shard and assigns half of its range to each of two children. All changes to one item
-are therefore in one line of shards: a reader that reads parents before children reads them in
-order.
+are therefore in one line of descent: a reader that reads parents before children reads the changes
+in order.
 
     t <stream>                      the stream: its table, view type, status and shards, as JSON
     r <stream> <shard> <sequence>   a record: the time in milliseconds (8 bytes), SizeBytes (4), and

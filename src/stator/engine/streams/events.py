@@ -16,8 +16,8 @@ from stator.engine.streams.stream import Stream, sequence_text
 from stator.model.values import Item, item_size
 
 HEADER_BYTES: Final = 12
-# The identity of the service itself, on records of expired items. On the wire its members are spelt
-# so; an event of AWS Lambda spells them in lower case.
+# The identity of the service itself, on records of expired items. In GetRecords its members begin
+# with a capital letter, in an event of AWS Lambda with a small one.
 _BY_SERVICE: Final = b',"userIdentity":{"PrincipalId":"dynamodb.amazonaws.com","Type":"Service"}'
 _OLD: Final = frozenset({"OLD_IMAGE", "NEW_AND_OLD_IMAGES"})
 _NEW: Final = frozenset({"NEW_IMAGE", "NEW_AND_OLD_IMAGES"})

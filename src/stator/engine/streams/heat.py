@@ -2,8 +2,8 @@
 
 Each shard's units are counted by the minute. A shard is hot if it took more than a partition can in
 two consecutive minutes. A single hot key stays in one half after a split, so its shards would be
-split without end. AWS stops at some point. Here, a shard that was created by a split is not split
-again for ten minutes.
+split without end. AWS stops at some point. Here, no shard of a stream is split in the ten minutes
+after a split.
 """
 
 from __future__ import annotations

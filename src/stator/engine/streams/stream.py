@@ -110,7 +110,7 @@ class Stream:
         return sequence
 
     def copy(self) -> Stream:
-        """Return a copy. It is changed and written before it replaces this stream."""
+        """Return a copy to change. It replaces this stream once it has been written."""
         return replace(self, shards=[replace(shard) for shard in self.shards])
 
     def open_shard(self, low: int, high: int, at: float, parent: str | None = None) -> Shard:
@@ -184,9 +184,10 @@ _ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:[^:/]+:\d{12}:table/[a-zA-Z0-9_.-]+/
 
 
 def check_stream_arn(text: str) -> None:
-    """Refuse a malformed ARN, as AWS does (Alternator's tests on AWS).
+    """Refuse a malformed ARN.
 
-    DynamoDB Local answers that there is no such stream.
+    AWS does so according to Alternator's tests, which run on AWS. DynamoDB Local answers that there
+    is no such stream.
     """
     if _ARN.fullmatch(text) is None:
         raise ValidationFailed("Invalid StreamArn")

@@ -46,7 +46,7 @@ class Streams:
             self._take_over(self._continued(Stream.from_json(orjson.loads(value))))
 
     def _continued(self, stream: Stream) -> Stream:
-        """Move the sequence counter past every stored record."""
+        """Move the stream's sequence counter past every stored record, and return the stream."""
         for shard in stream.shards:
             prefix = stream.shard_prefix(shard)
             for key, _ in self._storage.scan(prefix, after_prefix(prefix), reverse=True):
@@ -91,7 +91,7 @@ class Streams:
             live.heat.add(shard.number, change)
 
     def _reshaped(self, live: _Live, now: float) -> _Live:
-        """Roll due shards and split hot ones.
+        """Roll due shards, split hot ones, and return the stream that results.
 
         The stream's definition is written before any record goes into the new shards.
         """
@@ -163,7 +163,7 @@ class Streams:
         return sorted(found, key=lambda stream: (stream.created, stream.number))
 
     def find(self, arn: str) -> Stream:
-        """Return the stream, with its shards rolled and trimmed up to now."""
+        """Return the stream, settled up to now. Raises ResourceNotFound if there is none."""
         stream = self._streams.get(arn)
         if stream is not None:
             self.settle(stream)
@@ -204,7 +204,10 @@ class Streams:
             self.settle(stream)
 
     def settle(self, stream: Stream) -> None:
-        """Roll due shards, and delete records that are a day old."""
+        """Roll due shards, and delete records that are a day old.
+
+        A stream that was disabled a day ago is removed.
+        """
         now = self._database.clock.now()
         live = self._live.get(stream.table_number)
         if live is not None and live.stream is stream and now >= live.shards.rolls_at:
@@ -251,7 +254,7 @@ class Streams:
     def first_at(self, stream: Stream, shard: Shard, timestamp: float) -> int:
         """Return the sequence number of the first record created at ``timestamp`` or later.
 
-        Records show their time in whole seconds.
+        A record counts with its time in whole seconds, as GetRecords shows it.
         """
         return self._bisect(stream, shard, lambda created: int(created) >= timestamp)
 

@@ -33,7 +33,10 @@ def _check_holder(
 
 
 def check_account_quota(catalog: Catalog, definition: TableDefinition) -> None:
-    """Check the sum of an account's provisioned units in a region, with this table as changed."""
+    """Check an account's provisioned units in a region, as they will be with this definition.
+
+    A change that adds no units to the table always passes.
+    """
     reserved = [0, 0]
     before = [0, 0]
     for table in catalog.all():

@@ -162,11 +162,11 @@ def _create(
 def _merged_attributes(
     definition: TableDefinition, update: IndexUpdate, change: IndexChange
 ) -> dict[str, str]:
-    """Merge the request's attribute definitions into the table's. A key attribute keeps its type.
+    """Merge the request's attribute definitions into the table's, which take precedence.
 
-    Even so, the request must define the index's whole key, including attributes that the table
-    already defines (captured from AWS by the paritysuite conformance suite). For the index, the
-    type in the request counts (captured by ScyllaDB's test suite).
+    The request must define the index's whole key, including attributes that the table already
+    defines (captured from AWS by the paritysuite conformance suite). It may not give one of them
+    another type (captured by ScyllaDB's test suite).
     """
     if change.attributes is None:
         raise ValidationFailed(

@@ -1,4 +1,4 @@
-"""Checks the tags of TagResource, UntagResource and CreateTable. All are valid, or none is set."""
+"""Checks the tags of TagResource, UntagResource and CreateTable. One bad tag refuses them all."""
 
 from __future__ import annotations
 

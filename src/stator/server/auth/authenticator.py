@@ -20,7 +20,7 @@ from stator.server.auth.credentials import Credential, account_of_key
 from stator.server.auth.verifier import Verifier
 from stator.server.http.request import HttpRequest
 
-# Bounds, because anyone can invent key ids.
+# The bounds of the cache of scopes. It needs them because anyone can invent key ids.
 _REMEMBERED = 10_000
 _LONGEST_BYTES = 1000
 

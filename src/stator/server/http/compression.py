@@ -1,9 +1,8 @@
 """Compression as AWS offers it: gzip or deflate, in requests and in replies.
 
-Decompression of requests is bounded, since a kilobyte can expand to a gigabyte, and takes time in
-proportion to the bytes that went in and came out. Replies are
-compressed at the fastest level: the server has one thread, and JSON shrinks well even at that
-level.
+Decompression of requests is bounded, since a kilobyte can expand to a gigabyte. It takes time in
+proportion to the bytes that go in and come out. Replies are compressed at the fastest level: the
+server has one thread, and JSON shrinks well even at that level.
 """
 
 from __future__ import annotations
@@ -101,10 +100,8 @@ def compress_if_accepted(outcome: Outcome, request: HttpRequest) -> Outcome:
 def best_encoding(accept_encoding: bytes) -> bytes | None:
     """Choose gzip, deflate or neither by the qualities in the header.
 
-    On a tie the first named wins.
-
-    ``*`` stands for the encodings that the header does not name. ``_quality`` reads malformed
-    offers as AWS does.
+    On a tie, the encoding named first wins. ``*`` stands for the encodings that the header does not
+    name. ``_quality`` reads malformed offers as AWS does.
     """
     qualities: dict[bytes, float] = {}
     for offer in accept_encoding.lower().split(b","):

@@ -160,7 +160,10 @@ class Connection(asyncio.Protocol):
             self._encourage(headers[b"expect"])
 
     def _encourage(self, expectation: bytes) -> None:
-        """Ask for the body with 100 Continue, but not before replies that are still pending."""
+        """Answer ``Expect: 100-continue`` with 100 Continue, after the replies still pending.
+
+        While earlier requests wait in ``_backlog``, it is not sent.
+        """
         if expectation.lower() == b"100-continue" and not self._backlog:
             self._send(PendingReply(CONTINUE, ready=True))
 
@@ -280,7 +283,7 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def _bound_head(self, size_bytes: int) -> None:
-        """Count bytes that are not part of a body: an unfinished head, or trailers."""
+        """Count bytes of an unfinished head or of trailers. Answer 431 if there are too many."""
         self._head_bytes += size_bytes
         if self._head_bytes > self._context.limits.head_bytes:
             self._refuse(431)

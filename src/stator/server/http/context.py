@@ -1,4 +1,4 @@
-"""The state that all connections of one server share: the dispatcher, the outbox, the sweep."""
+"""The state that all connections of one server share: dispatcher, waiting replies, the sweep."""
 
 from __future__ import annotations
 

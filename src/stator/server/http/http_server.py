@@ -63,7 +63,8 @@ class HttpServer:
     async def stop(self, timeout_seconds: float | None = None) -> None:
         """Stop accepting connections, answer the requests in flight, and close.
 
-        Connections that are not done after ``timeout_seconds`` are aborted.
+        Connections that are not done after ``timeout_seconds`` (by default ``stop_seconds`` of the
+        options) are aborted.
         """
         self._server.close()
         self._next_sweep.cancel()

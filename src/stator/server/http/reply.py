@@ -84,7 +84,7 @@ class RequestIds:
 
 
 def http_date(epoch_seconds: float) -> bytes:
-    """Format the Date header. strftime is not used, because its names depend on the locale."""
+    """Format the Date header. Its names are ours, because strftime's depend on the locale."""
     moment = gmtime(epoch_seconds)
     day, month = _WEEKDAYS[moment.tm_wday], _MONTHS[moment.tm_mon - 1]
     return strftime(f"{day}, %d {month} %Y %H:%M:%S GMT", moment).encode()

@@ -76,7 +76,7 @@ def parse_list(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def list_backups(context: RequestContext, request: dict[str, Any]) -> dict[str, Any]:
-    """List backups in the order of their ARNs. By default only backups by users are listed."""
+    """List backups in the order of their ARNs. By default, list only those of users."""
     backups, now = context.parts.recovery.backups, context.database.clock.now()
     backups.expire()
     after = request.get("ExclusiveStartBackupArn") or ""

@@ -100,7 +100,7 @@ def parse_restore(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def restore_to_point_in_time(context: RequestContext, options: dict[str, Any]) -> dict[str, Any]:
-    """Create a table with the items as they were at a given second of the recovery window."""
+    """Create a table with the items as they were at a given moment of the recovery window."""
     database, recovery = context.database, context.parts.recovery
     source = context.recovery_source(options.get("SourceTableArn") or options["SourceTableName"])
     if source.definition.recovery is None or source.definition.status in ("CREATING", "DELETING"):
@@ -130,10 +130,10 @@ def restore_to_point_in_time(context: RequestContext, options: dict[str, Any]) -
 
 
 def _restore_time(recovery: Recovery, source: Table, options: dict[str, Any]) -> float:
-    """Return the moment to restore to.
+    """Return the moment to restore to. Raises InvalidRestoreTime if it is not restorable.
 
     DescribeContinuousBackups shows both bounds to the millisecond. Clients may round the earliest
-    moment down to a whole second.
+    moment down to a whole second, so that is accepted and means the earliest moment.
     """
     earliest, latest = recovery.earliest(source.definition), recovery.latest(source.definition)
     if options.get("UseLatestRestorableTime"):

@@ -101,9 +101,10 @@ def export_table(context: RequestContext, options: dict[str, Any]) -> dict[str, 
 
 
 def _sent_before(context: RequestContext, token: str, options: dict[str, Any]) -> Export | None:
-    """Return the export that used this token.
+    """Return the export that used this token, or None.
 
-    A token is valid until eight hours after its export.
+    A token is valid until eight hours after its export ended. Raises ExportConflict if the export
+    had other parameters.
     """
     now = context.database.clock.now()
     for export in context.parts.recovery.exports.registry.of(context.scope):

@@ -83,9 +83,9 @@ def import_table(context: RequestContext, request: ImportTableRequest) -> dict[s
 
 
 def _sent_before(context: RequestContext, token: str) -> Import | None:
-    """Return the import that used this token.
+    """Return the import that used this token, or None.
 
-    A token is valid until eight hours after its import.
+    A token is valid until eight hours after its import ended.
     """
     now = context.database.clock.now()
     for running in context.parts.recovery.imports.registry.of(context.scope):
@@ -97,8 +97,9 @@ def _sent_before(context: RequestContext, token: str) -> Import | None:
 def _is_filling(context: RequestContext, running: Import, options: dict[str, Any]) -> bool:
     """Whether this import is filling the table that the request names.
 
-    ScyllaDB's test suite measured on AWS that a token counts only once the table's name is free,
-    and that only a different table name makes it a different request.
+    ScyllaDB's test suite measured AWS's rules for a repeated token. While the import runs, the
+    answer describes it. After that, the request fails as long as a table has the requested name.
+    Once the name is free, only a different table name makes it a conflicting request.
     """
     name = table_name(options["TableCreationParameters"]["TableName"])
     return running.status == "IN_PROGRESS" and running.table_arn == context.scope.table_arn(name)

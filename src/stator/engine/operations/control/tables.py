@@ -238,7 +238,7 @@ def parse_list(request: dict[str, Any]) -> ListTablesRequest:
 
 
 def list_tables(context: RequestContext, request: ListTablesRequest) -> dict[str, Any]:
-    """List table names in the order of their bytes, a hundred per page."""
+    """List table names in the order of their bytes, at most a hundred per page."""
     context.parts.lifecycle.settle_all()
     names = context.database.catalog.names(context.scope)
     start = bisect_right(names, request.after)

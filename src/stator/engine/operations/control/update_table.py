@@ -238,7 +238,11 @@ def _change_billing(definition: TableDefinition, options: dict[str, Any], now: f
 def _switch(
     definition: TableDefinition, mode: str, provisioned: dict[str, int] | None, now: float
 ) -> None:
-    """Switch the billing mode. This removes the maxima of on-demand throughput."""
+    """Switch the billing mode of a table and its indexes.
+
+    Provisioned units become those of the request, or 0; the units of indexes become 0. On-demand
+    maxima are removed.
+    """
     definition.billing_mode = mode
     definition.read_units, definition.write_units = (
         (0, 0) if provisioned is None else throughput.units(provisioned)
@@ -319,10 +323,11 @@ def _begin(
 def _as_answered(
     description: dict[str, Any], before: dict[str, Any], options: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the description in the form AWS answers.
+    """Return the table description in the form that AWS's UpdateTable answers.
 
-    It has the provisioned units from before the change, and maxima as sent, even -1. A key that is
-    no longer used is still shown, as UPDATING (recorded from AWS in LocalStack's snapshots).
+    It has the provisioned units from before the change, and on-demand maxima as sent, even -1.
+    Encryption that the request turns off is still shown, as UPDATING (recorded from AWS in
+    LocalStack's snapshots).
     """
     description["ProvisionedThroughput"] = before["ProvisionedThroughput"]
     former = {index["IndexName"]: index for index in before.get("GlobalSecondaryIndexes", ())}
