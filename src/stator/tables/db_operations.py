@@ -185,10 +185,11 @@ class DbOperations:
     ) -> OpenUpdate[Any]:
         """Change parts of an item: ``with db.update(User, user_id="u1") as u: u.name = "Anna"``.
 
-        The block records the changes. At its end they are sent as one UpdateItem, and nothing is
-        read. With ``AsyncDb``, write ``async with``. If you pass an object instead of a class, the
-        update applies only if the stored item still has the object's version, and the object is
-        brought up to date.
+        The block records the changes. At its end they are sent as one UpdateItem. The item is read
+        first only if that is necessary, for example to free an old unique value. With ``AsyncDb``,
+        write ``async with``. If you pass an object instead of a class, the update applies only if
+        the stored item still has the object's version. The object is then brought up to date,
+        except with ``returns="old"``.
 
         ``or_create`` creates a missing item from the changes and the fields' defaults. ``returns``
         ("old" or "new") puts that state of the item into ``result`` of the update. ``once`` sends a
