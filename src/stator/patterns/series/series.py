@@ -64,7 +64,7 @@ class Series(OnDb[D], Generic[D, E]):
     """A series of readings of one entity.
 
     ``by`` is the field that names the series of a reading; ``at`` is the field with its time.
-    ``shards`` is the least number of shards of a bucket, or "adaptive". A hash of the reading's
+    ``shards`` is the minimum number of shards of a bucket, or "adaptive". A hash of the reading's
     identity, or of the field ``shard_by``, chooses the shard. ``keep`` is how long a reading lives
     after its time. ``table_per`` gives each day, month or year its own table. ``rollups`` are
     updated with each write or, with ``rollups_from="stream"``, by a worker (``app.roll_up``) or
@@ -329,7 +329,8 @@ class Series(OnDb[D], Generic[D, E]):
     def drop_before(self, moment: date, *, confirm: bool = False) -> Work[list[str]]:
         """Delete the tables of all periods that end at or before a day or moment; roll-ups stay.
 
-        Returns the names of the deleted tables.
+        Returns the names of the deleted tables. Without ``confirm=True``, raises RequestRefused,
+        and the error names the tables.
         """
         if self.layout.table_per is None:
             raise RequestRefused(

@@ -222,9 +222,8 @@ class Tree(OnDb[D], Generic[D, E]):
     def move(self, id: Any, parent: Any = None) -> Work[None]:
         """Move a node, with everything below it, under ``parent``.
 
-        Without ``parent``, it becomes a root.
-
-        Raises TreeCycle if ``parent`` is the node itself or one of its descendants.
+        Without ``parent``, it becomes a root. Raises TreeCycle if ``parent`` is the node itself or
+        one of its descendants.
         """
         text = self._text(id)
         above = None if parent is None else self._text(parent)
@@ -309,7 +308,10 @@ class Tree(OnDb[D], Generic[D, E]):
         return found
 
     def _line(self, text: str) -> Work[list[StoredNode]]:
-        """Return a node, its parent, and so on up to the root. Reads again if the tree changes."""
+        """Return a node, its parent, and so on up to the root.
+
+        Reads again if the tree changes meanwhile.
+        """
         for attempt in range(_ATTEMPTS):
             found = yield from self._line_once(text)
             if found is not None:
