@@ -79,7 +79,7 @@ class _KeyAttribute:
             texts = zip(self._parts, found.groups())
             return {part.value: self._typed(part, text) for part, text in texts}
         except (DesignError, WrongValue, ValueError, ArithmeticError, LookupError):
-            return None  # the text is none that the field's type has
+            return None  # the text is not a value of the field's type
 
     def _read_native(self, value: Value) -> dict[str, Any] | None:
         [part] = self._template.parts

@@ -173,9 +173,7 @@ class Recording:
         if value is None:
             self._keep(RecordedAction(path, None))
         else:
-            self.set(
-                path, value
-            )  # the value read if the attribute is missing, which index keys contain
+            self.set(path, value)  # as a missing attribute would be read; index keys need the value
 
     def _is_omitted(self, path: Path, given: Any) -> bool:
         shape = self.shape(path)

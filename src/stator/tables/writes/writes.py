@@ -113,7 +113,7 @@ class WritePlanner:
         ):
             old = yield from self.stored(
                 of, of.key_of(entity)
-            )  # the time of creation stays, and keys contain it
+            )  # a key contains the time of creation, which must not change
         if old is not None and of.created in old:
             assert of.created is not None
             entity = of.copied(
