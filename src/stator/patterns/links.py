@@ -154,7 +154,7 @@ class Links(OnDb[D], Generic[D, L, R]):
 
     @operation
     def get(self, left: Any, right: Any) -> Work[Link | None]:
-        """Return the link between two ends, as seen from the left."""
+        """Return the link between two ends, as seen from the left, or None if there is none."""
         text = self._left.text(left)
         key = self._key(self._left, text, self._right.text(right))
         request = {"TableName": self._place.table, "Key": key, "ConsistentRead": True}

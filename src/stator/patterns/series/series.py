@@ -199,7 +199,10 @@ class Series(OnDb[D], Generic[D, E]):
         consistent: bool = False,
         include_expired: bool = False,
     ) -> Pages[E]:
-        """Return the readings at or after ``start`` and before ``end``, ordered by time."""
+        """Return the readings at or after ``start`` and before ``end``, the newest first.
+
+        ``newest_first=False`` returns the oldest first.
+        """
         return self._pages(
             by,
             start,
@@ -253,7 +256,7 @@ class Series(OnDb[D], Generic[D, E]):
 
     @operation
     def latest(self, by: Any, n: int = 1, *, consistent: bool = False) -> Work[list[E]]:
-        """Return the newest ``n`` readings, no matter how old they are."""
+        """Return the newest ``n`` readings. They may be of any age, but not expired."""
         return (
             yield from self._pages(by, BEGINNING, END, limit=n, consistent=consistent).everything()
         )

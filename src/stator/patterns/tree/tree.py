@@ -115,8 +115,9 @@ class Tree(OnDb[D], Generic[D, E]):
     def add(self, entity: E, parent: Any = None) -> Work[None]:
         """Add a node under ``parent``, or as a root.
 
-        Raises ItemExists if its identity is already in the tree, UniqueTaken if a sibling has the
-        same name, and ItemNotFound if the parent does not exist.
+        Raises ItemExists if its identity is already in the tree, and ItemNotFound if the parent
+        does not exist. With ``unique_siblings``, raises UniqueTaken if a sibling has the same value
+        of the field ``order``.
         """
         text, shown = self._text(entity), self._shown(entity)
         above = None if parent is None else self._text(parent)
