@@ -78,11 +78,11 @@ class ChangeSink(ABC):
     """
 
     is_json: bool = False
-    # What the stream must show. A sink of events sends what is there.
+    # The view type that the sink needs. None: events have the images that the stream shows.
     view: StreamView | None = None
 
     def __init__(self, name: str, options: SinkOptions | None = None) -> None:
-        """``name`` must be unique in the app: parked items record the sinks that have seen them."""
+        """``name`` must be unique in the app: items that wait for the sink are stored under it."""
         given: Any = dict(options or {})
         unknown = sorted(given.keys() - SinkOptions.__annotations__.keys())
         if unknown:

@@ -65,9 +65,9 @@ class ViewReader(MaintainedReader[D]):
 
     @operation
     def get(self, /, **group: Any) -> Work[Row | None]:
-        """Return one row, by its group's fields and a time in its bucket.
+        """Return the row of a group and a time bucket, or None if there is none.
 
-        For example: ``get(isp=..., at=...)``.
+        Pass the group's fields and any time in the bucket: ``get(isp=..., at=...)``.
         """
         asked = self._view.source.group_of(group, with_bucket=True)
         rows = yield from self._rows(asked.by, BucketRange(asked.bucket, asked.bucket))

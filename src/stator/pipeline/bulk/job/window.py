@@ -54,7 +54,7 @@ class Window:
         self._held_bytes = 0
         self._readers_waiting = 0
         self.impatient_takes = 0
-        """How often a writer's patience ended before the window was mixed."""
+        """How often a writer stopped waiting and took rows from a window that was not mixed."""
         self._is_complete = False
         self._stopped = False
         lock = threading.Lock()

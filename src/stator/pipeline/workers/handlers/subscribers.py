@@ -265,7 +265,7 @@ class EachBatch:
         check()
         try:
             finished(self.function([changes[id(record)] for record in records]))
-        except Exception as error:  # as above
+        except Exception as error:  # user code: whatever it raises, the batch failed
             return error
         return None
 
