@@ -23,10 +23,10 @@ Promises:
 - Roll-ups kept by the writer are exact, even with concurrent writes and lost replies.
 - Readings older than ``keep`` are hidden at once. DynamoDB deletes them later.
 
-One case is not covered. A process may take up to a minute to learn that a bucket has grown. If,
-within that minute, it writes a reading *again, with different values*, and another process has
-already stored that reading in one of the new shards, readers keep seeing the other process's
-values. With roll-ups the reading is counted twice; ``rebuild`` corrects that.
+One case is not covered. A process may take up to a minute to learn that a bucket has grown. Within
+that minute it may write a reading *again, with different values*, which another process has already
+stored in one of the new shards. Readers then keep seeing the other process's values. With roll-ups
+the reading is counted twice; ``rebuild`` corrects that.
 """
 
 from __future__ import annotations

@@ -10,11 +10,13 @@ the design's indexes, which are keyed by entity fields, would take these items i
 
 A node is two items, always written in one transaction: the *node item*, found by identity, and the
 *child item*, which lies with its parent and sorts by the field the tree is ordered by. So the
-children of a node are one Query, and descendants are read level by level, one Query for each node
-of the level above, in parallel. Keys hold no path, and that is the point: the place of a node is
-its parent, recorded in one item, and a subtree of a million nodes moves in one transaction of a
-few items. With paths in the keys, descendants would be one Query per level, but a move would have
-to rewrite every item below, and readers would see the tree half moved.
+children of a node are one Query. Descendants are read level by level, one Query for each node of
+the level above, in parallel.
+
+Keys hold no path, on purpose. A node's only link to its place is its parent, so a subtree of a
+million nodes moves in one transaction of a few items. With paths in the keys, descendants would be
+one Query per level. But a move would have to rewrite every item below, and readers would see the
+tree half moved.
 
 ``_path`` holds the ancestors, so that one BatchGetItem reads them. It is a hint: readers compare it
 with the parents of the nodes that were read. Where it is out of date, they read on from there.
