@@ -2,8 +2,8 @@
 
 A worker's fair share is the number of readable leases, divided by the number of workers that hold
 any, itself included, rounded up. A worker below its share takes free leases. If none is free, it
-asks the worker with the most leases for one of them, but only if that worker has at least two more
-leases than itself. Otherwise leases would move back and forth.
+asks the worker with the most leases for one of them. It does so only if that worker has at least
+two leases more than it has itself; otherwise leases would move back and forth.
 """
 
 from __future__ import annotations
