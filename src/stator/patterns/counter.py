@@ -103,7 +103,7 @@ class Counter(OnDb[D]):
 
     @operation
     def reset(self) -> Work[None]:
-        """Set the counter to zero. An addition in flight at that moment may survive."""
+        """Set the counter to zero. An addition that is made meanwhile may survive."""
         total = (yield from self._read([self._total()])) or [{}]
         known = max(self.shards, int(total[0].get("shards", {"N": "0"})["N"]))
         for key in (self._total(), *(self._shard(number) for number in range(known))):

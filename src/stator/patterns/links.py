@@ -16,8 +16,8 @@ Invariants:
   an entity and then calling ``refresh`` leaves no stale copy behind.
 - ``refresh`` copies the entity as stored. At the end it reads the entity again and starts over if
   it has changed, so that of several concurrent refreshes the last to finish leaves the newest
-  copies. If the entity has a ``version()`` or ``updated()`` field, the copy carries it as a stamp,
-  and no process replaces a copy by an older one, no matter how long it was suspended.
+  copies. If the entity has a ``version()`` or ``updated()`` field, the copy carries it as a stamp.
+  Then no process replaces a copy with an older one, no matter how long it was suspended.
 
 Failure and recovery: ``refresh`` and ``unlink_all`` go through any number of links and may die on
 the way. A second call does the rest: it skips copies that are fresh and links that are deleted.
@@ -154,7 +154,7 @@ class Links(OnDb[D], Generic[D, L, R]):
 
     @operation
     def get(self, left: Any, right: Any) -> Work[Link | None]:
-        """Return the link between two ends, as seen from the left."""
+        """Return the link between two ends, as seen from the left, or None if there is none."""
         text = self._left.text(left)
         key = self._key(self._left, text, self._right.text(right))
         request = {"TableName": self._place.table, "Key": key, "ConsistentRead": True}
@@ -192,10 +192,8 @@ class Links(OnDb[D], Generic[D, L, R]):
     def copies_changed(self, old: L | R | None, new: L | R | None) -> tuple[str, ...]:
         """Return the copied fields in which two states of an entity differ.
 
-        If there are any, call ``refresh``.
-
-        None stands for an absent item. A new entity has no links to refresh. For a deleted entity,
-        call ``unlink_all``.
+        If there are any, call ``refresh``. None stands for an absent item, and the result is then
+        empty. A new entity has no links to refresh. For a deleted entity, call ``unlink_all``.
         """
         if old is None or new is None:
             return ()
@@ -271,9 +269,10 @@ class Links(OnDb[D], Generic[D, L, R]):
 
     @operation
     def unlink_all(self, entity: Any = None, *, left: Any = None, right: Any = None) -> Work[int]:
-        """Delete all links of an entity that is already deleted.
+        """Delete all links of an entity. Return how many links were deleted.
 
-        Return how many links were deleted.
+        Delete the entity first, so that no new links are created meanwhile. This method does not
+        check that.
         """
         done = 0
         for end, text in self._ends_of(entity, left, right):

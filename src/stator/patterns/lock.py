@@ -145,7 +145,7 @@ class Lock(OnDb[D]):
 
     @operation
     def holder(self) -> Work[LockLease | None]:
-        """Return the lease that is held now, or None if the lock is free."""
+        """Return the lease that is held now, or None if the lock is free or its lease has ended."""
         request = {"TableName": self._place.table, "Key": self._item.key, "ConsistentRead": True}
         item: Item = (yield Call("GetItem", request, self._item.label)).get("Item", {})
         _FORMAT.check(item, self.name)

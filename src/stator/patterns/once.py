@@ -10,8 +10,8 @@ When it finishes, it stores the result, and the state becomes *done*: later atte
 result. An attempt that starts while another is running waits, or raises AlreadyRunning.
 
 If the work raises, the record is deleted, so that it can be tried again. If the process dies,
-another attempt takes the record over once its time has passed. The late first one can then no
-longer store its result, because the owner has changed.
+another attempt takes the record over once its time has passed. If the first attempt finishes after
+that, it can no longer store its result, because the owner has changed.
 
 A request with the same key and a different payload is a mistake of the caller. The checksum reveals
 it, and the request is refused. Records expire: after ``remember_seconds`` (a day) the same key is
@@ -131,7 +131,10 @@ class Once(OnDb[D]):
         }
 
     def _is_free(self) -> Condition:
-        """Return the condition that there is no record, or it has expired, or is overdue."""
+        """Return the condition under which an attempt may start.
+
+        There must be no record, or it must have expired, or its attempt must have run out of time.
+        """
         now = {"N": f"{self.context.now():.6f}"}
 
         def write(written: Expressions) -> str:
@@ -325,7 +328,10 @@ class AttemptBlock(OnDb[D]):
         return attempt
 
     def _end(self, kind: type[BaseException] | None) -> Work[None] | None:
-        """Return the write that ends the attempt, or None if an earlier attempt had finished."""
+        """Return the write that ends the attempt: ``finish`` or, after an error, ``fail``.
+
+        Returns None if there is nothing to write, because an earlier attempt had finished.
+        """
         attempt = self._attempt
         if attempt is None or self._was_done:
             return None
@@ -368,7 +374,10 @@ def _checksum(payload: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a form that is equal for equal values. The default repr is not: it has an address."""
+    """Return a form of a value whose JSON is the same for equal values.
+
+    The default ``repr`` of an object contains its address, so it differs between equal objects.
+    """
     if isinstance(value, (set, frozenset)):
         return sorted(map(repr, value))
     if isinstance(value, (bytes, bytearray, Decimal)):

@@ -2,9 +2,9 @@
 
 Guards keep ``unique()`` fields unique. A guard is an item of its own, written in the transaction of
 the item it belongs to (``tables.writes.unique_guards``). Guards and items agree as long as every
-write goes through a ``Db``. They come apart when items are written past it: by an import, another
-program, a restored table, or a field made unique when data already existed. A value may then be
-blocked for no reason, or two items may share one. The audit finds:
+write goes through a ``Db``. They disagree after writes that bypass it: by an import, by another
+program or by restoring a table, or if a field became unique when data already existed. A value may
+then be blocked for no reason, or two items may share one. The audit finds:
 
 - ``orphan``: a guard whose item is gone or has another value, or whose field is no longer unique.
   Repair: the guard is deleted.
@@ -136,7 +136,7 @@ class UniqueAudit(OnDb[D]):
     def repair(self) -> Work[UniqueRepairReport]:
         """Audit, then repair.
 
-        A finding that has disappeared before its repair is in neither list.
+        A mismatch that disappears before its repair is in neither list of the report.
         """
         report = UniqueRepairReport()
         found = (yield from self.audit.work()).findings
@@ -222,9 +222,10 @@ class UniqueAudit(OnDb[D]):
         return (None if seen.guard is None else self._judge_guard(seen.guard, seen.owner)), seen
 
     def _look_at_item(self, key: Item, name: str) -> Work[tuple[UniqueFinding | None, _Seen]]:
-        """Judge an item from a snapshot.
+        """Judge one unique field of an item from a snapshot of guard, owner and item.
 
-        Its value names the guard, and the guard names its owner.
+        The item's value identifies the guard. If the value changes meanwhile, the next guard is
+        read.
         """
         [item] = yield from self._moment([(self._of.table.name, key)])
         for _ in range(_ATTEMPTS):
@@ -329,9 +330,10 @@ class UniqueAudit(OnDb[D]):
     # -- repairing
 
     def _repair(self, finding: UniqueFinding) -> Work[UniqueFinding | None]:
-        """Return the repaired finding.
+        """Judge a finding once more and repair it. Return the finding that was repaired.
 
-        Returns ``finding`` itself on failure, and None if nothing is wrong now.
+        Returns None if nothing is wrong now, a ``duplicate`` finding if there is no repair, and
+        ``finding`` itself if other writers interfered in every attempt.
         """
         for attempt in range(_ATTEMPTS):
             if finding.item is not None:

@@ -95,7 +95,8 @@ class AsyncRunner:
     async def _gather(self, effect: Gather) -> list[Any]:
         """Run parts concurrently.
 
-        Cancellation, or a foreign error in one part, cancels all of them.
+        A StatorError of a part becomes its result. Any other error, or a cancellation, cancels the
+        remaining parts and is raised.
         """
         tasks = [asyncio.ensure_future(self._part(part)) for part in effect.parts]
         try:

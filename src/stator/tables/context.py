@@ -1,6 +1,4 @@
-"""What reads and writes need in addition to their arguments: schema, clock, randomness, blob
-store.
-"""
+"""The context of a connection: schema, clock, randomness and blob store, for reads and writes."""
 
 from __future__ import annotations
 
@@ -31,8 +29,9 @@ class Context:
         return backoff.delay(attempt, self.random.random())
 
     def timer(self, backoff: Backoff, wait_seconds: float | None = None) -> BackoffTimer:
-        """Return a timer that counts waits, for a caller that stops trying after
-        ``wait_seconds``.
+        """Return a timer for the waits between attempts.
+
+        ``wait_seconds`` limits the time for all attempts; None means no limit.
         """
         return BackoffTimer(backoff, self.clock, self.random, wait_seconds)
 

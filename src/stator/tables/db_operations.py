@@ -64,8 +64,9 @@ class DbOperations:
     def create(self, entity: Any, *, when: Any = None) -> Work[None]:
         """Write a new item.
 
-        Raises ItemExists if the item already exists, UniqueTaken if another item has one of its
-        unique values, and ConditionFailed if ``when`` does not hold.
+        Sets version, times and expiry on ``entity``, unless it is frozen. Raises ItemExists if the
+        item already exists, UniqueTaken if another item has one of its unique values, and
+        ConditionFailed if ``when`` does not hold.
         """
         of = self.context.schema.of_object(entity)
         return write(self.context, lambda: self._writes.create(entity, when), f"create {of.name}")
@@ -75,8 +76,9 @@ class DbOperations:
     ) -> Work[E | None]:
         """Write an item, whether it exists or not.
 
-        ``returns="old"`` returns the item it replaces. Raises VersionConflict if the entity has a
-        version and the stored one differs.
+        Sets version, times and expiry on ``entity``, unless it is frozen. ``returns="old"`` returns
+        the item it replaces. Raises VersionConflict if the entity has a version and the stored one
+        differs.
         """
         of = self.context.schema.of_object(entity)
         return write_entity(
@@ -87,7 +89,7 @@ class DbOperations:
         """Create an item, or set every field of the existing one.
 
         Return the item as stored. Attributes outside the entity and the time of creation do not
-        change.
+        change. Sets version, times and expiry on ``entity``, unless it is frozen.
         """
         of = self.context.schema.of_object(entity)
         item = yield from write(
@@ -185,10 +187,11 @@ class DbOperations:
     ) -> OpenUpdate[Any]:
         """Change parts of an item: ``with db.update(User, user_id="u1") as u: u.name = "Anna"``.
 
-        The block records the changes. At its end they are sent as one UpdateItem, and nothing is
-        read. With ``AsyncDb``, write ``async with``. If you pass an object instead of a class, the
-        update applies only if the stored item still has the object's version, and the object is
-        brought up to date.
+        The block records the changes. At its end they are sent as one UpdateItem. The item is read
+        first only if that is necessary, for example to free an old unique value. With ``AsyncDb``,
+        write ``async with``. If you pass an object instead of a class, the update applies only if
+        the stored item still has the object's version. The object is then brought up to date. With
+        ``returns="old"``, values that DynamoDB computes are not copied to it.
 
         ``or_create`` creates a missing item from the changes and the fields' defaults. ``returns``
         ("old" or "new") puts that state of the item into ``result`` of the update. ``once`` sends a
@@ -304,8 +307,8 @@ class DbOperations:
     ) -> Work[int]:
         """Count the items a pattern finds.
 
-        DynamoDB reads and bills them, but sends none. A keys-only index does not hold the expiry
-        time, so it counts expired items until the service deletes them.
+        DynamoDB reads and bills them, but sends none. An index that does not hold the expiry time
+        counts expired items until the service deletes them.
         """
         return PatternRead(self.context, query, ReadOptions(consistent, include_expired)).count()
 

@@ -1,11 +1,11 @@
 """From an item's key back to its entity and identity, without the rest of the item.
 
-A stream of KEYS_ONLY shows nothing but the table's key. The plan's key templates are read backwards
+A KEYS_ONLY stream shows nothing but the table's key. The plan's key templates are read backwards
 here: ``USER#u1`` against ``USER#{user_id}`` gives user_id = "u1". This is possible because no value
 in a key contains the separator (``design.plan.key_text``).
 
-It is not possible for an entity whose key does not hold its whole identity, and where the keys of
-two entities of a table have the same form, so that a key does not say which entity it belongs to.
+There are two exceptions. If an entity's key does not hold its whole identity, the identity cannot
+be read. If two entities of a table have keys of the same form, a key does not tell them apart.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class KeyIdentity:
         self.is_derivable = set(of.identity) <= held
 
     def read(self, key: Item) -> dict[str, Any] | None:
-        """Return the fields in a key, in their types, or None if no item of the entity has it."""
+        """Return the fields in a key, in their types, or None if the key is not the entity's."""
         found: dict[str, Any] = {}
         for attribute in self._attributes:
             values = attribute.read(key.get(attribute.name))
@@ -79,7 +79,7 @@ class _KeyAttribute:
             texts = zip(self._parts, found.groups())
             return {part.value: self._typed(part, text) for part, text in texts}
         except (DesignError, WrongValue, ValueError, ArithmeticError, LookupError):
-            return None  # the text is none that the field's type has
+            return None  # the text is not a value of the field's type
 
     def _read_native(self, value: Value) -> dict[str, Any] | None:
         [part] = self._template.parts
@@ -115,12 +115,15 @@ class TableKeyReader:
         self._readers = [KeyIdentity(of) for of in entities]
 
     def entity_of(self, key: Item) -> EntityMap | None:
-        """Return the entity that a key belongs to, or None if it is none or not certain."""
+        """Return the entity that a key belongs to.
+
+        Returns None if the key fits no entity of the table, or more than one.
+        """
         fitting = [each for each in self._readers if each.read(key) is not None]
         return fitting[0].of if len(fitting) == 1 else None
 
     def identity_of(self, of: EntityMap, key: Item) -> Mapping[str, Any] | None:
-        """Return the identity of an item of an entity, or None if its key does not hold it."""
+        """Return the identity that a key holds, or None if the key does not hold all of it."""
         reader = next(each for each in self._readers if each.of is of)
         found = reader.read(key) if reader.is_derivable else None
         return None if found is None else {name: found[name] for name in of.identity}

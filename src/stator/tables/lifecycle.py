@@ -35,8 +35,8 @@ _POLLING = Backoff(base_seconds=0.02, cap_seconds=_POLL_SECONDS, jitter=0.0)
 class TableSettings:
     """Settings of tables in addition to keys and indexes. None leaves a setting unchanged.
 
-    ``stream`` is the view type of the streams of all tables. ``streams`` names single tables and
-    the least that their streams must show; a stream that shows more is left as it is.
+    ``stream`` is the exact view type of every table's stream. ``streams`` maps a table to the
+    smallest view type that suffices; a stream that shows more is left as it is.
     """
 
     stream: StreamView | None = None

@@ -69,7 +69,10 @@ class Usage:
 
 @dataclass(slots=True)
 class Meter:
-    """An observer that adds up capacity, calls and errors by pattern and kind of write."""
+    """An observer that adds up capacity, calls and errors for each label.
+
+    A label is the name of a pattern, or a kind of write such as ``put Order``.
+    """
 
     by_label: dict[str, Usage] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)

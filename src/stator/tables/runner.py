@@ -120,7 +120,10 @@ class Runner:
 
 
 class Observed:
-    """A call under observation, until its record goes to the observers."""
+    """Measures a call and passes its record to the observers when it is done.
+
+    It also makes the call ask for its consumed capacity.
+    """
 
     def __init__(self, call: Call, observers: Sequence[Observer]) -> None:
         self.call = call
@@ -149,10 +152,10 @@ class Observed:
 
 
 class _Pool:
-    """Threads, started when they are first needed.
+    """A thread pool that starts its threads when they are first needed.
 
-    Work in such a thread that gathers again continues in the same thread, because waiting for a
-    free thread could deadlock.
+    A ``Gather`` inside one of these threads runs its parts in that thread: waiting for a free
+    thread could deadlock.
     """
 
     def __init__(self, threads: int) -> None:

@@ -139,9 +139,7 @@ class EntityMap:
         return item
 
     def key_value(self, key: PlannedKeyAttribute, values: Mapping[str, Any]) -> Value | None:
-        """Return the value of a key attribute, or None if items with these values do not have
-        it.
-        """
+        """Return the value of a key attribute, or None if such an item lacks the attribute."""
         which = (key.name, key.index)
         read = self._key_readers.get(which)
         if read is None:
@@ -205,8 +203,9 @@ class EntityMap:
         )
 
     def expiry(self, now: float) -> Any:
-        """Return when an item written at ``now`` expires, in the field's type, or None if it does
-        not.
+        """Return when an item written at ``now`` expires, in the type of the field.
+
+        Returns None if it does not expire.
         """
         if self.ttl is None or self._after is None:
             return None
@@ -229,8 +228,9 @@ class EntityMap:
         return made
 
     def write_back(self, entity: Any, changes: Mapping[str, Any]) -> None:
-        """Copy the values that a write set on the item to the caller's object, unless it is
-        frozen.
+        """Copy the values that a write set on the item to the caller's object.
+
+        A frozen object is left unchanged.
         """
         if not self.info.is_frozen:
             for name, value in changes.items():
@@ -252,8 +252,9 @@ class EntityMap:
 
 
 def _key_values(table: TablePlan) -> Callable[[Item], Any]:
-    """Return a function from an item to the table's key, in a form that can be compared and
-    hashed.
+    """Return a function that takes an item and returns its table key.
+
+    The keys can be compared and hashed.
     """
     types = dict(table.attributes)
     partition, kind = table.partition, types[table.partition]
@@ -277,8 +278,9 @@ def _marker_after(field: EntityField) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A table for items that belong to no entity, such as ``<design>-stator``, and its key
-    attributes.
+    """A table for items that belong to no entity, and its key attributes.
+
+    An example is the design's own table, ``<design>-stator``.
     """
 
     table: str
@@ -405,7 +407,11 @@ class Schema:
         return found
 
     def of_item(self, item: Item, table: str, entities: tuple[str, ...] = ()) -> EntityMap | None:
-        """Return the entity of an item, or None if the item belongs to no entity of the design."""
+        """Return the entity of an item, or None if the item belongs to no entity of the design.
+
+        The discriminator attribute names the entity. Where the plan has none, the entity is the
+        first of ``entities``, by default the table's.
+        """
         candidates = entities or self.tables[table].entities
         first = self._by_name[candidates[0]]
         discriminator = first.plan.discriminator

@@ -155,9 +155,9 @@ class BoardItems:
         ]
 
     def record_once(self, once: str, now: float) -> Statement:
-        """Return the statement that records an addition.
+        """Return the statement that records the ``once`` text of an addition for a week.
 
-        It fails if the addition is already recorded.
+        It fails if the text is already recorded.
         """
         written = Expressions()
         partition, ttl = written.name(self.place.partition), written.name(self.place.ttl)

@@ -243,7 +243,10 @@ class Leaderboard(OnDb[D]):
         return (yield from reads.histogram())[0]
 
     def _rank(self, reads: BoardReads, standing: Standing, *, exact: bool) -> Work[int]:
-        """Return the rank: the number of entries up to and including the member's own."""
+        """Return the rank: the number of entries up to and including the member's own.
+
+        Without ``exact``, a board with a histogram assumes the middle of the member's bucket.
+        """
         mine = self.items.sort_text(standing)
         if self.items.histogram is None:
             return max(1, (yield from reads.count(None, mine)))
@@ -265,7 +268,11 @@ class Leaderboard(OnDb[D]):
         return self.items.read_member(reply["Item"]) if reply.get("Item") else None
 
     def _open(self) -> Work[None]:
-        """Store the number of shards before the first write, so that readers know all shards."""
+        """Store the number of shards and the histogram width in META before the first write.
+
+        Readers learn from META how many shards to read. If META has more shards, this object uses
+        that number from then on.
+        """
         if self._is_open:
             return
         written = Expressions()

@@ -25,7 +25,10 @@ class BoardReads:
         self.consistent = consistent
 
     def next(self, after: str | None, n: int, *, backwards: bool = False) -> Work[list[Standing]]:
-        """Return the ``n`` entries after or before a position, the nearest first."""
+        """Return the ``n`` entries nearest to a position, the nearest first.
+
+        These are the entries after it or, if ``backwards``, before it.
+        """
         parts = [self._page(shard, after, n, backwards) for shard in range(self.shards)]
         found = [item for part in gathered((yield Gather(parts))) for item in part]
         found.sort(key=lambda item: item[self.items.place.sort]["S"].encode(), reverse=backwards)

@@ -63,9 +63,9 @@ class OutboxHead:
     last: str | None
 
     def next_moment(self, now: float) -> int:
-        """Return the microseconds since 1970.
+        """Return the time for the next message of the key, in microseconds since 1970.
 
-        If our clock is behind, return a time just after the last message.
+        It is ``now``, or just after the last message if our clock is behind.
         """
         moment = int(now * 1_000_000)
         return moment if self.last is None else max(moment, int(self.last.partition("#")[0]) + 1)

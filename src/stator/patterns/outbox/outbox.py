@@ -273,9 +273,9 @@ class Outbox(OnDb[D]):
 
     @operation
     def _order_of_shards(self) -> Work[list[int]]:
-        """Return the shards with messages, shuffled.
+        """Return the shards with messages, in random order.
 
-        Otherwise all relays would start with the same shard.
+        With a fixed order, all relays would start with the same shard.
         """
         known = yield from self._shards()
         order = self.context.random.sample(range(known), known)
@@ -335,9 +335,10 @@ class Outbox(OnDb[D]):
         return not is_early
 
     def _is_waiting(self, message: OutboxMessage, position: str) -> Work[bool]:
-        """Whether an earlier message is still waiting.
+        """Whether the earlier message at ``position`` is still waiting.
 
-        The Query may have missed it while its transaction was half done.
+        A transactional read finds a message that a Query missed while its transaction was half
+        done.
         """
         key = self._items.message_key(replace(message, position=position))
         [found] = yield from read_snapshot(
@@ -346,9 +347,9 @@ class Outbox(OnDb[D]):
         return found is not None
 
     def _is_held(self, claim: _Claim) -> Work[bool]:
-        """Whether the lease lasts long enough for one more delivery.
+        """Make sure that the lease lasts long enough for one more delivery.
 
-        Renews the lease if it does not.
+        Renews the lease when half of it is over. Returns False if the lease is lost.
         """
         if claim.lease.until - self.context.now() > self.lease_seconds / 2:
             return True
@@ -362,7 +363,7 @@ class Outbox(OnDb[D]):
     def _settle(
         self, claim: _Claim, message: OutboxMessage, error: str | None, result: RelayResult
     ) -> Work[None]:
-        """Record the outcome of a delivery."""
+        """Record the outcome of a delivery: the message was sent, failed, or is parked."""
         if error is None:
             result.sent += 1
             yield from self._sent(message)

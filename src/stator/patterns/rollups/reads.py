@@ -125,7 +125,7 @@ class RollupReader:
         )
 
     def check(self, start: datetime) -> Work[None]:
-        """Raise RequestRefused for periods whose readings no longer exist."""
+        """Raise RequestRefused if readings from ``start`` on have expired or were dropped."""
         keep = self.layout.keep
         if keep is not None and (start + keep).timestamp() <= self.context.now():
             raise RequestRefused(
@@ -144,7 +144,10 @@ class RollupReader:
     def counted(
         self, rule: RollupRule, by: str, start: datetime, end: datetime
     ) -> Work[dict[RollupKey, RollupTally]]:
-        """Compute the roll-ups from the stored readings."""
+        """Compute the roll-ups from the stored readings.
+
+        Also records the number of shards found, so that readers of the roll-ups know them all.
+        """
         tallies: dict[RollupKey, RollupTally] = {}
         largest = 0
         whole = SeriesRange(by, start, end, newest_first=False, consistent=True)

@@ -162,7 +162,11 @@ class RollupRule:
         return RollupKey(self.number, self.layout.by.of(entity), self.period_of(entity), shard)
 
     def group(self, period: str) -> str:
-        """Return the part of the partition key that bounds the size of a partition."""
+        """Return the longer period whose roll-ups share a partition, for the partition key.
+
+        It bounds the size of a partition: one has the hours of a month, for example. Months and
+        years are few, so their partition is not divided: the result is ALL.
+        """
         longer = _GROUPS[self.period]
         return "ALL" if longer is None else period_text(longer, period_start(period))
 

@@ -12,12 +12,12 @@ shard of the stream, the last sequence number contained in the item (``coordinat
 Both are written by one PutItem, on condition that ``_version`` is as it was read. A repeated change
 is not above the stored number, and is skipped.
 
-*Minimum, maximum and last* can be extended but not subtracted from. When a value disappears that
-may be one of them, the same PutItem sets ``_stale``. The three are then read from the readings with
-strong consistency and stored on condition of the version. That read may include readings whose
-changes arrive later. This does no harm: the minimum of a set stays the same when one of its
-values is added again. A crash in between leaves ``_stale`` for the worker that receives the changes
-again.
+*Minimum, maximum and last.* A new value can replace them, but a lost value cannot be subtracted.
+When a value disappears that may be one of them, the same PutItem sets ``_stale``. The three are
+then read from the readings with strong consistency and stored on condition that the version is
+unchanged. That read may include readings whose changes arrive later. This does no harm: the minimum
+of a set stays the same when one of its values is added again. A crash in between leaves ``_stale``
+for the worker that receives the changes again.
 
 *Rebuilds.* ``rebuild`` counts the readings that exist, but the stream may not yet have delivered
 the changes that wrote some of them. It therefore records a moment, ``_rebuilt``. A change from
@@ -25,8 +25,9 @@ before that moment may already be in the count. It is not added but causes the i
 again (``_recount``). In a period under constant writes, this repeats for as long as changes arrive
 within seconds of a count, so rebuild only periods that are over.
 
-A batch of changes that has a name instead of sequence numbers is applied in one transaction with an
-item of that name.
+*Named batches.* ``Series.apply`` takes a batch with a name instead of sequence numbers. Each
+transaction that applies a part of the batch also puts an item named after that part. A repeated
+part finds its item and is skipped.
 """
 
 from __future__ import annotations
@@ -232,7 +233,7 @@ class RollupChanges:
     # -- changes with sequence numbers
 
     def add(self, key: RollupKey, changes: Sequence[NumberedDifference], shard: str) -> Work[None]:
-        """Count changes of a shard in one roll-up. Changes already counted are skipped."""
+        """Count changes of a shard in one roll-up, then settle it. Counted changes are skipped."""
         yield from self._book.open_shards(key.by, key.shard + 1)
         attempt = 0
         while True:
@@ -308,7 +309,10 @@ class RollupChanges:
     # -- values computed again from the readings
 
     def settle(self, key: RollupKey) -> Work[None]:
-        """Recompute the extremes of a stale roll-up, or all of one that must be counted again."""
+        """Recompute the minimum, maximum and last value of a roll-up that is marked stale.
+
+        If the roll-up must be counted again, recompute all of it.
+        """
         rule = self._book.rules[key.rollup]
         start = period_start(key.period)
         for attempt in range(_ATTEMPTS):
@@ -364,9 +368,9 @@ class RollupChanges:
         return self._remember(key, StoredRollup.read(reply.get("Item")))
 
     def _write(self, key: RollupKey, stored: StoredRollup, wanted: StoredRollup) -> Work[bool]:
-        """Write the item.
+        """Write the item, and cache it.
 
-        Returns False if another writer was first; the stored item is then known.
+        Returns False if another writer was first. The cache then has that writer's item.
         """
         wanted = self._next(wanted, stored)
         try:
@@ -418,7 +422,7 @@ class RollupChanges:
 def _parts(updates: RollupUpdates) -> Iterator[list[RollupKey]]:
     """Split the keys into parts that fit a transaction.
 
-    The same updates always return the same parts.
+    The same updates are always split in the same way.
     """
     keys = sorted(updates, key=lambda key: (key.rollup, key.by, key.period, key.shard))
     for at in range(0, len(keys), TRANSACTION_ITEMS - 1):

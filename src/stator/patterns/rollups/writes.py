@@ -109,9 +109,10 @@ class RollupBook:
         return number(1 if stored is not None else self.context.random.getrandbits(48))
 
     def rebuilt_at(self) -> float:
-        """Return the moment up to which a count made now may already include the stream's changes.
+        """Return the time to store as ``_rebuilt`` with a count that is made now.
 
-        It allows for clocks that differ and for the whole seconds of stream records.
+        The count may include any change from before that time. It is slightly in the future,
+        because clocks differ and stream records carry whole seconds.
         """
         return self.context.now() + _CLOCKS_SECONDS
 
@@ -120,7 +121,7 @@ class RollupBook:
         self._remember(key, added if stored is None else stored + added)
 
     def is_stored(self, key: RollupKey, item: Item | None) -> None:
-        """Remember the stored item after a guess was wrong."""
+        """Cache the item that is stored, after a guess about it was wrong."""
         self._remember(key, RollupTally.read(item) if item else None)
 
     def _remember(self, key: RollupKey, tally: RollupTally | None) -> None:

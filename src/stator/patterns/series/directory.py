@@ -68,8 +68,8 @@ class Bucket:
 class BucketDirectory:
     """Creates, grows and lists the buckets of a series.
 
-    ``shards`` is the least number of shards of a new bucket. With ``adaptive``, a new bucket starts
-    with as many shards as the bucket before it.
+    ``shards`` is the minimum number of shards of a new bucket. With ``adaptive``, a new bucket
+    starts with as many shards as the bucket before it.
     """
 
     def __init__(
@@ -86,7 +86,11 @@ class BucketDirectory:
     # -- for writers
 
     def open(self, by: str, text: str) -> Work[Bucket]:
-        """Return the bucket, ready for writes."""
+        """Return a bucket that is ready for writes.
+
+        Creates its entry and, with ``table_per``, its table, unless this process has done so
+        lately.
+        """
         known = self._open.get((by, text))
         if known is not None and known[1] > self.context.now():
             return known[0]
@@ -212,7 +216,7 @@ class BucketDirectory:
         return [self.layout.sort_of(item).removeprefix("TABLE#") for item in items]
 
     def record_drop(self, moment: datetime) -> Work[None]:
-        """Record that readings before a moment are gone, before any table is deleted."""
+        """Record that readings before ``moment`` are gone. Call it before a table is deleted."""
         written = Expressions()
         before, value = written.name("_before"), written.value({"S": encode("datetime", moment)})
         request = {

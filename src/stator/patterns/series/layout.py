@@ -7,8 +7,8 @@ key is the time, followed by the rest of the identity. A hash of the identity, o
 chooses the shard, so that writing the same object again finds the same item.
 
 Items are stored in the design's own table, among items of other kinds, or in a table per period. A
-field that has the name of a key attribute, of the time to live, or of the discriminator of that
-table is stored under its name with ``_`` appended, so that no index picks it up by accident.
+field may have the same name as a key attribute, the TTL attribute or the discriminator of that
+table. It is then stored with ``_`` appended to its name, so that no index picks it up by accident.
 """
 
 from __future__ import annotations

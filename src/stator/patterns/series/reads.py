@@ -190,7 +190,7 @@ class SeriesPages(Generic[T]):
         return self._left == 0 or (self._listing.is_done and not self._waiting and not self._open)
 
     def page(self) -> Work[list[T]]:
-        """Return the items of one more round of requests. They are empty only at the end."""
+        """Return the items of the next round of requests. The list is empty only at the end."""
         found: list[T] = []
         while not found and not self.is_done:
             if len(self._waiting) < self._width and not self._listing.is_done:

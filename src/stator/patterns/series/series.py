@@ -23,10 +23,10 @@ Promises:
 - Roll-ups kept by the writer are exact, even with concurrent writes and lost replies.
 - Readings older than ``keep`` are hidden at once. DynamoDB deletes them later.
 
-One case is not covered. A process may take up to a minute to learn that a bucket has grown. If,
-within that minute, it writes a reading *again, with different values*, and another process has
-already stored that reading in one of the new shards, readers keep seeing the other process's
-values. With roll-ups the reading is counted twice; ``rebuild`` corrects that.
+One case is not covered. A process may take up to a minute to learn that a bucket has grown. Within
+that minute it may write a reading *again, with different values*, which another process has already
+stored in one of the new shards. Readers then keep seeing the other process's values. With roll-ups
+the reading is counted twice; ``rebuild`` corrects that.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Series(OnDb[D], Generic[D, E]):
     """A series of readings of one entity.
 
     ``by`` is the field that names the series of a reading; ``at`` is the field with its time.
-    ``shards`` is the least number of shards of a bucket, or "adaptive". A hash of the reading's
+    ``shards`` is the minimum number of shards of a bucket, or "adaptive". A hash of the reading's
     identity, or of the field ``shard_by``, chooses the shard. ``keep`` is how long a reading lives
     after its time. ``table_per`` gives each day, month or year its own table. ``rollups`` are
     updated with each write or, with ``rollups_from="stream"``, by a worker (``app.roll_up``) or
@@ -199,7 +199,10 @@ class Series(OnDb[D], Generic[D, E]):
         consistent: bool = False,
         include_expired: bool = False,
     ) -> Pages[E]:
-        """Return the readings at or after ``start`` and before ``end``, ordered by time."""
+        """Return the readings at or after ``start`` and before ``end``, the newest first.
+
+        ``newest_first=False`` returns the oldest first.
+        """
         return self._pages(
             by,
             start,
@@ -253,7 +256,7 @@ class Series(OnDb[D], Generic[D, E]):
 
     @operation
     def latest(self, by: Any, n: int = 1, *, consistent: bool = False) -> Work[list[E]]:
-        """Return the newest ``n`` readings, no matter how old they are."""
+        """Return the newest ``n`` readings. They may be of any age, but not expired."""
         return (
             yield from self._pages(by, BEGINNING, END, limit=n, consistent=consistent).everything()
         )
@@ -329,7 +332,8 @@ class Series(OnDb[D], Generic[D, E]):
     def drop_before(self, moment: date, *, confirm: bool = False) -> Work[list[str]]:
         """Delete the tables of all periods that end at or before a day or moment; roll-ups stay.
 
-        Returns the names of the deleted tables.
+        Returns the names of the deleted tables. Without ``confirm=True``, raises RequestRefused,
+        and the error names the tables.
         """
         if self.layout.table_per is None:
             raise RequestRefused(

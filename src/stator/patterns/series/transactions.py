@@ -96,9 +96,10 @@ class ReadingTransactionWriter:
             yield group
 
     def write(self, entities: list[Any]) -> Work[BatchResult]:
-        """Write readings in one transaction.
+        """Write readings in one transaction, which is halved if DynamoDB rejects it.
 
-        Readings that exist or cannot be written are left out.
+        A reading that is already stored with the same values counts as written. The result lists
+        the readings that could not be written.
         """
         result = BatchResult()
         left = self._distinct(entities, result)
@@ -176,7 +177,11 @@ class ReadingTransactionWriter:
     def _sort_out(
         self, transaction: ReadingTransaction, failed: TransactionFailed, result: BatchResult
     ) -> Work[list[Any]]:
-        """Learn from a failed transaction. Return the readings to be sent again."""
+        """Handle each failure of a transaction. Return the readings to be sent again.
+
+        Throttled buckets grow. Roll-ups whose guesses were wrong are cached as stored. Readings
+        that exist or cannot be written are entered in ``result``.
+        """
         yield from self._grow(transaction, failed)
         settled: set[int] = set()
         for at, _, error in failed.failures:

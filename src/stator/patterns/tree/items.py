@@ -247,9 +247,8 @@ class TreeItems:
     def mark(self, job: str, text: str, parent: str | None, child: str) -> Statement:
         """Claim a node for the job that deletes it.
 
-        After that, nobody else changes it or adds to it.
-
-        The claim is a lease without an end: any process may finish the job on its behalf.
+        After that, only the job changes the node, and nothing is added below it. The claim is a
+        lease without an end: any process may finish the job.
         """
         written = Expressions()
         free = f"({_CLAIM.free()(written)} OR {_CLAIM.held(LeaseHold(job))(written)})"
@@ -288,7 +287,10 @@ class TreeItems:
         return Statement("Delete", written.into(request), f"delete {text}", lost_race)
 
     def delete_place(self, text: str, parent: str, child: str) -> Statement:
-        """Delete the child item of a node, unless another node has taken its place."""
+        """Delete the child item of a node. Fails if another node has taken its place.
+
+        Also succeeds if the child item is already gone.
+        """
         written = Expressions()
         condition = (
             f"attribute_not_exists({written.name(self.place.partition)})"

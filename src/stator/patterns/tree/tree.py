@@ -10,11 +10,13 @@ the design's indexes, which are keyed by entity fields, would take these items i
 
 A node is two items, always written in one transaction: the *node item*, found by identity, and the
 *child item*, which lies with its parent and sorts by the field the tree is ordered by. So the
-children of a node are one Query, and descendants are read level by level, one Query for each node
-of the level above, in parallel. Keys hold no path, and that is the point: the place of a node is
-its parent, recorded in one item, and a subtree of a million nodes moves in one transaction of a
-few items. With paths in the keys, descendants would be one Query per level, but a move would have
-to rewrite every item below, and readers would see the tree half moved.
+children of a node are one Query. Descendants are read level by level, one Query for each node of
+the level above, in parallel.
+
+Keys hold no path, on purpose. A node's only link to its place is its parent, so a subtree of a
+million nodes moves in one transaction of a few items. With paths in the keys, descendants would be
+one Query per level. But a move would have to rewrite every item below, and readers would see the
+tree half moved.
 
 ``_path`` holds the ancestors, so that one BatchGetItem reads them. It is a hint: readers compare it
 with the parents of the nodes that were read. Where it is out of date, they read on from there.
@@ -115,8 +117,9 @@ class Tree(OnDb[D], Generic[D, E]):
     def add(self, entity: E, parent: Any = None) -> Work[None]:
         """Add a node under ``parent``, or as a root.
 
-        Raises ItemExists if its identity is already in the tree, UniqueTaken if a sibling has the
-        same name, and ItemNotFound if the parent does not exist.
+        Raises ItemExists if its identity is already in the tree, and ItemNotFound if the parent
+        does not exist. With ``unique_siblings``, raises UniqueTaken if a sibling has the same value
+        of the field ``order``.
         """
         text, shown = self._text(entity), self._shown(entity)
         above = None if parent is None else self._text(parent)
@@ -222,9 +225,8 @@ class Tree(OnDb[D], Generic[D, E]):
     def move(self, id: Any, parent: Any = None) -> Work[None]:
         """Move a node, with everything below it, under ``parent``.
 
-        Without ``parent``, it becomes a root.
-
-        Raises TreeCycle if ``parent`` is the node itself or one of its descendants.
+        Without ``parent``, it becomes a root. Raises TreeCycle if ``parent`` is the node itself or
+        one of its descendants.
         """
         text = self._text(id)
         above = None if parent is None else self._text(parent)
@@ -309,7 +311,10 @@ class Tree(OnDb[D], Generic[D, E]):
         return found
 
     def _line(self, text: str) -> Work[list[StoredNode]]:
-        """Return a node, its parent, and so on up to the root. Reads again if the tree changes."""
+        """Return a node, its parent, and so on up to the root.
+
+        Reads again if the tree changes meanwhile.
+        """
         for attempt in range(_ATTEMPTS):
             found = yield from self._line_once(text)
             if found is not None:

@@ -78,7 +78,8 @@ class CopyProgress:
 class CopyReport:
     """The result of a copy.
 
-    ``verified`` is None without verification, and False if the target had items before the copy.
+    ``verified`` is True if the target's checksum agrees, and None without verification. It is False
+    if the target had items before the copy, because the checksums cannot be compared then.
     """
 
     read: int

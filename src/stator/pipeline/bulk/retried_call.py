@@ -1,7 +1,7 @@
 """A single request of a job, such as DescribeTable or a page of a Scan, with retries.
 
-The first request of a job is different: nothing has begun, and whoever started the job still looks
-at it. A server that is down is therefore an error at once, and not after minutes of retries.
+The first request of a job is different: nothing has begun, and the user is still watching. A server
+that is down is therefore reported at once, and not after minutes of retries.
 """
 
 from __future__ import annotations
@@ -43,9 +43,8 @@ def retried_call(
 ) -> dict[str, Any]:
     """Make a request and return the reply.
 
-    Throttling, faults of the service and broken connections are retried.
-
-    The ``governor`` is notified of every throttling and slows the job down.
+    Throttling, faults of the service and broken connections are retried. The ``governor`` is
+    notified of every throttling and slows the job down.
     """
 
     def slow_down(error: Trouble) -> None:

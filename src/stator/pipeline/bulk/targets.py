@@ -28,7 +28,10 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class EntityPuts:
-    """Writes entities one by one through the data layer, with all its guards."""
+    """Upserts entities one by one through the data layer.
+
+    The data layer maintains guards of unique values, versions and large values.
+    """
 
     def __init__(self, db: Db) -> None:
         self._db = db
@@ -144,7 +147,10 @@ class BulkTarget:
         return _NEAR_WRITERS if is_near else _HTTP_WRITERS
 
     def is_at(self, other: BulkTarget) -> bool:
-        """Whether both targets are at the same address, as far as their addresses show."""
+        """Whether both targets are at the same address.
+
+        Two spellings of one address count as different.
+        """
         here, there = self.transport, other.transport
         if isinstance(here, EngineTransport) and isinstance(there, EngineTransport):
             return here.engine is there.engine

@@ -1,8 +1,7 @@
 """``app.release_guards()``: deletes the guards of items that were not deleted by the data layer.
 
-That happens through an item's time to live, or when another program deletes it. A guard is deleted
-in one transaction with a check that its item does not exist, because an item that was created again
-needs its guard.
+Such an item has expired, or another program has deleted it. A guard is deleted in one transaction
+with a check that its item does not exist, because an item that was created again needs its guard.
 """
 
 from __future__ import annotations

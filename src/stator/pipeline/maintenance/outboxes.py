@@ -1,9 +1,9 @@
 """``app.relay(outbox, to=...)``: delivers messages of an Outbox as soon as they are written.
 
-The stream only wakes the relay; the table says which messages are waiting. Therefore no change ever
-fails here. Every few seconds the relay looks at all shards and retries, by the outbox's own rules,
-messages that could not be delivered. It also finds messages that a crash left behind, or that are
-older than the app.
+The stream only wakes the relay; the table says which messages are waiting. A delivery that fails is
+therefore not a failed change, and nothing is set aside or parked in the app. Every few seconds the
+relay looks at all shards and retries, by the outbox's own rules, messages that could not be
+delivered. It also finds messages that a crash left behind, or that are older than the app.
 """
 
 from __future__ import annotations
@@ -115,9 +115,9 @@ class OutboxRelay:
 
 
 def _for_sink(outbox: str, message: OutboxMessage) -> Message:
-    """Return a message as an insert into a table with the outbox's name.
+    """Return an outbox message as a sink's message, because sinks send only changes.
 
-    Sinks send only changes.
+    The change is an insert into a table with the outbox's name.
     """
     content = {"id": message.id, "topic": message.topic, "key": message.key, "body": message.body}
     keys: Item = {"id": {"S": message.id}}

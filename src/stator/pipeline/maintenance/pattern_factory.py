@@ -34,9 +34,10 @@ class PatternDb:
 
 
 class PatternFactory(Generic[P]):
-    """Returns the pattern for each database.
+    """Provides the pattern object for each database.
 
-    Calls the function that creates it, or returns the given pattern.
+    It calls the function that creates the pattern, or returns the pattern that was given. The last
+    few are cached.
     """
 
     def __init__(self, source: P | Callable[[Any], P], kind: type[P], what: str) -> None:
@@ -55,7 +56,10 @@ class PatternFactory(Generic[P]):
         return f"pass a {name}, or a function that creates one: lambda db: {name}(db, ...)"
 
     def name(self, given: str | None) -> str:
-        """Return the name of the subscriber, which is the same from run to run."""
+        """Return the subscriber's name: ``given``, or one derived from the function or pattern.
+
+        It is the same from run to run. Raises ConfigurationError if no name can be derived.
+        """
         if given is not None:
             return given
         own = getattr(self._source, "__name__", None) or getattr(self._source, "name", "")

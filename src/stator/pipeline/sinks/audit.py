@@ -194,7 +194,11 @@ class AuditLog(ChangeSink):
         head: ChainHead,
         messages: Sequence[Message],
     ) -> Work[tuple[ChainHead, bool]]:
-        """Return the new head and False, or, after a conflict, the old head and True."""
+        """Append entries and the new head in one transaction.
+
+        Returns the new head and False or, after a conflict, the old head and True. Raises TryLater
+        if the table is throttled.
+        """
         before = head
         actions: list[dict[str, Any]] = []
         for message in messages:

@@ -57,9 +57,10 @@ class ChainHead:
 
 @dataclass(frozen=True, slots=True)
 class AuditProblem:
-    """A fault in an audit log. ``chain`` is the item's table and key mark.
+    """A fault in an audit log.
 
-    ``number`` is the number of the entry, or 0 for a problem of the whole chain.
+    ``chain`` names the item: its table and a hash of its key. ``number`` is the number of the
+    entry, or 0 for a problem of the whole chain.
     """
 
     chain: str

@@ -78,11 +78,11 @@ class ChangeSink(ABC):
     """
 
     is_json: bool = False
-    # What the stream must show. A sink of events sends what is there.
+    # The view type that the sink needs. None: events have the images that the stream shows.
     view: StreamView | None = None
 
     def __init__(self, name: str, options: SinkOptions | None = None) -> None:
-        """``name`` must be unique in the app: parked items record the sinks that have seen them."""
+        """``name`` must be unique in the app: items that wait for the sink are stored under it."""
         given: Any = dict(options or {})
         unknown = sorted(given.keys() - SinkOptions.__annotations__.keys())
         if unknown:
@@ -154,7 +154,10 @@ class ChangeSink(ABC):
         context: Context,
         messages: list[Message],
     ) -> HandlerFailure | None:
-        """Add the messages of one item, up to the first change that cannot become a message."""
+        """Add the messages of one item, up to the first change that cannot become a message.
+
+        Returns the failure of that change, or None.
+        """
         for record in lane:
             try:
                 body = self._body(changes[id(record)], context)
@@ -165,7 +168,10 @@ class ChangeSink(ABC):
         return None
 
     def _transformed(self, change: Change[Any]) -> Mapping[Any, Any] | None:
-        """Return the result of a transform: a dictionary, or None to send nothing."""
+        """Return the transform's result: a dictionary, or None to send nothing.
+
+        Raises SinkRefused for any other result.
+        """
         assert self._transform is not None
         found = self._transform(change)
         if found is None or isinstance(found, Mapping):
@@ -189,7 +195,7 @@ def lane_of(record: Record) -> Lane:
 
 
 def keep_first(failures: dict[Lane, HandlerFailure], failure: HandlerFailure) -> None:
-    """Record ``failure`` unless an earlier change to the same item has failed, too."""
+    """Record ``failure``, unless one of an earlier change to the same item is recorded."""
     lane = lane_of(failure.record)
     known = failures.get(lane)
     if known is None or int(failure.record.sequence or 0) < int(known.record.sequence or 0):

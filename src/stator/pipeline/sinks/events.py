@@ -99,7 +99,7 @@ def json_encoded(body: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a type that DynamoDB has and JSON lacks, in the result of a transform."""
+    """Convert a value of a transform's result that JSON lacks: Decimal, set or dataclass."""
     if isinstance(value, Decimal):
         return orjson.Fragment(str(value))
     if isinstance(value, (set, frozenset)):

@@ -192,7 +192,10 @@ class _KafkaBatch:
             raise
 
     def wait(self) -> list[tuple[Message, Any]]:
-        """Wait until each message is acknowledged or given up. Return failures in order."""
+        """Wait until each message is acknowledged or the deadline has passed.
+
+        Return the failures in the order of the stream.
+        """
         while True:
             with self._lock:
                 left = list(self._waiting.values())

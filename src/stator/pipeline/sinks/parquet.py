@@ -1,8 +1,8 @@
 """``ParquetSink``: changes as Parquet files in a folder or in S3, limited in size and age.
 
 The problem: a checkpoint says that everything before it is delivered, but a good Parquet file is
-larger than a batch, and a buffer in memory would be lost with its worker. A batch is therefore
-first *staged* as a small file of its own, and staged files are *merged* into large ones:
+larger than a batch. A buffer in memory would be lost with its worker. A batch is therefore first
+*staged* as a small file of its own, and staged files are *merged* into large ones:
 
     staged/shardId-0001.../1000...10-1000...42-5c0a1f22...-8211.jsonl.gz
     data/entity=Order/date=2026-11-16/000000000007.parquet

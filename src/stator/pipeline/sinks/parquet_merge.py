@@ -115,7 +115,10 @@ class ParquetMerger:
     def _write(
         self, context: Context, group: str, claim: Claim, seen: int, pending: str
     ) -> Work[bool]:
-        """Store the claim, or its release, on condition that the version is still ``seen``."""
+        """Store the claim, or its release, on condition that the version is still ``seen``.
+
+        Returns False if another worker has changed it.
+        """
         written = Expressions()
         version = written.name("version")
         item = {

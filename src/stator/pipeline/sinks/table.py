@@ -234,7 +234,10 @@ class TableSink(ChangeSink):
 
 
 def _all(parts: Sequence[Call | SinkRefused]) -> Work[list[Any]]:
-    """Run the calls in parallel. Each result takes the place of its call; refusals stay."""
+    """Run the calls in parallel. Return their results in the places of the calls.
+
+    Refusals among ``parts`` stay in their places.
+    """
     calls = [part for part in parts if isinstance(part, Call)]
     results = iter((yield Gather(calls)) if calls else ())
     return [next(results) if isinstance(part, Call) else part for part in parts]

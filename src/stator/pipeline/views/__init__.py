@@ -14,7 +14,7 @@ workers at once. The view's items, in the design's own table, make each change c
     PK  VIEW#isp_hours#1#S#5c0a...           SK  STATE                 order, rows
 
 The HEAD names the *generation* that is read, and the generation that is being built, if any. A
-START is the position in a shard from which on the changes are in a new generation.
+START is a position in a shard: a new generation includes the changes after it.
 
 *Partials* hold values that can be added: counts, sums, the buckets of a percentile sketch. There is
 one partial for each group and shard, so that no two shards ever write the same item. ``applied`` is
@@ -26,11 +26,12 @@ second writer's condition fails. It reads applied from the refusal and has nothi
 Readers add up the partials. A sum of more than 38 digits, which no Number holds, is stored exactly
 in several pieces (``model.wide_numbers``).
 
-*Rows* hold values that subtraction cannot undo: minimum, maximum, top, latest. Every source has a
-row in its group, in the order of the field. Its *state* says for which change the row was last
+*Rows* serve the metrics that depend on an order: minimum, maximum, top, latest. When a source
+changes, these cannot be corrected by subtraction. Every *source*, an item of the view's entity, has
+a row in its group, in the order of the field. Its *state* says for which change the row was last
 written. State and rows change in one transaction, on condition that the state is as it was read. An
-older change finds a newer state and does nothing. States of sources without rows stay for two
-days, longer than a stream keeps changes.
+older change finds a newer state and does nothing. States of sources without rows stay for two days,
+longer than a stream keeps changes.
 
 Invariants.
 - Only the holder of a shard's lease writes its partials. A retry of parked changes writes one

@@ -18,9 +18,9 @@ def write_all(
     requests: Sequence[dict[str, Any]],
     check: Callable[[], Any] | None,
 ) -> Work[None]:
-    """Send every PutRequest and DeleteRequest while ``check`` does not raise.
+    """Send PutRequests and DeleteRequests, each for a different item, until all have succeeded.
 
-    No two may be for the same item.
+    ``check`` is called before each attempt and raises an error to stop.
     """
     chunks = [
         requests[at : at + BATCH_WRITE_ITEMS] for at in range(0, len(requests), BATCH_WRITE_ITEMS)

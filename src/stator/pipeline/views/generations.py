@@ -64,7 +64,11 @@ class GenerationHeads:
         return head
 
     def begun(self, app: str, position: str = OLDEST) -> Work[GenerationHead]:
-        """Return the head. Create it if there is none."""
+        """Return the head. Create it if there is none.
+
+        Raises ConfigurationError if the view belongs to another app. If the view is new and
+        ``position`` is not the oldest, logs a warning: earlier items are not counted.
+        """
         head = yield from self.load()
         if head is None:
             head = yield from self._create(app)

@@ -128,7 +128,7 @@ def avg(of: Any) -> Additive:
 def percentiles(of: Any, *, accuracy: float = 0.02) -> Additive:
     """Keep a sketch of all percentiles within a relative error: ``row.spread[99]``.
 
-    Halving ``accuracy`` doubles the numbers stored.
+    Halving ``accuracy`` doubles how many numbers are stored.
     """
     if not 0.001 <= accuracy <= 0.5:
         raise DesignError(

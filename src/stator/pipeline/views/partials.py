@@ -81,7 +81,7 @@ class Partials:
         gathered((yield Gather(parts)))
 
     def _list(self, generation: int, names: set[str]) -> Work[None]:
-        """Write the list entries of groups before anything is counted in them."""
+        """Add groups to the view's list of groups, before anything is counted in them."""
         unknown = [by for by in sorted(names) if (generation, by) not in self._listed]
         if len(self._listed) > _REMEMBERED:
             self._listed.clear()
@@ -218,7 +218,10 @@ class _Rewritten:
     totals: dict[str, Decimal]
 
     def changes(self, written: Expressions) -> str:
-        """Return more terms of SET, and REMOVE for pieces that are no longer needed."""
+        """Return the text that continues a SET clause with the new totals.
+
+        A REMOVE clause follows if some pieces are no longer needed.
+        """
         wanted: Item = {}
         for name, total in self.totals.items():
             wanted |= wide_attributes(name, total)
@@ -234,7 +237,8 @@ class _Rewritten:
 def _by_group(measured: Iterable[MeasuredChange]) -> dict[ViewGroup, list[PartialEntry]]:
     """Return what each group gains and loses, in the stream's order.
 
-    A change without an effect is left out every time it is delivered.
+    A change that does not affect the sums is left out. Only its images decide that, so it is left
+    out in every delivery.
     """
     found: dict[ViewGroup, list[PartialEntry]] = {}
     for each in measured:

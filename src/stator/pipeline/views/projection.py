@@ -62,7 +62,7 @@ class ProjectionReader(MaintainedReader[D]):
     def find(
         self, limit: int = 1000, /, *, newest_first: bool = False, **key: Any
     ) -> Work[list[Any]]:
-        """Return the items with this key, in order."""
+        """Return up to ``limit`` items with this key, in the order of ``sort``."""
         group = self._view.source.group_of(key, with_bucket=False)
         generation = yield from self._generation()
         rows = Ordered(self._rows.field, newest_first, limit, "many", self._rows.copies)

@@ -118,7 +118,7 @@ class Ranks:
     def _bundles(
         self, generation: int, moves: list[RankMove]
     ) -> list[list[tuple[RankMove, list[TransactAction]]]]:
-        """Group moves into transactions."""
+        """Group moves so that each group fits into one transaction."""
         bundles: list[list[tuple[RankMove, list[TransactAction]]]] = []
         room = 0
         for move in moves:
@@ -238,7 +238,10 @@ class Ranks:
 
 
 def _last(measured: Iterable[MeasuredChange], stream: str) -> list[RankTarget]:
-    """Return the target of each source after a batch. Unchanged sources are left out."""
+    """Return, for each source, the target of its last change in a batch.
+
+    Sources whose rows do not change are left out.
+    """
     found: dict[str, RankTarget] = {}
     for each in measured:
         if _rows_of(each.old) == _rows_of(each.new) and each.mark not in found:

@@ -65,9 +65,9 @@ class ViewReader(MaintainedReader[D]):
 
     @operation
     def get(self, /, **group: Any) -> Work[Row | None]:
-        """Return one row, by its group's fields and a time in its bucket.
+        """Return the row of a group and a time bucket, or None if there is none.
 
-        For example: ``get(isp=..., at=...)``.
+        Pass the group's fields and any time in the bucket: ``get(isp=..., at=...)``.
         """
         asked = self._view.source.group_of(group, with_bucket=True)
         rows = yield from self._rows(asked.by, BucketRange(asked.bucket, asked.bucket))
@@ -183,7 +183,7 @@ def ranked(
     metric: Ordered,
     limit: int | None = None,
 ) -> Work[Any]:
-    """Return the result of an ordered metric from the first of its rows."""
+    """Return the result of an ordered metric, from the first rows in its order."""
     layout = view.layout
     name = metric.field.name
     request = prefix_query(
@@ -237,7 +237,7 @@ def _names_merged(shards: dict[str, Item]) -> set[str]:
 
 
 def _is_whole(shards: dict[str, Item]) -> bool:
-    """Whether no merge happened during the read."""
+    """Whether the read saw every merge of partials completely or not at all."""
     emptied = {name for name, item in shards.items() if name != BASE and "merged" in item}
     return emptied <= _names_merged(shards)
 

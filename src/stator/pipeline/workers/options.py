@@ -45,7 +45,7 @@ class WorkerOptions:
 
     @property
     def retry_backoff(self) -> Backoff:
-        """The waits between the attempts to handle a change. Half of each wait is certain."""
+        """The waits between the attempts to handle a change. Half of each wait is random."""
         return Backoff(self.retry_seconds, self.longest_retry_seconds, jitter=0.5)
 
     def __post_init__(self) -> None:

@@ -120,7 +120,10 @@ class Worker:
     # -- from outside
 
     def stop(self) -> None:
-        """Shut down: finish the batches in flight and release the leases."""
+        """Begin the shutdown, and return at once.
+
+        Consumers finish the batches in flight and release the leases.
+        """
         self._is_stopping = True
         self._retries.stop()
         for consumer in list(self.consumers.values()):
@@ -149,7 +152,7 @@ class Worker:
         return total
 
     def has_caught_up(self, since: float) -> bool:
-        """Whether this worker has handled its share of the changes made before ``since``."""
+        """Whether this worker has handled the changes to its own shards made before ``since``."""
         if self._looked_at < since or any(lease not in self.consumers for lease in self._to_do):
             return False
         return all(consumer.caught_up_at >= since for consumer in list(self.consumers.values()))
@@ -344,7 +347,10 @@ class Worker:
             self._restarts.pop(name, None)
 
     def _hold_back(self, consumer: LeaseHolder) -> float:
-        """Return how long to wait before a consumer that failed is restarted."""
+        """Delay the restart of a consumer that failed. Return how long to wait.
+
+        The waits grow with each failure, and start over once the consumer has handled a batch.
+        """
         name = consumer.lease.name
         timer = self._restarts.setdefault(name, self._context.timer(_RESTARTS))
         if consumer.caught_up_at or consumer.progress.batches:

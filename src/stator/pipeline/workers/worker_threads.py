@@ -136,9 +136,10 @@ class RunningWorker:
         self._over.set()
 
     def stop(self, timeout_seconds: float = 60.0) -> None:
-        """Finish the batches in flight, release the leases, and stop.
+        """Finish the batches in flight, release the leases, and close the subscribers.
 
-        Raises the error that ended the worker, if there was one.
+        Waits for up to ``timeout_seconds``. Raises the error that ended the worker, if there was
+        one.
         """
         self.tell_to_stop()
         left = timeout_seconds
@@ -160,7 +161,10 @@ class RunningWorker:
             ]
 
     def wait(self, timeout_seconds: float | None = None) -> bool:
-        """Wait until the worker is stopped. Returns False if the time runs out first."""
+        """Wait until the worker is told to stop or fails. Returns False if the time runs out first.
+
+        Raises the error that ended the worker, if there was one.
+        """
         over = self._over.wait(timeout_seconds)
         self._raise()
         return over

@@ -102,8 +102,9 @@ def blob_prefix(of: EntityMap) -> str:
 
 
 def _content(value: Value) -> tuple[str, bytes]:
-    """Return the kind and the bytes of a value: text and binary unchanged, anything else as
-    JSON.
+    """Return the kind and the bytes of a value.
+
+    Text and binary values are unchanged; any other value becomes JSON.
     """
     [(kind, inner)] = value.items()
     if kind == "S":

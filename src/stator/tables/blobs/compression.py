@@ -1,5 +1,6 @@
-"""Compression of large values. The stored map names the method, so values of any method can be
-read.
+"""Compression of large values.
+
+The stored map names the method, so values of any method can be read.
 """
 
 from __future__ import annotations

@@ -132,8 +132,10 @@ class _Writer:
         self._later.append(f"    out += {f',{_quoted(name)}:{form}'.encode()!r} % ({written},)")
 
     def _forms(self, shape: Shape, value: str) -> tuple[str, str, str]:
-        """Return the source for one value: the test that sends it to ``checked``, the JSON with a
-        placeholder, and the expression for the placeholder.
+        """Return the source for one value, in three parts.
+
+        These are the test that sends the value to ``checked``, the JSON with a placeholder, and the
+        expression for the placeholder.
         """
         if isinstance(shape, Scalar) and shape.python in _FORMS:
             test, form, written = _FORMS[shape.python]

@@ -89,8 +89,10 @@ class _KeySource:
         return [*lines, *([f"if {' and '.join(tests)}:", f"    {written}"] if tests else [written])]
 
     def _template(self, template: Template, lines: list[str], tests: list[str]) -> str:
-        """Return an expression for a template's value, valid once its fields are known not to be
-        None.
+        """Return an expression for the value of a template.
+
+        Appends the statements that the expression needs to ``lines``, and the conditions under
+        which it is valid to ``tests``.
         """
         if not template.native:
             texts = [self._part(part, lines, tests) for part in template.parts]

@@ -59,9 +59,10 @@ def locate(of: EntityMap, values: Mapping[str, Any]) -> Work[Item | None]:
 
 
 def _index(of: EntityMap) -> tuple[IndexPlan, list[PlannedKeyAttribute]] | None:
-    """Return an index whose partition can be computed from the identity.
+    """Return an index whose partition key consists of identity fields, or None.
 
-    Also returns the attributes of that partition.
+    An index whose partition key holds the whole identity is preferred. The key attributes of the
+    partition are returned with it.
     """
     best: tuple[IndexPlan, list[PlannedKeyAttribute]] | None = None
     for index in of.table.indexes:
@@ -118,8 +119,8 @@ def _is_it(of: EntityMap, item: Item, values: Mapping[str, Any], is_whole: bool)
     """Whether an item found in the index is the one with these values.
 
     An index may hold other entities, and other items of the same partition. If the index does not
-    project the identity, only the keys can decide, and only if the partition contains the whole
-    identity.
+    project the identity, only the keys can decide. They can do so only if ``is_whole``: the
+    partition key holds the whole identity.
     """
     discriminator = of.plan.discriminator
     if (

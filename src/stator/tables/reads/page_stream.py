@@ -100,8 +100,9 @@ class PageStream:
         return items
 
     def order(self, item: Item) -> tuple[Any, ...]:
-        """Return the position of an item among several requests: by the requested field, then by
-        sort key.
+        """Return a sort key for merging the items of several requests.
+
+        Items are ordered by the field that the pattern sorts by, then by their sort key.
         """
         name = self.step.order
         first = (comparable(item[name]),) if name is not None and name in item else ()

@@ -93,9 +93,9 @@ class OpenUpdate(Generic[E]):
             of.write_back(self._entity, {name: getattr(fresh, name) for name in of.fields})
 
     def _wanted_returns(self) -> Returns | None:
-        """Return what the write must return.
+        """Return which state of the item to request: "old", "new" or None.
 
-        An object passed to the update is brought up to date.
+        If an object was passed, the default is "new", to bring the object up to date.
         """
         return self._returns or ("new" if self._entity is not None else None)
 

@@ -4,9 +4,9 @@
     order.stock -= 2                           SET stock = stock - 2, from the default if absent
     order.note = None, or del order.note       REMOVE
     order.lines.append(line)                   list_append
-    order.tags.add("late")                     ADD, DELETE with discard
-    order.address.city = "Bern"                nested paths
-    order.seen = if_not_exists(order.seen, t)  if_not_exists; with + or - a number with a start
+    order.tags.add("late")                     ADD; discard is DELETE
+    order.address.city = "Bern"                SET of a nested path
+    order.seen = if_not_exists(order.seen, t)  SET seen = if_not_exists(seen, t); + and - may follow
 
 Nothing is read: a recorded field has no value, and reading one is an error. Values are checked
 against the field's type at once, so that the traceback points at the wrong line.
@@ -37,7 +37,7 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """``path + value`` or ``path - value``. ``start`` replaces a number that does not exist yet."""
+    """``path + value`` or ``path - value``. ``start`` is used if the path has no number yet."""
 
     path: Path
     sign: Literal["+", "-"]
@@ -98,8 +98,9 @@ class RecordedAction:
     plain: Any = None
 
     def __repr__(self) -> str:
-        """Return stable text: transaction tokens store a checksum of it
-        (``transaction_tokens``).
+        """Return text that must never change.
+
+        Transaction tokens store a checksum of it (``transaction_tokens``).
         """
         return f"Action(path={self.path!r}, value={self.value!r}, plain={self.plain!r})"
 
@@ -172,9 +173,7 @@ class Recording:
         if value is None:
             self._keep(RecordedAction(path, None))
         else:
-            self.set(
-                path, value
-            )  # the value read if the attribute is missing, which index keys contain
+            self.set(path, value)  # as a missing attribute would be read; index keys need the value
 
     def _is_omitted(self, path: Path, given: Any) -> bool:
         shape = self.shape(path)
@@ -212,7 +211,7 @@ class Recording:
             ) from None
 
     def start(self, path: Path) -> Value | None:
-        """Return the number to use for a missing one: the field's default, or None."""
+        """Return the start value for a sum on a missing number: the field's default, or None."""
         if len(path) != 1:
             return None
         default = self.default(str(path[0]))
@@ -220,13 +219,14 @@ class Recording:
         return None if value is None else self.encoded(path, value)
 
     def default(self, field: str) -> Callable[[], Any] | None:
-        """Return the function that creates a field's default value, or None if the field is
-        required.
+        """Return the function that creates a field's default value.
+
+        Returns None if the field is required.
         """
         return self.of.info.default_maker(field)
 
     def inner_paths(self) -> list[Path]:
-        """Return the paths inside another value, which must exist."""
+        """Return the nested paths of the update. The value around each of them must exist."""
         return [path for path in self.actions if len(path) > 1]
 
     def added_to(self) -> list[Path]:
@@ -240,7 +240,7 @@ class Recording:
     # -- as an expression
 
     def expression(self, written: Expressions, more: Mapping[str, list[str]]) -> str:
-        """Return the UpdateExpression, with ``more`` actions by their clause."""
+        """Return the UpdateExpression. ``more`` maps clauses such as SET to further actions."""
         clauses: dict[str, list[str]] = {
             word: list(more.get(word, ())) for word in ("SET", "REMOVE", "ADD", "DELETE")
         }
@@ -261,7 +261,11 @@ def _is_known(action: RecordedAction) -> bool:
 
 
 def _combined(earlier: RecordedAction, later: RecordedAction, shown: str) -> RecordedAction:
-    """Combine two changes to the same path in one update. Sums add up; anything else is refused."""
+    """Combine two changes to the same path in one update.
+
+    Two sums are added up. Members added to the same set, or removed from it, and elements added at
+    the same end of a list are joined. Anything else is refused.
+    """
     before, after = earlier.value, later.value
     if isinstance(before, Sum) and isinstance(after, Sum):
         total = _signed(before) + _signed(after)

@@ -54,8 +54,9 @@ def write(
 ) -> Work[Any]:
     """Plan and send a write.
 
-    Plan it again if a unique value changed in between. ``once`` sends even a single write as a
-    transaction with a token. ``read`` reads the returned item while its blobs still exist.
+    If a unique value changed in between, the write is planned and sent again. ``once`` sends even a
+    single write as a transaction with a token. ``read`` decodes the returned item before its
+    obsolete blobs are deleted.
     """
     for attempt in range(_RACES):
         statements = yield from prepare()
@@ -205,8 +206,9 @@ def send_all(
 
 
 def certainly_not_applied(error: ServiceError) -> bool:
-    """Whether a failed write certainly was not applied: no server fault, and no answer lost
-    before.
+    """Whether a failed write certainly was not applied.
+
+    It may have been applied after a server fault, or if an earlier attempt lost its answer.
     """
     return error.status < 500 and not error.after_unknown
 
@@ -214,7 +216,11 @@ def certainly_not_applied(error: ServiceError) -> bool:
 def forget_blobs(
     context: Context, statements: list[Statement], *, has_happened: bool
 ) -> Work[None]:
-    """Delete blobs without an item, now that it is known whether the statements were applied."""
+    """Delete blobs that no item names, now that the outcome of the statements is known.
+
+    If they were applied (``has_happened``), the obsolete blobs are deleted and the kept ones are
+    moved aside. Otherwise the new blobs are deleted.
+    """
     keys = [
         key
         for each in statements

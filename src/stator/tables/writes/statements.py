@@ -32,8 +32,9 @@ Meaning = Callable[[Item | None], ConditionFailed]
 class Guard:
     """The guard of a unique value, as part of a statement.
 
-    ``taking`` plans the guard again for a value that the given owner frees. If it is None, the
-    statement frees the value.
+    If the statement frees the value, ``taking`` is None. If it takes the value, ``taking`` plans it
+    again for the case that the same transaction frees the value. Its argument is the owner that
+    does.
     """
 
     key: bytes
@@ -91,7 +92,7 @@ class Terms:
     def absent(self, now: float) -> None:
         """Require that there is no item.
 
-        An expired item that waits for its deletion does not count.
+        An item that has expired and is not yet deleted counts as absent.
         """
         name = self.expressions.name
         term = f"attribute_not_exists({name(self.of.table.partition)})"
@@ -154,7 +155,7 @@ class Terms:
 
 
 def read_as_far_as_possible(of: EntityMap, item: Item | None) -> Any:
-    """Decode the entity, unless parts of it are in a blob store."""
+    """Decode the item. Returns None if there is no item, or if parts of it are in a blob store."""
     return of.decode(plain(of, item, {})) if item and not blob_keys(of, item) else None
 
 

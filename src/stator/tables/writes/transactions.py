@@ -109,9 +109,7 @@ class Transaction:
         )
 
     def require(self, condition: Any) -> None:
-        """Make the transaction fail unless this condition holds for the item whose update is
-        open.
-        """
+        """Make the transaction fail unless this condition holds for the item of the open update."""
         if not self._open:
             raise RequestRefused(
                 "require() adds to the open update, and none is open",
@@ -180,8 +178,9 @@ class Transaction:
 def target(
     context: Context, entity: Any, identity: dict[str, Any]
 ) -> tuple[EntityMap, dict[str, Any], Any]:
-    """Return the entity that a write changes, the values that find the item, and the object, if
-    any.
+    """Return the entity that a write changes, and the values that identify the item.
+
+    The third result is the object that was passed, or None if a class was passed.
     """
     if isinstance(entity, type):
         return context.schema.of(entity), identity, None

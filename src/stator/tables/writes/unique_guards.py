@@ -122,7 +122,10 @@ def guard_delete(place: Place, of: EntityMap, field: str, value: Any, owner: Ite
 
 
 def merge_guard_handovers(statements: list[Statement]) -> list[Statement]:
-    """Merge the two guard writes of a value that one item frees and another takes."""
+    """Merge the two guard writes of a value that one item frees and another takes.
+
+    A transaction may write each item only once.
+    """
     freed = {
         each.guard.key: each
         for each in statements

@@ -156,8 +156,9 @@ def _index_keys(
     values: Mapping[str, Any],
     entity: Any,
 ) -> tuple[dict[str, Value | None], set[str]]:
-    """Return new values of the index keys that change, and the fields of ``entity`` they rely
-    on.
+    """Return the index keys that change, with their new values.
+
+    The second result names the fields that were read from ``entity`` to compute them.
     """
     changed = recording.fields | {name for name in (of.updated, of.version) if name is not None}
     found: dict[str, Value | None] = {}
@@ -202,7 +203,7 @@ def _incomplete(
 def _own_changes(
     of: EntityMap, keys: dict[str, Value | None], now: float, written: Expressions
 ) -> dict[str, list[str]]:
-    """Return the changes that Stator adds to the user's: keys, times, the version."""
+    """Return the changes that Stator adds to the user's: index keys, update time and version."""
     sets = [
         f"{written.name(name)} = {written.value(value)}"
         for name, value in keys.items()
@@ -230,9 +231,9 @@ def _of_a_new_item(
     now: float,
     written: Expressions,
 ) -> list[str]:
-    """Return the attributes an item needs if the update creates it.
+    """Return SET terms for the attributes that an item needs if the update creates it.
 
-    An existing item keeps its own.
+    ``if_not_exists`` keeps the values of an existing item.
     """
     known = _defaults(of, recording) | dict(values) | recording.known()
     stored: dict[str, Value] = {
@@ -288,7 +289,11 @@ def _defaults(of: EntityMap, recording: Recording) -> dict[str, Any]:
 
 
 def _refuse_doubtful(of: EntityMap, key: PlannedKeyAttribute) -> None:
-    """Refuse a key that an item may lack on purpose, because a new item lacks it as well."""
+    """Raise UpdateRefused for an index key that an existing item may rightly lack.
+
+    The update would set the key if it is missing, as a new item needs it. It cannot see whether an
+    existing item lacks the key on purpose.
+    """
     if key.when or any(isinstance(of.fields[name].shape, Maybe) for name in fields_of(key)):
         raise UpdateRefused(
             f"{key.name} of {key.index} depends on fields that an update which may create the item "

@@ -24,9 +24,7 @@ from stator.tables.writes.update_statement import update_statement
 
 
 class LostRace(ConditionFailed):
-    """The item changed between the read of its unique values and the write, which is planned
-    again.
-    """
+    """The item changed between read and write, so the write is planned again."""
 
     code = "StatorLostRace"
 
@@ -115,7 +113,7 @@ class WritePlanner:
         ):
             old = yield from self.stored(
                 of, of.key_of(entity)
-            )  # the time of creation stays, and keys contain it
+            )  # a key contains the time of creation, which must not change
         if old is not None and of.created in old:
             assert of.created is not None
             entity = of.copied(
@@ -208,8 +206,9 @@ class WritePlanner:
         return [statement, *guards(self.place, of, old, after, key, now)]
 
     def _clear_expired(self, of: EntityMap, key: Item, now: float) -> Work[None]:
-        """Delete an expired item, so that an update that may create an item does not change the old
-        one.
+        """Delete an item that has expired.
+
+        An update that may create the item would otherwise change the expired one.
         """
         old = yield from self.stored(of, key)
         if old is None or not of.is_expired(old, now):
@@ -365,7 +364,10 @@ def _raced_or(of: EntityMap, old: Item | None, otherwise: Meaning) -> Meaning:
 
 
 def _refuse_unseen(of: EntityMap, recording: Recording) -> None:
-    """Refuse updates that let DynamoDB compute a unique value, or the expiry of its guard."""
+    """Refuse updates that let DynamoDB compute a unique value, or the expiry of its guard.
+
+    The guard holds both, so they must be known before the write.
+    """
     guarded = {*of.unique, *([of.ttl] if of.unique and of.ttl else [])}
     unseen = (guarded & recording.fields) - recording.known().keys()
     if unseen:

@@ -175,9 +175,10 @@ class Destination:
         return str(path)
 
     def clean(self) -> None:
-        """Remove the spool, and the parts if they were joined into one file or uploaded.
+        """Remove the temporary parts of a CSV export.
 
-        If the process crashes just before this, the files stay, but nothing reads them.
+        All parts are removed if they were joined into one file or uploaded. If the process crashes
+        just before this, the files stay, but nothing reads them.
         """
         shutil.rmtree(self.folder / SPOOL, ignore_errors=True)
         if self.file is not None or self.is_remote:

@@ -97,7 +97,8 @@ class ExportReport:
 class ExportJob:
     """One export. ``job`` describes the source for the journal.
 
-    ``first`` names the columns that come first; ``kind_of`` returns the folder of an item.
+    ``first`` names the columns that come first. ``kind_of`` returns the name of an item's entity,
+    whose folder receives the item. ``expected`` is the number of items in the source, if known.
     """
 
     def __init__(

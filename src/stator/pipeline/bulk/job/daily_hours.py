@@ -1,4 +1,4 @@
-"""Daily hours: the time of day in which a job may work, for jobs that belong into the night.
+"""Daily hours: the time of day in which a job may work, for jobs that should run at night.
 
     01:00-05:00     from one until five, every day
     22:00-04:00     past midnight
@@ -88,7 +88,10 @@ class Gate:
         return cls(clock, None if text is None else DailyHours.parse(text))
 
     def wait(self, watch: Callable[[], None] | None = None) -> None:
-        """Return within the hours, or once the job is to stop. ``watch`` is called meanwhile."""
+        """Wait for the hours to begin. Return at once within them, or when the job is to stop.
+
+        ``watch`` is called from time to time meanwhile.
+        """
         if self._hours is None:
             return
         while not self._stopped.is_set():
@@ -109,5 +112,5 @@ class Gate:
         return self._stopped.is_set()
 
     def stop(self) -> None:
-        """Let every waiting thread go."""
+        """Release every waiting thread, because the job is to stop."""
         self._stopped.set()

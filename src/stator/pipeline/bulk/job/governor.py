@@ -111,7 +111,7 @@ class Governor:
             self._step()
 
     def returned(self, units: float) -> None:
-        """Give back units that were acquired and not spent."""
+        """Give back units that were acquired and not consumed."""
         with self._lock:
             self._tokens += units
 

@@ -91,7 +91,7 @@ class PendingRow:
     __slots__ = ("at", "block", "item", "key", "row")
 
     at: int
-    """Its place in the window, which sets it."""
+    """The row's place in the window. The window sets it."""
 
     def __init__(self, key: Any, item: bytes, row: int, block: Block) -> None:
         self.key = key

@@ -54,7 +54,7 @@ class Window:
         self._held_bytes = 0
         self._readers_waiting = 0
         self.impatient_takes = 0
-        """How often a writer's patience ended before the window was mixed."""
+        """How often a writer stopped waiting and took rows from a window that was not mixed."""
         self._is_complete = False
         self._stopped = False
         lock = threading.Lock()
@@ -62,9 +62,10 @@ class Window:
         self._work = threading.Condition(lock)
 
     def add(self, entries: list[PendingRow]) -> list[PendingRow]:
-        """Add rows, each once there is room. Return the rows that were replaced, not to be written.
+        """Add rows, each once there is room. Return the rows that later rows replaced.
 
-        A block may hold more rows than the window. It enters in parts.
+        A replaced row must not be written. A block may hold more rows than the window; it enters in
+        parts.
         """
         replaced: list[PendingRow] = []
         with self._room:
@@ -139,7 +140,10 @@ class Window:
             self._room.notify_all()
 
     def take(self, count: int = BATCH_WRITE_ITEMS) -> list[PendingRow]:
-        """Return random rows with different keys, or an empty list once all rows are done."""
+        """Wait for rows, and return up to ``count`` of them at random, with different keys.
+
+        Returns an empty list once all rows are done, or after ``stop``.
+        """
         with self._work:
             while not self._stopped:
                 if self._ready and self._is_mixed():
@@ -154,9 +158,10 @@ class Window:
             return []
 
     def _is_mixed(self) -> bool:
-        """Whether the window holds as many rows as it may wait for.
+        """Whether writers may take rows now, because waiting would not mix the rows better.
 
-        A reader that waits for room brings no more rows until some are written.
+        That is so if the window is half full, or if no more rows will come. It is also so if a
+        reader waits for room, because that reader adds no rows until some are written.
         """
         return (
             self._is_complete

@@ -46,10 +46,11 @@ class WriteSettings:
 
 
 class WriteJob:
-    """Runs one job. ``place_of`` turns the positions of all lanes into the journal's ``place``.
+    """Runs one job that writes.
 
-    ``passed`` is called with every finished block, in the lane's order. ``gate`` keeps the job
-    waiting outside of its hours.
+    ``place_of`` turns the positions of all lanes into the journal's ``place``. ``passed`` is called
+    with every finished block, in the lane's order. ``gate`` keeps the job waiting outside of its
+    hours.
     """
 
     def __init__(

@@ -91,7 +91,8 @@ def column_types(
 ) -> tuple[AttributeType, ...]:
     """Return the attributes that columns become.
 
-    Raises ConfigurationError if a key attribute is not among them.
+    Raises ConfigurationError if a key attribute is not among them, if two columns become the same
+    attribute, or if a renaming names no column.
     """
     found = []
     for at, source in enumerate(rows.names):
@@ -147,7 +148,7 @@ def _inferred(values: Sequence[str]) -> str:
 
 
 def _survives_as_number(number: str) -> bool:
-    """Whether a number made from this text has the same text again.
+    """Whether a text stays the same when it is stored as a number.
 
     Text with a leading zero, a plus sign or more than 38 digits is a code rather than a quantity.
     """

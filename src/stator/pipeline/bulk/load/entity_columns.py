@@ -40,7 +40,11 @@ class _ItemColumn:
 
 
 def fits_columns(of: EntityMap) -> bool:
-    """Whether an entity is plain."""
+    """Whether an entity is plain, so that its columns can be encoded without objects.
+
+    It must be a dataclass of scalars with simple keys. It must not have unique or large fields, a
+    version, automatic times or an automatic expiry.
+    """
     if of.is_written_alone or of.has_stamps or not hasattr(of.cls, "__dataclass_fields__"):
         return False
     shapes = {name: _scalar(field.shape) for name, field in of.fields.items()}

@@ -97,9 +97,8 @@ class LoadReport:
     """The result of a load.
 
     ``written`` counts the rows that are in the table or were replaced by a later row with the same
-    key.
-
-    ``already_there`` counts those rows among them whose item was stored before.
+    key. ``already_there`` counts those of them whose condition failed because the same item was
+    stored already.
     """
 
     table: str
@@ -185,7 +184,11 @@ class LoadPlan:
     # -- the table
 
     def _described(self) -> dict[str, Any]:
-        """Return the table's description, or the request that will create it."""
+        """Return the description of the table, or the CreateTable request of a table to be created.
+
+        That request is also stored in ``creation``. Raises ConfigurationError if the table is
+        missing and cannot be created, or if it has another key than ``key``.
+        """
         wanted = self._wanted()
         if not self.options.create:
             return described(self.target, self.clock, self.chance, advice=self._creation_advice())
@@ -223,7 +226,7 @@ class LoadPlan:
         return f"create it with --create{key}, or "
 
     def _create_tables(self) -> None:
-        """Create what is missing. A design may need further tables besides the entity's own."""
+        """Create missing tables if ``create`` is set, including all other tables of a design."""
         if self.options.create and self.target.entity is not None:
             self.target.create_design_tables(self.chance)
         elif self.options.create:
@@ -240,7 +243,7 @@ class LoadPlan:
             )
 
     def _peeked(self, source: Input) -> Iterator[RawRows]:
-        """Return the blocks of the first input, whose first block has been inspected."""
+        """Return the blocks of an input, after choosing attribute types from the first block."""
         blocks = self._read(source, 0)
         head = next(blocks, None)
         if head is None:
@@ -252,7 +255,10 @@ class LoadPlan:
         return read(source, row, self.options.delimiter)
 
     def encoder(self, source: Input, rows: RawRows) -> Encoder:
-        """Return the encoder for rows like these."""
+        """Return an encoder for blocks with the same columns or lines as ``rows``.
+
+        The attribute types that it infers are remembered for later blocks and inputs.
+        """
         of = self.target.entity
         if of is not None:
             if rows.lines is None:

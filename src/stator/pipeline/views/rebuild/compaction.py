@@ -42,8 +42,9 @@ class Compaction:
     ) -> Work[None]:
         """Merge a few of the groups that have grown, in the generation that is read.
 
-        A generation that is being built must wait. Its builder may repeat a write, which would
-        count twice if the partial had been merged in between.
+        Errors of the service are ignored, because nothing depends on a merge. A generation that is
+        being built must wait. Its builder may repeat a write, which would count twice if the
+        partial had been merged in between.
         """
         known = list(fresh)
         for each in known:
@@ -64,14 +65,18 @@ class Compaction:
                 continue  # another worker merges it, or a later call does: nothing depends on it
 
     def _over(self, app: str) -> Work[Any]:
-        """Return a predicate: whether no worker can hold a shard any more."""
+        """Return a function that says whether no worker can hold a given shard any more."""
         leases = (yield from LeaseTable(self._context, app, 1.0, 0.0).load()).leases.values()
         limit = self._context.now() - SAFE_SECONDS
         live = {lease.shard for lease in leases if not lease.is_ended or lease.ended_at > limit}
         return lambda shard: shard not in live
 
     def merge(self, generation: int, group: ViewGroup, over: Any) -> Work[int]:
-        """Merge the partials of a group. Return how many were merged."""
+        """Merge the partials of ended shards in a group. Return how many were merged.
+
+        First deletes the partials that an earlier merge emptied. ``over`` says which shards have
+        ended.
+        """
         request = prefix_query(
             self._layout.place, self._layout.partials(generation, group.by), f"{group.bucket}#"
         )

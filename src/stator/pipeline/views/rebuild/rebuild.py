@@ -127,7 +127,11 @@ class Rebuild:
         return self.rebuilt
 
     def start(self, builds: Sequence[Rebuild]) -> Work[None]:
-        """Wait until workers also write changes to the new generation. The head must be taken."""
+        """Wait until workers write changes to the new generation as well, then follow the stream.
+
+        The head must be taken. Raises StreamError if a shard has no worker, or if changes of the
+        view are parked.
+        """
         arn, starts = yield from self._started(builds)
         yield from self._refuse_parked()
         self._tail = StreamTail(self.context, self.table, arn, starts, self.check)
@@ -238,7 +242,10 @@ class Rebuild:
     # -- the starts
 
     def _started(self, builds: Sequence[Rebuild]) -> Work[tuple[str, dict[str, str]]]:
-        """Return the stream, and the position in each shard where the new generation begins."""
+        """Wait until every shard has a start. Return the stream and the starts by shard.
+
+        Raises StreamError after ``wait_seconds``.
+        """
         leases = LeaseTable(self.context, self._app, 1.0, 0.0)
         give_up = self.context.now() + self.options.wait_seconds
         while True:
@@ -290,7 +297,10 @@ class Rebuild:
         return bool(self._view.source.orders)
 
     def take(self, items: list[Item], keys: list[int]) -> Work[None]:
-        """Take a page of the scan with the digests of its keys. It is counted later."""
+        """Take a page of the scan, with the digests of its keys, to be counted later.
+
+        Rows of its items are written at once.
+        """
         marks = []
         if self.has_rows:
             texts = (key_text({name: item[name] for name in self.key_names}) for item in items)
@@ -313,7 +323,10 @@ class Rebuild:
         self.rebuilt.unreadable = self._tally.unreadable
 
     def count(self, *, all_of_them: bool = False) -> Work[None]:
-        """Read the stream, and count the pages that the stream has passed."""
+        """Read the stream, then count the pages that were scanned at least ``settle_seconds`` ago.
+
+        Does nothing if the stream was read moments ago. ``all_of_them`` counts every page.
+        """
         assert self._tail is not None
         now = self.context.now()
         if not all_of_them and abs(now - self._drained_at) < _DRAIN_SECONDS:
@@ -375,7 +388,10 @@ def rebuild_together(builds: Sequence[Rebuild]) -> Work[list[RebuildReport]]:
 
 
 def _scan(those: Sequence[Rebuild], builds: Sequence[Rebuild]) -> Work[None]:
-    """Read the table of ``those`` once for all of them, and renew the leases of all ``builds``."""
+    """Scan the table of ``those`` once for all of them, and count every item.
+
+    Renews the leases of all ``builds`` meanwhile.
+    """
     first = those[0]
     request: dict[str, Any] = {
         "TableName": first.table,

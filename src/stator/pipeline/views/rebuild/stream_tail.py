@@ -93,7 +93,7 @@ class StreamTail:
         return page
 
     def _find_children(self) -> Work[bool]:
-        """Replace ended shards by their children. Return whether there are any."""
+        """Add the new children of shards that have ended. Return whether there are any."""
         if not any(shard.is_ended for shard in self._shards.values()):
             return False
         listed = yield from retry(
@@ -114,9 +114,10 @@ class StreamTail:
 def uncovered(
     stream: StreamInfo, starts: Mapping[str, str], ended: frozenset[str], skipped: frozenset[str]
 ) -> list[str]:
-    """Return the shards whose changes may be missing.
+    """Return the shards whose changes may be missing from a rebuild.
 
-    These have not ended and have no start, and no ancestor has a start.
+    They are neither ended nor skipped, and no start covers them: neither their own nor an
+    ancestor's. The search for an ancestor's start ends at a shard that is ended or skipped.
     """
     parents = {shard.id: shard.parent for shard in stream.shards}
 

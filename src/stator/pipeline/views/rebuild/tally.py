@@ -61,7 +61,8 @@ class BaseTally:
     ) -> list[ItemShare | None]:
         """Hold a page of the scan until the stream has shown the changes made during the scan.
 
-        ``marks`` identify sources of rows; the list is empty if the view has no rows.
+        Returns the share of each item. ``marks`` identify sources of rows; the list is empty if the
+        view has no rows.
         """
         taken: list[ItemShare | None] = []
         for at, item in enumerate(items):
@@ -70,7 +71,7 @@ class BaseTally:
         return taken
 
     def see(self, key: int, before: Item | None, mark: str, now: float) -> None:
-        """Note a change: its key counts with the image before its first change."""
+        """Note a change: its key is dirty, and counts with the image before its first change."""
         if key not in self._dirty:
             self._dirty[key] = self._counts(before, mark, now)
 

@@ -84,7 +84,10 @@ class _FailingItem:
 
 @dataclass(slots=True)
 class _Batch:
-    """A batch on its way. ``waiting`` holds the id() of each record that did not get through."""
+    """A batch that is being delivered.
+
+    ``waiting`` holds the id() of each record that was set aside or parked for a subscriber.
+    """
 
     count: DeliveryCount = field(default_factory=DeliveryCount)
     failing: list[_FailingItem] = field(default_factory=list)
@@ -188,7 +191,10 @@ class BatchDelivery:
     # -- exact subscribers
 
     def _count_exactly(self, records: Sequence[Record], batch: _Batch) -> Work[None]:
-        """Run the exact subscribers. Each failure concerns one change alone."""
+        """Run the exact subscribers, and note failures in ``batch.uncounted``.
+
+        Each failure concerns one change alone.
+        """
         for subscriber in self._exact:
             wanted = [record for record in records if subscriber.wants(record, self._scope.context)]
             if not wanted:
@@ -199,7 +205,10 @@ class BatchDelivery:
                 batch.uncounted.setdefault(id(failure.record), {})[subscriber.name] = failing
 
     def _park_alone(self, failing: _FailingItem, batch: _Batch) -> Work[None]:
-        """Park a change that an exact subscriber could not count."""
+        """Park a change that an exact subscriber could not count.
+
+        If its item is already parked for the subscriber, the change is added to it.
+        """
         [record] = failing.records
         mark = parked_mark(record, failing.subscriber.name)
         if not (yield from self._added(mark, ParkedRecord(record, ()), batch)):
@@ -208,7 +217,7 @@ class BatchDelivery:
     # -- items that wait already
 
     def _behind_old(self, records: Sequence[Record], batch: _Batch) -> Work[list[Record]]:
-        """Add changes to items that version 1 parked for all subscribers. Return the others."""
+        """Store changes to items that format 1 parked for all subscribers. Return the others."""
         if not self._marks:
             return list(records)
         left = []
@@ -223,7 +232,7 @@ class BatchDelivery:
     def _behind_waiting(
         self, subscriber: Subscriber, records: Sequence[Record], batch: _Batch
     ) -> Work[list[Record]]:
-        """Add changes to items that wait for this subscriber. Return the others."""
+        """Store changes to items that wait for this subscriber. Return the others."""
         if not self._marks:
             return list(records)
         left = []

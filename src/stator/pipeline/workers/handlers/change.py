@@ -58,7 +58,7 @@ def key_text(keys: Item) -> str:
 
 
 def key_mark(table: str, key: str) -> str:
-    """Return a short name for an item, for use in keys."""
+    """Return the mark of an item: its table and a hash of its key, for use in keys."""
     return f"{table}#{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
@@ -86,7 +86,10 @@ def read_record(raw: Mapping[str, Any], table: str, shard: str) -> Record:
 
 
 def snapshot_record(table: str, keys: Item, item: Item, at: float) -> Record:
-    """Return an item of a snapshot as an insert. ``raw`` is what a parked item is read from."""
+    """Return an item of a snapshot as an insert.
+
+    Its ``raw`` has the form of a stream record, because a parked record is stored and read in it.
+    """
     body = {"Keys": keys, "NewImage": item, "SequenceNumber": "", "ApproximateCreationDateTime": at}
     raw = {"eventName": "INSERT", "dynamodb": body}
     return Record(table, "INSERT", keys, None, item, "", "", at, False, "", raw)
@@ -187,7 +190,7 @@ class Change(Generic[E]):
 
     @property
     def changed(self) -> frozenset[str]:
-        """The names of the attributes that differ."""
+        """The names of the attributes that differ between the two images."""
         return changed_attributes(self.record)
 
     def __repr__(self) -> str:
@@ -234,7 +237,7 @@ def _there(entity: E | None, view: str) -> E:
 def entity_of(record: Record, context: Context) -> EntityMap | None:
     """Return the entity that a change belongs to, or None.
 
-    It is told by the image, or by the key if the stream shows no image.
+    The image decides or, if the stream shows no image, the key.
     """
     schema = context.schema
     if record.table not in schema.tables:

@@ -26,9 +26,10 @@ from stator.tables.work import Work
 
 @dataclass(frozen=True, slots=True)
 class RetryOutcome:
-    """The outcome of a retry.
+    """The outcome of a retry, or of a drop.
 
-    ``handled`` counts changes; ``error`` says why the key is still parked.
+    ``handled`` counts the changes that were handled or dropped. ``error`` says why the item still
+    waits; None means that it does not.
     """
 
     parked: ParkedKey
@@ -49,7 +50,8 @@ class ParkedRetry:
     def retry(self, mark: str) -> Work[RetryOutcome | None]:
         """Handle the changes of an item that waits, in order, and release it.
 
-        Returns None if the item does not wait, or if another process is retrying it.
+        The first failure ends the retry, and the item waits as before. Returns None if the item
+        does not wait, or if another process is retrying it.
         """
         head = yield from self.parking.look(mark)
         if head is None:
@@ -119,7 +121,11 @@ class ParkedRetry:
         return mine
 
     def drop(self, mark: str) -> Work[RetryOutcome | None]:
-        """Forget the changes of an item that waits. Its next change is handled again."""
+        """Delete the changes of an item that waits without handling them, and release the item.
+
+        Later changes are handled as usual. Returns None if the item does not wait, or if another
+        process is retrying it.
+        """
         parked = claimed = yield from self.parking.claim(mark)
         dropped = 0
         while parked is not None and claimed is not None:

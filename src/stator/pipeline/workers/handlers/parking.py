@@ -191,7 +191,10 @@ class Parking:
         return True
 
     def _pieces(self, mark: str, parked: ParkedRecord) -> list[dict[str, Any]]:
-        """Return transaction actions that store a change. A record has at most two images."""
+        """Return transaction actions that store a change, in pieces that each fit into an item.
+
+        A record has at most two images, so there are only a few pieces.
+        """
         packed = zlib.compress(orjson.dumps(parked.record.raw))
         pieces = [packed[at : at + _PIECE_BYTES] for at in range(0, len(packed), _PIECE_BYTES)]
         return [
@@ -311,7 +314,7 @@ class Parking:
         ) is not None
 
     def look(self, mark: str) -> Work[ParkedKey | None]:
-        """Return the head of a parked key as it is now, or None if it is not parked."""
+        """Return the head of an item as it is now, or None if the item does not wait."""
         request = {
             "TableName": self._place.table,
             "Key": self._place.key(self._partition, mark),
@@ -325,7 +328,7 @@ class Parking:
         yield from self._forget(mark, record.sequence)
 
     def handled_by(self, mark: str, record: Record, done: Sequence[str]) -> Work[None]:
-        """Record which handlers have handled a change that still waits."""
+        """Record which handlers have handled a change that still waits, so that they skip it."""
         written = Expressions()
         names = written.value({"L": [{"S": name} for name in done]})
         request = {
@@ -338,7 +341,10 @@ class Parking:
             yield Call("UpdateItem", written.into(request), _LABEL)
 
     def release(self, parked: ParkedKey, claim: str | None) -> Work[bool]:
-        """Delete the head, unless a change was added since it was read, or the claim is lost."""
+        """Delete the head of an item that waits no more. Return whether it was deleted.
+
+        It stays if a change was added since it was read, or if the claim is lost.
+        """
         written = Expressions()
         count = written.value({"N": str(parked.count)})
         held = _CLAIM.held(LeaseHold(claim))(written)

@@ -62,7 +62,7 @@ class _ClaimedItem:
         return self.head.mark
 
     def pass_first(self) -> None:
-        """Drop the first change, which is handled. The next one has attempts of its own."""
+        """Drop the first change, which has been handled. Attempts are counted anew for the next."""
         self.records = self.records[1:]
         self.attempts = self.tries = 0
 
@@ -98,7 +98,10 @@ class SetAsideRetry:
         return not self._claimed
 
     def expect(self, retry_at: float) -> None:
-        """Look for due items at this time. Items of other workers are found later."""
+        """Look for due items at ``retry_at`` at the latest.
+
+        Items of which this worker does not know are found by its regular looks.
+        """
         self._look_at = min(self._look_at, retry_at)
 
     def renew(self) -> Work[None]:
@@ -179,7 +182,10 @@ class SetAsideRetry:
     def _wave(
         self, subscriber: Subscriber, items: Sequence[_ClaimedItem]
     ) -> Work[list[_ClaimedItem]]:
-        """Handle the first change of each item. Return the items that have more to do."""
+        """Handle the first change of each item. Return the items that have more to do.
+
+        If the worker is stopping, release the items instead.
+        """
         held = [each for each in items if self._context.now() < each.until]
         if self._is_stopping:
             for each in held:
@@ -250,7 +256,10 @@ class SetAsideRetry:
             log_set_aside(handler, failure.record, error, retry_at - self._context.now())
 
     def _released(self, item: _ClaimedItem) -> Work[bool]:
-        """Remove the item, whose changes are all handled. Returns False if one was added."""
+        """Remove an item whose changes have all been handled.
+
+        Returns False if a change was added meanwhile; the item then has its new records.
+        """
         if (yield from self._parking.release(item.head, item.head.claim)):
             return True
         head = yield from self._parking.look(item.mark)

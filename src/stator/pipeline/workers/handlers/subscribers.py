@@ -133,8 +133,8 @@ class TableSubscriber(Protocol):
 class ImageSubscriber(Protocol):
     """A subscriber that says which images of an item it needs.
 
-    A subscriber that does not say so gets a stream of both images from ``ensure``, and no stream is
-    refused because of it.
+    For a subscriber that does not say so, ``ensure`` creates a stream with both images. Workers
+    accept any stream for it, unless it is an ``ExactSubscriber``, which needs both images.
     """
 
     def needs(self, table: str, context: Context) -> StreamView | None:
@@ -158,7 +158,7 @@ def subscribers_of(
 
 
 def stream_views(subscribers: Sequence[Subscriber], context: Context) -> dict[str, StreamView]:
-    """Return the tables whose streams subscribers follow, and the least these must show."""
+    """Return the tables whose streams subscribers follow, with the view type each stream needs."""
     wanted: dict[str, list[StreamView]] = {}
     for each in subscribers:
         for table in tables_of(each, context):
@@ -224,10 +224,10 @@ class ChangeFilter:
         return not self.changed or bool(self.changed & changed_attributes(record))
 
     def needs(self, view: StreamView, table: str, context: Context) -> StreamView:
-        """Return what a stream of a table must show: ``view``, and what the filter looks at.
+        """Return the view type that a table's stream needs, for ``view`` and for the filter itself.
 
         Without an image, the filter tells entities apart by their keys. Where that is not certain
-        it needs both images.
+        it needs both images, and so does a filter on changed attributes.
         """
         mine = [of for of in map(context.schema.of, self.entities) if of.table.name == table]
         if self.entities and not mine:
@@ -265,7 +265,7 @@ class EachBatch:
         check()
         try:
             finished(self.function([changes[id(record)] for record in records]))
-        except Exception as error:  # as above
+        except Exception as error:  # user code: whatever it raises, the batch failed
             return error
         return None
 

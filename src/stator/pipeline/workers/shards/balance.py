@@ -2,8 +2,8 @@
 
 A worker's fair share is the number of readable leases, divided by the number of workers that hold
 any, itself included, rounded up. A worker below its share takes free leases. If none is free, it
-asks the worker with the most leases for one of them, but only if that worker has at least two more
-leases than itself. Otherwise leases would move to and fro.
+asks the worker with the most leases for one of them. It does so only if that worker has at least
+two leases more than it has itself; otherwise leases would move back and forth.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from stator.pipeline.workers.shards.lineage import StreamInfo, is_ready
 
 @dataclass(slots=True)
 class Moves:
-    """Leases to take, leases to ask for, and own leases that nobody is reading yet."""
+    """The leases that a worker should take, ask for, or resume.
+
+    A lease to resume is the worker's own, but the worker is not reading its shard yet.
+    """
 
     take: list[ShardLease] = field(default_factory=list)
     ask: list[ShardLease] = field(default_factory=list)
@@ -38,7 +41,8 @@ def moves(
 ) -> Moves:
     """Return the leases that worker ``me`` should take, ask for or resume.
 
-    ``working`` are the leases that it reads. An own lease that is not among them was handed to it.
+    ``working`` names the leases whose shards it reads. A lease that it owns and that is not among
+    them was handed over to it.
     """
     ready = [lease for lease in group.leases.values() if is_ready(lease, group, streams)]
     held = [lease for lease in ready if not lease.is_free(now, options.drift_seconds)]

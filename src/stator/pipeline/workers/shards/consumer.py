@@ -95,7 +95,10 @@ class Consumer(LeaseHolder):
         return len(buffer) >= options.batch_records or is_old or following is None
 
     def _page(self, iterator: str) -> Work[_Page | None]:
-        """Return the next records, or None if reading must restart from the checkpoint."""
+        """Return the next records, or None if reading must restart from the checkpoint.
+
+        After throttling, waits and returns an empty page.
+        """
         limit = min(self.tools.options.batch_records, 1000)
         try:
             page = yield Call("GetRecords", {"ShardIterator": iterator, "Limit": limit}, _LABEL)
@@ -121,9 +124,8 @@ class Consumer(LeaseHolder):
     def _kept(self, records: list[Record]) -> list[Record]:
         """Return the records to handle.
 
-        From the design's own table, these are only records a subscriber wants.
-
-        Otherwise the work would never end, because writing the checkpoint changes that very table.
+        From the design's own table, these are only the records that a subscriber wants. Otherwise
+        the work would never end, because writing the checkpoint changes that very table.
         """
         place = self.context.schema.place
         if self.lease.table != place.table:
@@ -135,10 +137,10 @@ class Consumer(LeaseHolder):
         return kept
 
     def _is_far_ahead(self, page: _Page) -> bool:
-        """Whether to write a checkpoint for skipped records.
+        """Whether to write a checkpoint for records that were read and skipped.
 
-        At the tip it is written at once, so that the lag shows as zero. If all skipped records are
-        our own bookkeeping, it is written only now and then.
+        At the tip of the shard it is written at once, so that the lag shows as zero. If all skipped
+        records are the workers' own items, it is written only from time to time.
         """
         if not self._passed:
             return False

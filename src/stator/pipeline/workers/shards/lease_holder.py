@@ -134,7 +134,7 @@ class LeaseHolder(ABC):
         self._is_lost = True
 
     def see(self, lease: ShardLease) -> None:
-        """Remember the lease as it is stored now."""
+        """Remember the lease as it is stored now, unless it has changed hands since."""
         if lease.fence == self.lease.fence:
             self.lease = lease
 
@@ -172,7 +172,7 @@ class LeaseHolder(ABC):
         """Do the work itself, while the lease is held."""
 
     def move(self, position: str, lag_seconds: float = 0.0) -> Work[None]:
-        """Write a checkpoint: everything up to a position has been handled."""
+        """Write a checkpoint: everything up to a position has been handled. Renews the lease."""
         moved = yield from self.tools.leases.move(self.held(), position, lag_seconds)
         if moved is None:
             self.lose()

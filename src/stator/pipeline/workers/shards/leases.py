@@ -74,7 +74,7 @@ class ShardLease:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Where a group began to read a table's stream. It is written once.
+    """Where a group began to read a table's stream. The first worker stores it.
 
     Shards in ``opened`` are read from the moment ``at`` on, shards in ``skipped`` are never read,
     and all others are read whole. ``is_ready`` is False until the snapshot of the table has been
@@ -147,7 +147,10 @@ class LeaseTable:
         return (yield from self._put_new(item))
 
     def follow_new_stream(self, beginning: Beginning) -> Work[None]:
-        """Read the whole new stream of a table whose stream was switched off and on again."""
+        """Record that a table has a new stream, which the group reads whole.
+
+        A table gets one when its stream is switched off and on again.
+        """
         written = Expressions()
         stream = written.value({"S": beginning.stream})
         request = {
