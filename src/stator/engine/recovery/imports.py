@@ -283,7 +283,8 @@ def import_description(running: Import) -> dict[str, Any]:
         "ImportedItemCount": running.imported if has_ended else 0,
     }
     # Absent until something was read, and then it may be 0 (measured on AWS by ScyllaDB's suite).
-    if has_ended and running.has_read:
+    # Imports of earlier versions did not record whether they had read anything.
+    if has_ended and (running.has_read or running.size_bytes):
         shown["ProcessedSizeBytes"] = running.size_bytes
     if running.failure is not None:
         shown["FailureCode"], shown["FailureMessage"] = running.failure
