@@ -236,7 +236,11 @@ class _Hand:
         self._lock = threading.Lock()
 
     def take(self) -> tuple[int | None, bool]:
-        """Return a number or None, and whether the caller must ``refill``."""
+        """Return the next number, and whether the caller must fetch a block and ``refill``.
+
+        The number is None if the block is used up. Only the first caller to find that must refill;
+        the others wait and try again.
+        """
         with self._lock:
             number = next(self._numbers, None)
             is_ours = number is None and not self._is_refilling

@@ -46,7 +46,10 @@ class Location:
 
 
 def class_location(cls: type[Any], field: str | None = None) -> Location | None:
-    """Return the declaration of a class, or of one of its fields."""
+    """Return where a class, or one of its fields, is declared.
+
+    Returns None if the source cannot be found.
+    """
     try:
         path = inspect.getsourcefile(cls)
     except TypeError:

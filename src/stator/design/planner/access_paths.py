@@ -141,7 +141,10 @@ class ServedNeed:
         )
 
     def one_by_one(self) -> Iterable[ServedNeed]:
-        """Yield one served need for each combination of values, which has its own query."""
+        """Yield one served need for each query.
+
+        There is a query for each combination of the values that ``is_in`` allows for key fields.
+        """
         fields = [
             name for name in (*self.path.partition, *self.prefix) if self.need.equal[name].options
         ]

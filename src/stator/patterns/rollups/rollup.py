@@ -162,10 +162,10 @@ class RollupRule:
         return RollupKey(self.number, self.layout.by.of(entity), self.period_of(entity), shard)
 
     def group(self, period: str) -> str:
-        """Return the longer period whose roll-ups share a partition, for the partition key.
+        """Return the part of the partition key that groups periods, so that partitions stay small.
 
-        It bounds the size of a partition: one has the hours of a month, for example. Months and
-        years are few, so their partition is not divided: the result is ALL.
+        Minutes are grouped by day, hours by month and days by year: all hours of one month share a
+        partition. Months and years are few and are not divided: the result is ALL.
         """
         longer = _GROUPS[self.period]
         return "ALL" if longer is None else period_text(longer, period_start(period))

@@ -23,8 +23,8 @@ _KEY_LENGTH: Final = 256
 class KinesisSink(AwsSink):
     """Sends changes to a Kinesis data stream.
 
-    A record has at most 10 MiB, and so has a request, keys included (the service model of
-    PutRecords). A stream accepts records of 1 MiB unless it is configured for more.
+    A record may have up to 10 MiB, and so may a whole request with its keys, according to the
+    service model. A stream accepts records of up to 1 MiB unless it is configured for more.
     """
 
     service = "kinesis"

@@ -222,7 +222,8 @@ class ViewSource:
         found = encoding_of(self.shape(reference))
         if found is None:
             raise DesignError(
-                f"{reference!r} cannot be sorted", hint="name a text, number or datetime field"
+                f"{reference!r} cannot group or order a view: its type cannot be part of a key",
+                hint="use a text, number or datetime field",
             )
         return found
 

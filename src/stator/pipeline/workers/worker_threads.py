@@ -193,7 +193,7 @@ class RunningWorker:
                 )
 
     def _group_has_caught_up(self, since: float) -> bool:
-        """Whether no change from before ``since`` is unread, or set aside to be retried."""
+        """Whether every change from before ``since`` has been read, and none waits for a retry."""
         now = self._db.context.now()
         state = self._db.run(self._watching.look())
         if state.oldest_set_aside is not None and state.oldest_set_aside <= since:
