@@ -375,7 +375,7 @@ def _refuse_unseen(of: EntityMap, recording: Recording) -> None:
         raise UpdateRefused(
             f"{of.name}.{name} "
             f"{'is unique' if name in of.unique else 'says when unique values expire'}: "
-            "an update cannot compute it, only set it to a known value",
+            "updates cannot compute it, only set it to a known value",
             missing=(name,),
             hint="read the item and set the field, instead of computing it in the update",
         )
