@@ -217,6 +217,23 @@ def test_a_body_of_tiny_chunks_takes_no_more_memory_than_a_whole_one(
             tracemalloc.stop()
 
 
+def test_bodies_that_arrive_together_are_bounded(serve: Serve, engine: FakeEngine) -> None:
+    limits = ServerLimits(body_bytes=1_000_000, arriving_bytes=2_500_000)
+    port = serve(engine, limits=limits).port
+    with contextlib.ExitStack() as stack:
+        waiting = [stack.enter_context(WireClient(port)) for _ in range(4)]
+        for client in waiting:
+            client.send(request_bytes(b"", headers={"Content-Length": "1000000"}))
+            client.send(b"x" * 900_000)
+            with WireClient(port) as other:  # it is answered after the server has read all that
+                assert other.ask("1").json == {"echo": 1}
+        refused = waiting[2:]
+        assert [client.read().status for client in refused] == [503, 503]
+        for client in waiting[:2]:
+            client.send(b'"' + b"x" * 99_999)
+            assert client.read().status in (200, 400)
+
+
 def test_a_deflated_request_is_unpacked(client: WireClient) -> None:
     body = zlib.compress(b'{"a":1}')
     assert client.ask(body, headers={"Content-Encoding": "deflate"}).json == {"echo": {"a": 1}}

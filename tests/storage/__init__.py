@@ -1,5 +1,6 @@
 """Tests of ``stator.storage``. Where the tests of each module are:
 
+high_water: test_storage.py
 failures: test_storage.py
 memory: test_storage.py
 protocol: test_storage.py

@@ -16,6 +16,7 @@ from stator.engine.database import Database
 from stator.engine.expiry import BATCH_ITEMS, ITEMS_PER_SECOND, Expiry
 from stator.engine.recovery import Recovery
 from stator.engine.streams.streams import Streams
+from stator.errors import StorageError
 
 log = logging.getLogger("stator.engine")
 
@@ -38,6 +39,7 @@ class Housekeeper:
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._streams_due = 0.0
+        self._reported = ""
 
     def wake(self) -> None:
         """Start the thread if there is background work to do.
@@ -74,13 +76,20 @@ class Housekeeper:
                 if now >= self._streams_due:
                     self._streams_due = now + _STREAMS_EVERY_SECONDS
                     self._settle()
-            except (
-                Exception
-            ):  # for example a full disk: work that is due stays due, and the next round retries
+            except Exception as error:  # for example a full disk: what is due is done later
                 if self._stopping.is_set():
                     return
-                log.exception("housekeeping failed; retrying in %s seconds", _AFTER_FAILURE_SECONDS)
+                self._report(error)
                 pause = _AFTER_FAILURE_SECONDS
+            else:
+                self._reported = ""
+
+    def _report(self, error: Exception) -> None:
+        """Log a failure, once for as long as it lasts."""
+        if str(error) != self._reported:
+            self._reported = str(error)
+            known = isinstance(error, StorageError)
+            log.error("housekeeping failed and is retried: %s", error, exc_info=not known)
 
     def stop(self) -> None:
         self._stopping.set()

@@ -92,7 +92,7 @@ def verify_folder(path: str, progress: Progress | None = None) -> Verification:
         raise ConfigurationError(
             f"{path} is not a data folder", hint="name the folder that `stator serve --data` uses"
         )
-    storage = RocksStorage(path, prefix_bytes=keyspace.PARTITION_BYTES)
+    storage = RocksStorage(path, prefix_bytes=keyspace.PARTITION_BYTES, read_only=True)
     try:
         return verify(storage, progress)
     finally:

@@ -138,7 +138,8 @@ def _delete_members(
     [(kind, members)] = action.value.value.items()
     if kind not in present:
         raise ExpressionError(WRONG_TYPE)
-    left = [member for member in present[kind] if member not in members]
+    deleted = frozenset(members)
+    left = [member for member in present[kind] if member not in deleted]
     if left:
         sets.append((action.path, {kind: left}))
     else:

@@ -34,6 +34,7 @@ log = logging.getLogger("stator.server")
 
 _REPLY_TYPES = {AMZ_JSON: AMZ_JSON, PLAIN_JSON: PLAIN_JSON}
 _REPORT_SECONDS = 60.0
+_CHECKED_BYTES = 64 * 1024
 _NOT_FOUND = b"<UnknownOperationException/>\n"
 _ALLOW_ORIGIN = (
     b"Access-Control-Allow-Origin: *\r\n"
@@ -79,11 +80,11 @@ class Dispatcher:
 
         A full disk makes every write fail in the same way.
         """
-        now, text = time.monotonic(), str(reason)
+        hint = getattr(reason, "hint", None)
+        now, text = time.monotonic(), f"{reason}; {hint}" if hint else str(reason)
         if text != self._reported or now - self._reported_at >= _REPORT_SECONDS:
             self._reported, self._reported_at = text, now
-            hint = getattr(reason, "hint", None)
-            log.error("%s%s", text, f"; {hint}" if hint else "")
+            log.error("%s", text)
 
     def _route(self, request: HttpRequest) -> Outcome:
         headers = request.headers
@@ -120,9 +121,9 @@ class Dispatcher:
         return Outcome(error.status, orjson.dumps(error.wire()), None, content_type, _cors(request))
 
     def _is_json(self, request: HttpRequest) -> bool:
-        if not request.body or b"content-encoding" in request.headers:
-            # AWS checks an empty body only once it knows the caller. A compressed one is not
-            # decompressed for a caller who is not known.
+        if not 0 < len(request.body) <= _CHECKED_BYTES or b"content-encoding" in request.headers:
+            # AWS checks an empty body only once it knows the caller. A large or compressed one is
+            # not read for a caller who may not be known.
             return True
         try:
             orjson.loads(request.body)

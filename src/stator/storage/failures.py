@@ -41,6 +41,14 @@ def is_locked(error: Exception) -> bool:
     return any(text in str(error) for text in _LOCKED)
 
 
+def is_follow_on(error: Exception) -> bool:
+    """Whether RocksDB refused a write because an earlier write to the same log had failed.
+
+    The threads that write and sync meet the same failure, and only the first learns its reason.
+    """
+    return "Writer has previous error" in str(error)
+
+
 def storage_failure(path: str, error: Exception) -> StorageError:
     """Return the error of ``stator.errors`` for rocksdict's exception about the folder ``path``."""
     if isinstance(error, StorageError):

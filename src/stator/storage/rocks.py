@@ -20,6 +20,8 @@ What fails, and what is left:
   store then refuses all writes until it is reopened.
 - The system refuses a file, or an fsync fails for another reason. The store refuses further writes
   until it is reopened: after such a failure nobody knows what the log contains.
+- A log, or the manifest of a closed folder, loses its end or is deleted. RocksDB cannot tell this
+  from a crash; the high-water mark can (``high_water``), and open raises StorageCorrupt.
 - A file is damaged in the middle. Checksums fail, and open, get and scan raise StorageCorrupt. A
   scan never ends early in silence: at its last entry it asks RocksDB whether there was an error.
 
@@ -37,13 +39,14 @@ import os
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from copy import copy
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal
 
 from rocksdict import (
+    AccessType,
     BlockBasedOptions,
     Cache,
     Checkpoint,
@@ -65,7 +68,9 @@ from stator.errors import (
     StorageFull,
     StorageLocked,
 )
-from stator.storage.failures import is_locked, storage_failure
+from stator.storage import high_water
+from stator.storage.failures import is_follow_on, is_locked, storage_failure
+from stator.storage.high_water import HighWater
 from stator.storage.protocol import Changes, Durable
 
 FORMAT_VERSION = 1
@@ -76,6 +81,9 @@ _REOPEN = "free some space, then reopen the engine; acknowledged writes are safe
 
 # Below this average, an fsync runs on the thread that waits, which may be a server's event loop.
 _QUICK_SECONDS = 0.001
+_FORMAT_BYTES = 32
+_TIGHT_BYTES = 256 * _MIB
+_NO_LOCK = nullcontext()
 _REMEMBERED_SYNCS = 8
 
 
@@ -115,17 +123,29 @@ class RocksStorage:
     """
 
     def __init__(
-        self, path: str, *, durability: Durability = "disk", prefix_bytes: int = 0
+        self,
+        path: str,
+        *,
+        durability: Durability = "disk",
+        prefix_bytes: int = 0,
+        read_only: bool = False,
     ) -> None:
         self._path = self.location = path
         self._prefix_bytes = prefix_bytes
         _check_format(Path(path))
         # In raw mode keys and values are bytes, whatever rocksdict's own signatures allow.
-        self._db: Any = _open(path, prefix_bytes)
-        self.durable_at_once = durability == "process"
+        self._db: Any = (_open_to_read if read_only else _open)(path, prefix_bytes)
+        self._high_water = None if read_only else HighWater(Path(path))
+        self.durable_at_once = durability == "process" or read_only
         self._commit = 0
         self._durable = 0
         self._failure: BaseException | None = None
+        # The last write was refused for lack of room.
+        self._full: StorageFull | None = None
+        # While little room is left, writes and syncs take turns, so that a write that fails is
+        # known before the next sync. At other times this would make writes wait for fsyncs.
+        self._is_tight = _free_bytes(path) < _TIGHT_BYTES
+        self._log = threading.Lock()
         self._closed = False
         self._state = threading.Condition()
         self._waiting: deque[tuple[int, Durable]] = deque()
@@ -228,10 +248,12 @@ class RocksStorage:
             raise StorageClosed
         if self._failure is not None:
             raise copy(self._failure)
-        try:
-            self._db.write(batch)
-        except Exception as error:
-            raise self._failed(error, may_go_on=undoable) from error
+        with self._log if self._is_tight else _NO_LOCK:
+            try:
+                self._db.write(batch)
+            except Exception as error:
+                raise self._failed(error, may_go_on=undoable) from error
+            self._full = None
         self._commit += 1
         if self.durable_at_once:
             self._durable = self._commit
@@ -290,15 +312,30 @@ class RocksStorage:
 
     def _sync(self) -> None:
         commit = self._commit
-        error: BaseException | None = None
         started = perf_counter()
-        try:
-            self._db.flush_wal(True)
-        except Exception as problem:
-            # The commits are in RocksDB's memory, and are written when there is room again.
-            error = self._failed(problem, may_go_on=True)
+        self._is_tight = _free_bytes(self._path) < _TIGHT_BYTES
+        with self._log if self._is_tight else _NO_LOCK:
+            error = self._synced()
         self._sync_seconds += (perf_counter() - started - self._sync_seconds) / _REMEMBERED_SYNCS
         self._settle(commit, error)
+
+    def _synced(self) -> BaseException | None:
+        """Sync the log, and return the error if that fails.
+
+        A log that failed is not synced: that would turn RocksDB's error into one that it does not
+        recover from. The next write that succeeds has a new log.
+        """
+        if self._full is not None:
+            return copy(self._full)
+        try:
+            number = self._db.latest_sequence_number()
+            self._db.flush_wal(True)
+            if self._high_water is not None:
+                self._high_water.advance(number)
+        except Exception as problem:
+            # The commits are in RocksDB's memory, and are written when there is room again.
+            return self._failed(problem, may_go_on=True)
+        return None
 
     def _settle(self, commit: int, error: BaseException | None) -> None:
         """Run the callbacks that wait for ``commit`` or earlier; after an error, all of them."""
@@ -320,7 +357,11 @@ class RocksStorage:
         They are not refused if the disk is full and ``may_go_on`` is set.
         """
         failure = storage_failure(self._path, error)
+        if is_follow_on(error):
+            # An earlier error of the same log is the cause. It was reported, and decided there.
+            return failure
         if isinstance(failure, StorageFull):
+            self._full = failure
             if may_go_on:
                 return failure
             failure = StorageFull(self._path, failure.detail, hint=_REOPEN)
@@ -352,14 +393,24 @@ class RocksStorage:
             self._syncer.join()
         with self._syncing:
             self._close_files()
-        _holder_file(Path(self._path)).unlink(missing_ok=True)
 
     def _close_files(self) -> None:
+        if self._high_water is None:  # opened to read
+            self._db.close()
+            return
         # A log that cannot be written cannot be closed cleanly either; open replays it.
         with suppress(Exception):
             self._db.flush_wal(True)
+            self._high_water.advance(self._db.latest_sequence_number())
         with suppress(Exception):
             self._db.close()
+        self._high_water.close()
+        _holder_file(Path(self._path)).unlink(missing_ok=True)
+
+
+def _free_bytes(path: str) -> int:
+    found = os.statvfs(path)
+    return found.f_bavail * found.f_frsize
 
 
 def _holder_file(folder: Path) -> Path:
@@ -379,10 +430,10 @@ def _check_format(folder: Path) -> None:
             if folder.exists() and any(folder.iterdir()) and not (folder / "CURRENT").exists():
                 raise StorageCorrupt(str(folder), "it holds files, but none that Stator wrote")
             return
-        text = marker.read_text().strip()
+        text = marker.read_bytes()[:_FORMAT_BYTES].decode("latin-1").strip()
     except OSError as error:
         raise storage_failure(str(folder), error) from None
-    if not text.isdecimal():
+    if not (text.isascii() and text.isdecimal() and int(text)):
         raise StorageCorrupt(str(folder), f"its FORMAT file contains {text!r} instead of a number")
     if int(text) > FORMAT_VERSION:
         raise StorageFormatUnsupported(str(folder), int(text), FORMAT_VERSION)
@@ -401,6 +452,7 @@ def _open(path: str, prefix_bytes: int) -> Rdict:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         if (folder / "CURRENT").exists():
+            _check_durable(folder, prefix_bytes)
             # Naming the column family gives it these options. Unnamed, it would take the options in
             # its files, which have lost the filter.
             db = Rdict(path, _options(prefix_bytes), {"default": _options(prefix_bytes)})
@@ -413,6 +465,56 @@ def _open(path: str, prefix_bytes: int) -> Rdict:
             raise StorageLocked(path, _holder(folder)) from None
         raise storage_failure(path, error) from None
     return db
+
+
+def _open_to_read(path: str, prefix_bytes: int) -> Rdict:
+    """Open a folder that no process has open, without changing anything in it."""
+    folder = Path(path)
+    if _is_open(folder):
+        raise StorageLocked(path, _holder(folder))
+    try:
+        _check_durable(folder, prefix_bytes)
+        return _read_only(path, prefix_bytes)
+    except Exception as error:
+        raise storage_failure(path, error) from None
+
+
+def _read_only(path: str, prefix_bytes: int) -> Rdict:
+    options = {"default": _options(prefix_bytes)}
+    return Rdict(path, _options(prefix_bytes), options, access_type=AccessType.read_only())
+
+
+def _check_durable(folder: Path, prefix_bytes: int) -> None:
+    """Refuse a folder that has lost durable writes.
+
+    It is opened to read for this, which takes milliseconds and changes nothing. Opening it to write
+    deletes files that a shortened manifest does not name.
+    """
+    durable = high_water.last_durable(folder)
+    if not durable:
+        return
+    try:
+        db = _read_only(str(folder), prefix_bytes)
+    except Exception:  # damaged, or open in another process: opening it to write says which
+        return
+    found = db.latest_sequence_number()
+    db.close()
+    if found < durable:
+        raise StorageCorrupt(
+            str(folder),
+            f"the last {durable - found} of {durable} durable changes are missing; a log or the "
+            "manifest was cut off or deleted",
+        )
+
+
+def _is_open(folder: Path) -> bool:
+    """Whether the process that LOCK_HOLDER names still has the folder's lock file open."""
+    try:
+        pid = int(_holder_file(folder).read_text())
+        lock = (folder / "LOCK").resolve()
+        return any(path.resolve() == lock for path in Path(f"/proc/{pid}/fd").iterdir())
+    except (OSError, ValueError):  # closed, or killed
+        return False
 
 
 def _holder(folder: Path) -> str | None:

@@ -211,10 +211,12 @@ def attributes_to_get(names: list[str] | None) -> ProjectionExpression | None:
     """Return AttributesToGet as a projection of whole attributes."""
     if names is None:
         return None
-    for index, name in enumerate(names):
+    seen: set[str] = set()
+    for name in names:
         check_name(name)
-        if name in names[:index]:
+        if name in seen:
             raise ValidationFailed(f"{INVALID}Duplicate value in attribute name: {name}")
+        seen.add(name)
     return ProjectionExpression(tuple(Path((name,)) for name in names))
 
 

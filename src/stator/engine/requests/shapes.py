@@ -57,6 +57,9 @@ from stator.model.values import (
 
 _PACKAGE = "com.amazonaws.dynamodb.v20120810"
 _MOST_ERRORS = 10
+# Past these, a request is refused without reading on: the answer would be larger than the request.
+_MOST_COLLECTED = 1_000
+_LONG_LIST = 10_000
 
 Errors = list[str]
 # (value, path as AWS prints it, path in the member's own spelling, errors) -> the coerced value
@@ -336,6 +339,10 @@ class _Compiler:
                 if isinstance(value, dict):
                     raise SerializationFailed("Start of structure or map found where not expected")
                 raise SerializationFailed(_PARAMETERIZED if element else "Unexpected field type")
+            size = len(value)
+            if high is not None and size > max(high, _LONG_LIST):
+                length("[...]", size, low, high, path, own, errors)
+                raise violations(errors)
             for index, content in enumerate(value):
                 here = f".{index + 1}.member"
                 if content is None and not is_value:
@@ -344,7 +351,8 @@ class _Compiler:
                 coerced = member(content, path + here, own + here, errors)
                 if coerced is not content:
                     value[index] = coerced
-            size = len(value)
+                if len(errors) > _MOST_COLLECTED:
+                    raise violations(errors)
             if (low is not None and size < low) or (high is not None and size > high):
                 length(rendered(self.shapes, name, value), size, low, high, path, own, errors)
             return value

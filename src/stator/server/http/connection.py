@@ -91,6 +91,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._deaf = True
+        self._drop_body()
         self._pending.clear()
         self._backlog.clear()
         self._context.left(self)
@@ -177,9 +178,12 @@ class Connection(asyncio.Protocol):
                 self._gathered = bytearray(self._body)
             self._gathered += chunk
         self._body_bytes += len(chunk)
+        self._context.arriving_bytes += len(chunk)
         self._head_bytes = 0
         if self._body_bytes > self._context.limits.body_bytes:
             self._refuse(413)
+        elif self._context.arriving_bytes > self._context.limits.arriving_bytes:
+            self._refuse(503)
 
     def on_message_complete(self) -> None:
         if self._deaf or (b"upgrade" in self._headers and self._parser.should_upgrade()):
@@ -212,10 +216,15 @@ class Connection(asyncio.Protocol):
         self._reading = False
         self._url = b""
         self._headers = _NO_HEADERS
+        self._drop_body()
+        self._head_bytes = 0
+        self._raw_headers.clear()
+
+    def _drop_body(self) -> None:
+        self._context.arriving_bytes -= self._body_bytes
         self._body = b""
         self._gathered = None
-        self._body_bytes = self._head_bytes = 0
-        self._raw_headers.clear()
+        self._body_bytes = 0
 
     def _serve(self, request: HttpRequest) -> None:
         outcome = self._context.dispatcher.answer(request)
@@ -321,6 +330,7 @@ class Connection(asyncio.Protocol):
             return
         self._deaf = True
         self._reading = False
+        self._drop_body()
         renderer = self._context.renderer
         if status == 413:
             data = renderer.render_too_large()

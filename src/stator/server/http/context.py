@@ -36,6 +36,8 @@ class ServerContext:
         self.limits = limits
         self.now = now
         self.stopping = False
+        # Bytes of bodies that are not complete yet, of all connections.
+        self.arriving_bytes = 0
         self.connections: set[SweptConnection] = set()
         self._nobody_left: asyncio.Event = asyncio.Event()
         self._call_soon = call_soon

@@ -12,6 +12,8 @@ class ServerLimits:
     # AWS refuses a body of 16 MiB + 1 byte with status 413. The same bound holds after
     # decompression.
     body_bytes: int = 16 * MEBIBYTE
+    # All bodies that are still arriving, of all connections. More are refused with status 503.
+    arriving_bytes: int = 256 * MEBIBYTE
     # Request line and headers together, and likewise the trailers of a chunked body. AWS refuses
     # heads over 16 KB.
     head_bytes: int = 16 * 1024
