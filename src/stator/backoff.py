@@ -48,10 +48,10 @@ class Backoff:
 
 
 class BackoffTimer:
-    """The waits of one caller. Counts its attempts and ends them at a deadline.
+    """Returns the waits of one caller in turn, and knows when the caller's deadline has passed.
 
-    ``wait_seconds`` is the total time from now; without it there is no deadline. The last wait is
-    cut short at the deadline, so that the caller makes its last attempt exactly then.
+    ``wait_seconds`` is the time from now to the deadline; without it there is none. The last wait
+    is cut short at the deadline, so that the caller makes its last attempt exactly then.
     """
 
     __slots__ = ("_backoff", "_clock", "_deadline", "_random", "attempt")

@@ -56,7 +56,7 @@ class ReplyParser:
     def closed(self) -> HttpReply | None:
         """Return the reply if the end of the connection completes it, else None.
 
-        It completes only a body without a stated length.
+        Only a body without a stated length ends with its connection.
         """
         return (
             self._reply(self._data, keeps_alive=False)

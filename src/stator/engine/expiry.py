@@ -43,7 +43,7 @@ _LARGEST: Final = 2**63 - 1
 
 
 def time_of(item: Item, attribute: str) -> int | None:
-    """Return when the item expires. Returns None if its attribute is not a valid time."""
+    """Return when the item expires, in epoch seconds, or None if the attribute is no valid time."""
     text = item.get(attribute, {}).get("N")
     if not isinstance(text, str):
         return None
@@ -91,7 +91,7 @@ class Expiry:
     def forget(self, table_number: int) -> None:
         """Delete a table's expiry list.
 
-        Called when the setting is switched off or the table is deleted.
+        Called when time to live is disabled or the table is deleted.
         """
         prefix = prefix_of(table_number)
         self._database.storage.delete_range(prefix, after_prefix(prefix))

@@ -107,7 +107,10 @@ class RequestContext:
             raise TableNotFound(f"Table not found: {name}") from None
 
     def _by_arn(self, arn: str) -> Table | None:
-        """Find ``arn:aws:dynamodb:<region>:<account>:table/<name>`` in the request's region."""
+        """Return the table with this ARN, or None. The ARN must be in the request's region.
+
+        Its form is ``arn:aws:dynamodb:<region>:<account>:table/<name>``.
+        """
         parts = arn.split(":", 5)
         if len(parts) != 6 or parts[1] not in ("aws", "aws-cn", "aws-us-gov"):
             raise _bad_arn("Invalid AWS partition", arn)

@@ -258,7 +258,10 @@ class _Binder:
 
 
 class _Checker(_Binder):
-    """Checks a bound tree. Its names are literal, even a name that starts with ``#``."""
+    """Checks a tree that is already bound.
+
+    A name that starts with ``#`` is then an attribute's real name, not a placeholder.
+    """
 
     def path(self, path: Path) -> Path:
         return path

@@ -233,9 +233,10 @@ class _Parser:
         return And((*conjuncts, condition))
 
     def whole(self, group: _Group, node: Any) -> Any:
-        """Return the condition of a group.
+        """Join the last term of a group to its earlier terms, and return the group's condition.
 
-        ``node`` is its last term and may be a single operand.
+        ``node`` is that term. If the group has no other term and no NOT, ``node`` itself is
+        returned. It may then be an operand instead of a condition, as in ``(a)``.
         """
         if not (group.negations or group.conjuncts or group.disjuncts):
             return node
@@ -243,7 +244,10 @@ class _Parser:
         return Or((*group.disjuncts, condition)) if group.disjuncts else condition
 
     def close(self, opened: int) -> None:
-        """Close a parenthesis. ``((a))`` is redundant and refused; ``((a) AND (b))`` is allowed."""
+        """Consume a closing parenthesis, and note whether its pair is redundant.
+
+        ``((a))`` has a redundant pair and is refused later; ``((a) AND (b))`` is allowed.
+        """
         if self.closed == (opened + 1, self.index - 1):
             self.redundant = True
         self.closed = (opened, self.index)

@@ -33,12 +33,12 @@ _AGAIN = "copy or download the file again; it is not complete"
 
 
 def by_extension(extension: str) -> str | None:
-    """Return the compression of a file from its name's extension, such as ``.gz``."""
+    """Return the compression that a file extension such as ``.gz`` stands for, or None."""
     return _BY_EXTENSION.get(extension)
 
 
 def by_content(head: bytes) -> str | None:
-    """Detect a file's compression from its first four bytes."""
+    """Detect a file's compression from its first four bytes. None means uncompressed."""
     if head[:2] == b"\x1f\x8b":
         return "gzip"
     return "zstd" if head[:4] == b"\x28\xb5\x2f\xfd" else None

@@ -94,8 +94,8 @@ def _number_column(texts: list[str | None], arrow: Any) -> Any:
 def join_parquet(parts: Sequence[Path], joined: Path) -> None:
     """Write the rows of several Parquet files into one.
 
-    If a column is integer in one part and has fractions in another, it takes the wider type. Raises
-    DataDiffers if no single type can hold a column's types in two parts.
+    A column that is integer in one part and has fractions in another takes the wider type. Raises
+    DataDiffers if a column has types in two parts that no single type can hold.
     """
     arrow, parquet = pyarrow(), pyarrow("pyarrow.parquet")
     schema = _unified(arrow, [parquet.read_schema(part) for part in parts])

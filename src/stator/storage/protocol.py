@@ -55,7 +55,10 @@ class Storage(Protocol):
         ...
 
     def when_durable(self, commit: int, callback: Durable) -> None:
-        """Call back once the commit is durable, or with the error that prevents it."""
+        """Call ``callback`` once the commit is durable, or once it cannot become durable.
+
+        The callback receives None, or the error that prevents durability.
+        """
         ...
 
     def wait_durable(self, commit: int) -> None:

@@ -315,9 +315,9 @@ class RocksStorage:
             callback(error)
 
     def _failed(self, error: Exception, *, may_go_on: bool) -> StorageError:
-        """Return the error to raise, and decide whether later writes are refused.
+        """Return the error to raise. Unless the store may go on, also refuse all later writes.
 
-        They are not refused if the disk is full and ``may_go_on`` is set.
+        It may go on only if the disk is full and ``may_go_on`` is set.
         """
         failure = storage_failure(self._path, error)
         if isinstance(failure, StorageFull):

@@ -192,8 +192,8 @@ def mutate(
 ) -> tuple[Mutation, Item | None]:
     """Apply an action to a stored record. Return the mutation and the item before it.
 
-    With ``needs_old``, the item before is always decoded. Otherwise it can be None even if there
-    is one: it is decoded only for a condition or an index.
+    With ``needs_old``, the item before it is always decoded. Otherwise it is decoded only for a
+    condition or an index, and None is returned even though the item exists.
     """
     if old is not None and isinstance(action, ItemInsert):
         raise DuplicateItem

@@ -29,7 +29,7 @@ def check_total(size_bytes: int) -> None:
 
 
 def check_payload(size_bytes: int) -> None:
-    """Check the size of the request itself.
+    """Refuse a transaction whose request is larger than 4 MB.
 
     Stored items do not count: a transaction may delete five megabytes of them.
     """

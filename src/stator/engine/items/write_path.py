@@ -108,7 +108,10 @@ class Writer:
         self._tables: dict[bytes, Table] = {}
 
     def add(self, mutation: Mutation, consumed: Consumed | None = None) -> Consumed:
-        """Add one mutation. Return the capacity it uses, after adding it to ``consumed``."""
+        """Add one mutation, and charge its capacity to ``consumed``, which is returned.
+
+        Without ``consumed``, a new ``Consumed`` with only this mutation's capacity is returned.
+        """
         table, old, new_item = mutation.table, mutation.old, mutation.new_item
         old_size = 0 if old is None else records.size_of(old)
         record: bytes | None = None

@@ -43,7 +43,10 @@ def old_return_values(request: dict[str, Any]) -> str:
 
 
 def read_condition(request: dict[str, Any]) -> tuple[Condition | None, Sequence[Path]]:
-    """Return the condition, in its old or new form, and its paths that go into an attribute."""
+    """Return the condition of a write, or None, and its paths into nested attributes.
+
+    The condition is a ConditionExpression or the legacy Expected, which has no nested paths.
+    """
     condition = expected(request)
     text = request.get("ConditionExpression")
     if text is None:

@@ -98,7 +98,10 @@ def _projection(select: BoundSelect, table: Table) -> tuple[Path, ...]:
 
 
 def top_level(paths: tuple[Path, ...]) -> ProjectionExpression | None:
-    """Return the top-level attributes to read. ``shape`` then extracts the selected paths."""
+    """Return a projection of the top-level attributes in ``paths``, or None for all attributes.
+
+    ``shape`` then extracts the selected paths.
+    """
     if not paths:
         return None
     return ProjectionExpression(
@@ -138,7 +141,10 @@ def check_index(select: BoundSelect, table: Table) -> None:
 
 
 def single_key(select: BoundSelect, table: Table, operation: str) -> tuple[Item, tuple[Path, ...]]:
-    """Return the key and the paths of a SELECT whose condition must be one whole primary key."""
+    """Return the primary key that a SELECT in a batch or transaction reads, and its paths.
+
+    Raises ValidationFailed unless the condition fixes one whole primary key and nothing else.
+    """
     key, rest = split_key(select.where, table.schema)
     if key is None or rest or select.index_name is not None:
         raise ValidationFailed(

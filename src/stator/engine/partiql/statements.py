@@ -178,7 +178,7 @@ def _single_table(source: Expression) -> str:
 
 
 def _source_names(source: Expression) -> list[str]:
-    """Return the names of ``"table"."index"``."""
+    """Return the parts of a FROM clause's source: the table name and, if given, the index name."""
     if not isinstance(source, syntax.Reference):
         raise ValidationFailed("Unexpected from source")
     names = [source.name]

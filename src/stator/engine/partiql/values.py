@@ -20,7 +20,10 @@ _MIXED_BAG = (
 
 
 def literal_value(node: Expression, place: str = "root") -> Value:
-    """Return the value of a literal. ``place`` is its path inside the outermost literal."""
+    """Return the attribute value of a literal.
+
+    ``place`` is the path of the literal inside the outermost one, for error messages.
+    """
     match node:
         case syntax.Constant("text", text):
             return {"S": text}
@@ -65,7 +68,10 @@ def insert_item(node: syntax.Struct, parameters: list[Value]) -> Item:
 
 
 def _members(node: syntax.Struct, place: str) -> Iterator[tuple[str, Expression]]:
-    """Yield the names and expressions of ``{..}``. The names must be distinct texts."""
+    """Yield the name and the expression of each member of ``{..}``.
+
+    The names must be distinct string literals.
+    """
     seen: set[str] = set()
     for key, value in node.members:
         if not (isinstance(key, syntax.Constant) and key.kind == "text"):

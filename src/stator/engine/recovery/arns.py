@@ -64,9 +64,10 @@ def table_name(text: str) -> str:
 def page_of(
     entries: list[T], limit: int | None, token: str | None, place: Callable[[str], Any] = str
 ) -> tuple[list[T], str | None]:
-    """Return the page after ``token`` (or the first page), and the token of the page after it.
+    """Return the page that ``token`` asks for, and the token for the page after it.
 
-    ``place`` returns the sort key of an ARN. The token of the last page is None.
+    Without a token, the first page is returned. After the last page, the new token is None.
+    ``place`` returns the sort key of an ARN.
     """
     left = sorted(entries, key=lambda each: place(each.arn))
     if token is not None:

@@ -59,7 +59,7 @@ class Captures:
     # -- beginning
 
     def begin(self, table: Table, task: Task, changes: Changes) -> None:
-        """Register a task whose first stage is *copy*. The caller starts it later.
+        """Save a task whose first stage is *copy*. The caller starts the task later.
 
         From now on, ``observe`` saves the old records of items that the copy has not reached.
         """
@@ -149,7 +149,10 @@ class Captures:
             yield key[len(prefix) :], record
 
     def _end(self, task: Task, changes: Changes) -> None:
-        """End *copy*. Release the table, unless *undo* still needs the table's log."""
+        """End the *copy* stage. Unless *undo* follows, also release the table.
+
+        After the release, this task no longer observes the table's writes or needs its log.
+        """
         if "undo" not in task.stages:
             self._release(task, changes)
         self._tasks.advance(task, changes)

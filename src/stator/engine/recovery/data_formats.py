@@ -41,14 +41,14 @@ def check_available(*names: str | None) -> None:
 
 
 def item_writer(export_format: str) -> Callable[[Item], bytes]:
-    """Return the function that encodes an item as a line."""
+    """Return the function that encodes an item as one line of an export."""
     return ion.item_line if export_format == "ION" else dynamodb_json.item_line
 
 
 def change_line(
     export_format: str, keys: Item, old: Item | None, new: Item | None, micros: int
 ) -> bytes:
-    """Return a change in an incremental export as a line."""
+    """Return the line of an incremental export that describes one change."""
     images = {
         name: image for name, image in (("OldImage", old), ("NewImage", new)) if image is not None
     }

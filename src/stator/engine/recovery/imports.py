@@ -97,7 +97,10 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A place in an object: after an item, or at the object's end if ``read`` is None."""
+    """A place in an import's objects, and the item read just before it.
+
+    ``read`` is None at the end of an object.
+    """
 
     object_at: int
     item_at: int
@@ -142,7 +145,10 @@ class Imports:
             self._end(task, running, _ITEMS_FAILED if running.errors else None)
 
     def _places(self, running: Import, start: tuple[int, int]) -> Iterator[_Place]:
-        """Yield every item of every object, from a given place on."""
+        """Yield a place for each item of each object, and one for each object's end.
+
+        ``start`` says how many objects, and how many items of the next object, to skip.
+        """
         for object_at, key in enumerate(self._objects(running)):
             if object_at >= start[0]:
                 skip = start[1] if object_at == start[0] else 0

@@ -133,13 +133,16 @@ def _pack(suffix: bytes, old: bytes | None, new: bytes | None) -> bytes:
 
 
 def pack_pair(first: bytes, second: bytes | None) -> bytes:
-    """Join a byte string and an optional second one. ``unpack_pair`` separates them."""
+    """Join a byte string and a second one, which may be None. ``unpack_pair`` separates them."""
     size = 0 if second is None else len(second) + 1
     return len(first).to_bytes(4, "big") + first + size.to_bytes(4, "big") + (second or b"")
 
 
 def unpack_pair(value: bytes) -> tuple[bytes, bytes | None, bytes]:
-    """Return both byte strings and the rest of the value."""
+    """Return both byte strings that ``pack_pair`` joined, and the bytes after them.
+
+    The second string is None if it was None when packed.
+    """
     middle = 4 + int.from_bytes(value[:4], "big")
     size = int.from_bytes(value[middle : middle + 4], "big")
     start = middle + 4

@@ -32,8 +32,8 @@ _TRIM_EVERY = 1_000
 class Recovery:
     """Copies, restores, exports and imports tables.
 
-    ``buckets`` receives exports and provides imports. ``lag_seconds`` is how many seconds before
-    now the latest restorable moment of a table is.
+    ``buckets`` receives exports and provides imports. ``lag_seconds`` is the age of a table's
+    latest restorable moment.
     """
 
     def __init__(
@@ -184,7 +184,10 @@ def _has_log(table: Table) -> bool:
 
 
 def describe_continuous(recovery: Recovery, definition: TableDefinition) -> dict[str, Any]:
-    """Describe continuous backups. Every table has them on AWS; recovery must be turned on."""
+    """Return a ContinuousBackupsDescription.
+
+    As on AWS, continuous backups are always ENABLED. Only point-in-time recovery can be DISABLED.
+    """
     shown: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
     if definition.recovery is not None:
         shown = {

@@ -51,7 +51,8 @@ def check_placeholder_use(
 ) -> None:
     """Refuse names and values if the request has no expression that could use them.
 
-    ``current=False`` selects the text that Scan still has, which lists the missing expressions.
+    ``current=False`` selects AWS's older error text, which lists the missing expressions. Scan
+    still has it.
     """
     if request.get("ExpressionAttributeNames") is not None and not _any(request, for_names):
         raise ValidationFailed(
@@ -178,7 +179,10 @@ def _checked_names(names: dict[str, str]) -> dict[str, str]:
 
 
 def _check_values(values: dict[str, Value], wrapped: bool) -> int:
-    """Check and normalise the values; return their size in bytes."""
+    """Check and normalise the values in place, and return their size in bytes.
+
+    With ``wrapped``, the error for a bad value names its key.
+    """
     if not values:
         raise ValidationFailed("ExpressionAttributeValues must not be empty")
     size = 0

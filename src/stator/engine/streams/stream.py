@@ -110,7 +110,10 @@ class Stream:
         return sequence
 
     def copy(self) -> Stream:
-        """Return a copy to change. It replaces this stream once it has been written."""
+        """Return a copy of the stream and its shards, to be changed.
+
+        The caller writes the copy and then uses it in place of this stream.
+        """
         return replace(self, shards=[replace(shard) for shard in self.shards])
 
     def open_shard(self, low: int, high: int, at: float, parent: str | None = None) -> Shard:

@@ -39,7 +39,10 @@ class Catalog:
         return None if tables is None else tables.get(name)
 
     def get(self, scope: Scope, name: str) -> Table:
-        """Return a table. Raises ResourceNotFound with the text of operations on whole tables."""
+        """Return a table, or raise ResourceNotFound.
+
+        The error's text is the one that AWS uses in operations on whole tables.
+        """
         table = self.find(scope, name)
         if table is None:
             raise ResourceNotFound(f"Requested resource not found: Table: {name} not found")

@@ -157,7 +157,7 @@ def index_status(definition: TableDefinition, index: IndexDefinition) -> str:
 
 
 def _stream(table: Table) -> Description:
-    """Describe the stream. After it is switched off, it is still named as the latest stream."""
+    """Describe the stream. After it is disabled, only its label and ARN are still shown."""
     definition = table.definition
     shown: Description = {}
     if definition.stream is not None:

@@ -162,7 +162,7 @@ class Connection(asyncio.Protocol):
     def _encourage(self, expectation: bytes) -> None:
         """Answer ``Expect: 100-continue`` with 100 Continue, after the replies still pending.
 
-        While earlier requests wait in ``_backlog``, it is not sent.
+        Nothing is sent while earlier requests wait in ``_backlog``.
         """
         if expectation.lower() == b"100-continue" and not self._backlog:
             self._send(PendingReply(CONTINUE, ready=True))

@@ -100,9 +100,10 @@ def parse(request: dict[str, Any]) -> UpdateTableRequest:
 
 
 def _requests_change(options: dict[str, Any], member: str) -> bool:
-    """Whether a member requests a change.
+    """Whether a member of the request is there and asks for a change.
 
-    An empty member does not, except for empty encryption settings: AWS takes them as the default.
+    An empty member asks for none. The exception is an empty SSESpecification, which AWS takes as
+    its default settings.
     """
     return member in options and (member == "SSESpecification" or options[member] not in ({}, []))
 
@@ -240,8 +241,8 @@ def _switch(
 ) -> None:
     """Switch the billing mode of a table and its indexes.
 
-    Provisioned units become those of the request, or 0; the units of indexes become 0. On-demand
-    maxima are removed.
+    The table takes the provisioned units of the request, or 0 if there are none. The units of
+    indexes become 0. On-demand maxima are removed.
     """
     definition.billing_mode = mode
     definition.read_units, definition.write_units = (
