@@ -254,7 +254,10 @@ class _Parser:
         self.expect(")")
 
     def test(self, left: Any) -> Any:
-        """Parse the comparator, BETWEEN or IN that may follow an operand; return the condition."""
+        """Parse the comparator, BETWEEN or IN that may follow ``left``, and return the condition.
+
+        Returns ``left`` itself if none of them follows.
+        """
         token = self.token
         if token.kind == "symbol" and token.text in COMPARATORS:
             self.operators += 1
@@ -327,7 +330,7 @@ class _Parser:
         return self.token.kind == "name" and self.tokens[self.index + 1].text == "("
 
     def function(self) -> Function:
-        """Parse a call and the calls among its arguments."""
+        """Parse a function call, including calls nested in its arguments."""
         open_calls: list[tuple[int, list[Operand]]] = []
         while True:
             if self.at_call():

@@ -29,7 +29,10 @@ _DECIMAL_DIGITS = 38
 def encode_parquet(
     items: list[Item], first: tuple[str, ...] = (), compression: str | None = None
 ) -> bytes:
-    """Return a Parquet file with these items."""
+    """Return a Parquet file with these items, compressed with zstd by default.
+
+    ``first`` names the columns to put before the others.
+    """
     buffer = io.BytesIO()
     table = arrow_table(items, first)
     pyarrow("pyarrow.parquet").write_table(table, buffer, compression=compression or "zstd")

@@ -301,7 +301,7 @@ class RocksStorage:
         self._settle(commit, error)
 
     def _settle(self, commit: int, error: BaseException | None) -> None:
-        """Run the callbacks that wait for ``commit`` or earlier; after an error, all of them."""
+        """Run the callbacks that wait for ``commit`` or an earlier one. After an error, run all."""
         with self._state:
             if error is None:
                 self._durable = max(self._durable, commit)
@@ -416,7 +416,10 @@ def _open(path: str, prefix_bytes: int) -> Rdict:
 
 
 def _holder(folder: Path) -> str | None:
-    """Describe the process that has the folder open: its id, and its command if /proc has it."""
+    """Describe the process that has the folder open, or return None if it is not known.
+
+    The text has the process id, and the command if /proc has it.
+    """
     try:
         pid = int(_holder_file(folder).read_text())
     except (OSError, ValueError):

@@ -59,7 +59,7 @@ class ItemAction(Protocol):
         ...
 
     def touched(self) -> list[Path]:
-        """Return the paths that this action names.
+        """Return the paths that an update names as targets; other actions have none.
 
         UPDATED_OLD and UPDATED_NEW return the values at these paths.
         """

@@ -72,7 +72,8 @@ class Mutation:
 class ItemChange:
     """A change to an item of an observed table.
 
-    ``old`` and ``new`` are the item's records (see records.py) before and after, or None.
+    ``old`` and ``new`` are the item's records (see records.py) before and after the change. None
+    means that there was no item.
     """
 
     table: Table
@@ -161,7 +162,10 @@ class Writer:
         before: bytes | None,
         after: bytes | None,
     ) -> int:
-        """Replace the index entry ``before`` with ``after``. Return the write units this takes."""
+        """Replace an index entry with another one. Return the write units this takes.
+
+        ``before`` and ``after`` are the keys of the two entries; None means that there is none.
+        """
         old_size = new_size = 0
         old_content: Item | None = None
         if before is not None:

@@ -35,7 +35,7 @@ def returns_item_on_failure(request: dict[str, Any]) -> bool:
 
 
 def old_return_values(request: dict[str, Any]) -> str:
-    """Return the ReturnValues of an operation that can return only the old item."""
+    """Return the request's ReturnValues. Raises ValidationFailed unless it is ALL_OLD or NONE."""
     returns: str = request.get("ReturnValues", "NONE")
     if returns not in ("NONE", "ALL_OLD"):
         raise ValidationFailed("ReturnValues can only be ALL_OLD or NONE")

@@ -74,9 +74,9 @@ def _index(table: Table, name: str | None, consistent: bool) -> Index | None:
 
 
 def _start(table: Table, index: Index | None, plan: SelectPlan, key: Item) -> bytes:
-    """Return the storage key of the last item read, whose key the NextToken holds.
+    """Return the storage key of the last item read, given its key from the NextToken.
 
-    Raises ValidationFailed if it lies in none of the plan's ranges.
+    Raises ValidationFailed if the key lies in none of the plan's ranges.
     """
     try:
         check_scan_start(table, index, key)

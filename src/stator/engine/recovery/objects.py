@@ -18,7 +18,10 @@ from stator.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class Encryption:
-    """How S3 encrypts an object. None means the bucket's default."""
+    """How S3 encrypts an object: the algorithm and the id of the KMS key.
+
+    Where one of them is None, the bucket's default applies.
+    """
 
     algorithm: str | None = None
     key: str | None = None

@@ -121,7 +121,10 @@ class Connection(asyncio.Protocol):
             self._bound_head(len(data))
 
     def eof_received(self) -> bool:
-        """Keep the connection open if the client stopped sending but still waits for replies."""
+        """Return whether to keep the connection open after the client has stopped sending.
+
+        It stays open while the client still waits for replies.
+        """
         self._context.write_now()
         self._deaf = True
         self._reading = False
@@ -394,7 +397,7 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def finish(self) -> None:
-        """Close for shutdown: at once, or after the requests that have begun."""
+        """Close for shutdown: now if no request has begun, otherwise after the last reply."""
         if self._is_finished():
             self._close()
 
