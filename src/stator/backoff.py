@@ -2,8 +2,8 @@
 
 The wait doubles with each attempt up to a cap. Part of it is random, so that callers that failed
 together do not retry together. AWS compares the kinds of jitter in "Exponential Backoff And
-Jitter", https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/; *full jitter* (a
-random wait between zero and the ceiling) is the default here.
+Jitter", https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/. The default here
+is *full jitter*: a random wait between zero and the ceiling.
 
     Backoff(0.05, 1.0)              full jitter:  0..50 ms, 0..100 ms, ... 0..1 s
     Backoff(1.0, 300.0, jitter=0.5) equal jitter: half the ceiling is certain, half random

@@ -12,9 +12,9 @@ time comes, the item itself is checked. Items that existed before time to live w
 line yet. A walk through the table, a chunk at a time, adds their lines. The walk's position is part
 of the table's definition.
 
-What counts as a time (AWS's rules): an attribute of type Number, in seconds, in the past, but no
-more than five years in the past. Other values are left alone. Until an expired item is deleted, it
-is read, changed and charged like any other item.
+An item expires if its time-to-live attribute is a Number of epoch seconds in the past, but not more
+than five years ago. These are AWS's rules; items with other values are left alone. Until an expired
+item is deleted, it is read, changed and charged like any other item.
 
 A sweep works in small steps, so that requests do not wait long for the engine's lock. One step
 lists and deletes at most ``BATCH_ITEMS`` items of each table. The background thread deletes at most

@@ -1,14 +1,14 @@
 """gzip and zstd: decompresses streams while they are read, and compresses content in one piece.
 
 A compressed file is a sequence of members (gzip) or frames (zstd), and its content is their
-contents joined together: the output of ``cat a.gz b.gz`` is a gzip file. The reader here
+contents joined together. So the output of ``cat a.gz b.gz`` is a gzip file. The reader here
 decompresses one member at a time and notices when the input ends inside a member. Not every library
-does: the stream reader of ``zstandard`` mistakes the end of the input for the end of the content,
+does. The stream reader of ``zstandard`` mistakes the end of the input for the end of the content,
 and returns half a file as if it were whole. Reading therefore ends in one of two ways: at the end
 of a member or frame, or with ``DataDamaged``.
 
-Other data after the last member counts as damage, except zero bytes after gzip: tapes and block
-devices add them, and every gzip reader skips them.
+Other data after the last member counts as damage, except zero bytes after gzip. Tapes and block
+devices add such zeros, and every gzip reader skips them.
 """
 
 from __future__ import annotations

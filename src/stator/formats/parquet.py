@@ -1,8 +1,8 @@
 """Writes items as Parquet: a column per attribute, in the narrowest type that keeps every value.
 
-A column of numbers is int64 if all numbers are integers in its range, double if that loses nothing,
-decimal if more digits are needed, and otherwise text. An attribute whose values have several types,
-or are maps or lists, is JSON text.
+A column of numbers is int64 if all numbers are integers in its range. Otherwise it is double if
+that loses nothing, else decimal if that has enough digits, else text. An attribute whose values
+have several types, or are maps or lists, is JSON text.
 """
 
 from __future__ import annotations

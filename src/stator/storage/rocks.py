@@ -201,7 +201,7 @@ class RocksStorage:
         """Raise an error if a scan stopped at an error instead of the end of its range.
 
         An iterator's key and value are None in both cases. Scans use RocksDB's iterator so that
-        they can check this: rocksdict's own ``items()`` and ``values()`` stop at a damaged block as
+        they can check this. rocksdict's own ``items()`` and ``values()`` stop at a damaged block as
         if it were the end.
         """
         try:

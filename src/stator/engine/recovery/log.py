@@ -10,7 +10,7 @@ keys is always the order of changes. ``count`` separates changes within one micr
 
 An entry is written in the same batch as its change, so log and table cannot disagree. Old records
 allow undo: the state at T is the current state after the changes since T are undone, newest first.
-This needs no snapshots, a restore costs only as much as the changes since T, and one range deletion
+This needs no snapshots, and a restore costs only as much as the changes since T. One range deletion
 trims the old end of the log. New records are for incremental exports: they show what changed in a
 window.
 """

@@ -18,9 +18,9 @@ from stator.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class Encryption:
-    """How S3 encrypts an object: the algorithm and the id of the KMS key.
+    """How S3 encrypts an object. ``key`` is the id of a KMS key.
 
-    Where one of them is None, the bucket's default applies.
+    If ``algorithm`` is None, the bucket's default encryption applies.
     """
 
     algorithm: str | None = None

@@ -8,9 +8,9 @@ raises up to ten of them together, as ``N validation errors detected: ...``.
 Most requests are valid. A second, faster set of closures (``fast_shapes``) recognises them. If it
 does not recognise a request, the walk finds what to convert, or which error to return.
 
-``shape_rules`` holds, as data, what the model does not express: the order in which AWS lists
-members, and the members whose error texts changed in 2026 (``Value at 'Limit' ...``, without the
-value and in the member's own spelling).
+``shape_rules`` holds, as data, what the model does not express. It has the order in which AWS lists
+members, and the members whose error texts changed in 2026. The new texts (``Value at 'Limit' ...``)
+leave out the value and keep the member's own spelling.
 
 Unknown members are ignored, as on AWS. A null member is absent, and is removed, so that operations
 never meet a null. A null in a list or a map is refused.

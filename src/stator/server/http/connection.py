@@ -1,15 +1,15 @@
 """One client's connection: requests in, replies out, in the same order.
 
 The usual request takes the fast path: its bytes arrive in one piece, ``read_whole`` parses them,
-the dispatcher answers, and the reply is written, all within one call of ``data_received``. Other
-cases take slower paths:
+the dispatcher answers, and the reply is written. All this happens within one call of
+``data_received``. Other cases take slower paths:
 
 * Bytes that ``read_whole`` does not accept (parts of a request, chunks, several requests at once,
   bad HTTP) go to the HTTP parser, which calls back. A request that began in the parser ends there.
 * A reply whose commit is not durable yet waits in ``_pending``, and the replies behind it wait too.
   So pipelined replies leave in the order of their requests.
-* If the client does not read its replies, or is too many requests ahead of them, the requests
-  already read wait unanswered in ``_backlog`` and the socket is not read any further.
+* The client may not read its replies, or may be too many requests ahead of them. Requests already
+  read then wait unanswered in ``_backlog``, and the socket is not read any further.
 * After a request that ends the connection (``Connection: close``, bad HTTP, a body too large) the
   connection is ``_deaf``: it discards further input. After a refusal it lingers in that state,
   because closing a socket with unread input makes TCP drop the reply as well.

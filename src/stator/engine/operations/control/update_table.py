@@ -312,9 +312,10 @@ def _change_encryption(definition: TableDefinition, specification: dict[str, Any
 def _begin(
     context: RequestContext, definition: TableDefinition, request: UpdateTableRequest
 ) -> None:
-    """Set the status UPDATING for slow changes.
+    """Set the table's status to UPDATING if the request contains a change that takes time.
 
-    If only an index changes its throughput, only the index is UPDATING.
+    Such changes are the members in ``_SLOW``, and a new or deleted index. If only an index changes
+    its throughput, only the index is UPDATING.
     """
     context.parts.lifecycle.begin(definition, "UPDATING")
     if not request.moves_index and not any(member in request.options for member in _SLOW):
