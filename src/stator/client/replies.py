@@ -92,7 +92,10 @@ class ReplyParser:
         return True
 
     def _chunked(self) -> HttpReply | None:
-        """Return the reply once the last chunk has arrived; the chunks are joined only then."""
+        """Return the reply once the last chunk has arrived, and None before that.
+
+        The chunks are joined only at the end.
+        """
         body: list[bytes] = []
         at, data = 0, self._data
         while True:

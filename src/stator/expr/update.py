@@ -109,7 +109,10 @@ def _copied(value: Value) -> Value:
 
 
 def _sum(action: AddAction, item: Item) -> Value:
-    """Add a number to a number, or members to a set. A missing attribute counts as 0 or empty."""
+    """Return an attribute's value after ADD: a number plus a number, or a set plus members.
+
+    A missing attribute counts as 0 or as an empty set.
+    """
     assert isinstance(action.value, Literal)
     added = action.value.value
     present = paths.lookup(item, action.path)

@@ -47,7 +47,7 @@ def signed_dollars(value: float | Decimal) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Format a duration in its two largest units: ``4.2 s``, ``3 min 12 s``, ``2 h 5 min``."""
+    """Format a duration: ``4.2 s``, ``3 min 12 s``, ``2 h 5 min``. The largest unit is the hour."""
     whole = round(seconds)
     if whole < 60:
         return f"{seconds:.1f} s"

@@ -51,7 +51,7 @@ class Storage(Protocol):
         ...
 
     def delete_range(self, low: bytes, high: bytes) -> int:
-        """Delete all keys with low <= key < high as one commit."""
+        """Delete all keys with low <= key < high as one commit, and return the commit number."""
         ...
 
     def when_durable(self, commit: int, callback: Durable) -> None:

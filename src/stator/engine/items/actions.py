@@ -177,8 +177,8 @@ def prepare(
 ) -> tuple[Mutation, Item | None]:
     """Apply the action of a single-item request. Return the mutation and the item before it.
 
-    Nothing is written. Raises ConditionFailed if the condition does not hold, and
-    TransactionConflict if a transaction holds the item.
+    The item is None as in ``mutate``. Nothing is written. Raises ConditionFailed if the condition
+    does not hold, and TransactionConflict if a transaction holds the item.
     """
     key = action.locate(table)
     if locks.holds(key):

@@ -213,7 +213,7 @@ class Writer:
         self._replace_entry(index, mutation, record, None, entry)
 
     def finish(self) -> Changes:
-        """Apply the counts and add them to the changes.
+        """Apply the counts, add them to the changes, and return the changes.
 
         Call it once, right before the batch is written.
         """

@@ -122,7 +122,10 @@ def run(context: RequestContext, request: TransactWriteItemsRequest) -> dict[str
 def transact(
     context: RequestContext, actions: list[ItemAction], options: dict[str, Any], identity: str
 ) -> dict[str, Any]:
-    """Run parsed actions as one transaction. ExecuteTransaction calls this, too."""
+    """Run parsed actions as one transaction, and return the answer.
+
+    ExecuteTransaction calls this, too.
+    """
     token = options.get("ClientRequestToken")
     tables = [context.table(action.table_name) for action in actions]
     if token and context.parts.tokens.seen(context.scope, token, identity):

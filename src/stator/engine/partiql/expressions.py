@@ -246,7 +246,7 @@ class ExpressionParser:
         return self.statement_term()
 
     def statement_term(self) -> Expression:
-        """Parse a statement that stands as a term of an expression, which PartiQL allows."""
+        """Parse a statement inside an expression. The statement parser overrides this method."""
         raise malformed("Unexpected keyword")
 
     def _call(self) -> Expression:

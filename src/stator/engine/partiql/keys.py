@@ -63,7 +63,10 @@ def split_key(
 
 
 def full_key(condition: Condition | None, schema: KeySchema) -> tuple[Item, list[Condition]]:
-    """Return the key of a writing statement, which must select one item, and the other terms."""
+    """Return the primary key of the one item that a statement writes, and the other terms.
+
+    Raises ValidationFailed unless the condition compares each key attribute with one value.
+    """
     key, rest = split_key(condition, schema)
     for term in rest:
         pinned = _equality(term)
@@ -87,7 +90,8 @@ def _equality(term: Condition) -> tuple[str, Value] | None:
 def key_test(term: Condition) -> tuple[str, KeyTest] | None:
     """Return the attribute and the key test of a term, or None if no key range can serve it.
 
-    A key range can serve comparisons of a whole attribute with literals, except ``<>``.
+    A key range can serve a comparison (except ``<>``), BETWEEN and begins_with, of a whole
+    attribute with literals.
     """
     match term:
         case Compare("<>", _, _):

@@ -55,7 +55,10 @@ Statement = Union[BoundSelect, BoundWrite]
 
 
 def read_statement(request: dict[str, Any]) -> Statement:
-    """Bind the statement of a request or batch member. Check its syntax, then its parameters."""
+    """Parse and bind the statement of a request or batch member.
+
+    Its syntax is checked first, then its parameters.
+    """
     parse(request["Statement"])
     parameters: list[Value] = request.get("Parameters") or []
     check_parameters(parameters)

@@ -231,6 +231,9 @@ class Captures:
 
 
 def unpack_change(value: bytes) -> tuple[bytes | None, bytes | None, int]:
-    """Return what *gather* stored for an item: first old record, last new record, microseconds."""
+    """Return the first old record, the last new record and the time that *gather* stored.
+
+    A record is None if there was no item then. The time is in microseconds.
+    """
     micros, old, new = unpack_pair(value)
     return old, new or None, int.from_bytes(micros, "big")

@@ -109,7 +109,10 @@ def read_items(content: ObjectContent, input_format: InputFormat) -> Iterator[Im
 
 
 def checked(item: Item) -> ImportedItem:
-    """Check an item's names and values as PutItem does. The table checks its keys later."""
+    """Return the normalised item with its size, or the problem that PutItem would report.
+
+    Only names and values are checked. The table checks the item's keys later.
+    """
     try:
         if "" in item:
             raise ValidationFailed("Empty attribute name")

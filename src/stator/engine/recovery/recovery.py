@@ -132,7 +132,10 @@ class Recovery:
         return self._database.catalog.put(definition, changes)
 
     def disable(self, table: Table, changes: Changes) -> Table:
-        """Turn recovery off. The caller deletes the log after the changes are written."""
+        """Turn point-in-time recovery off, and return the changed table.
+
+        The caller deletes the log after the changes are written.
+        """
         definition = copy.deepcopy(table.definition)
         definition.recovery = None
         return self._database.catalog.put(definition, changes)

@@ -212,7 +212,7 @@ def _check_values(values: dict[str, Value], wrapped: bool) -> int:
 
 
 def attributes_to_get(names: list[str] | None) -> ProjectionExpression | None:
-    """Return AttributesToGet as a projection of whole attributes."""
+    """Return AttributesToGet as a projection of whole attributes, or None if it is missing."""
     if names is None:
         return None
     for index, name in enumerate(names):
@@ -234,7 +234,7 @@ def check_conditional_operator(request: dict[str, Any], conditions: dict[str, An
 
 
 def expected(request: dict[str, Any]) -> Condition | None:
-    """Return Expected and ConditionalOperator as a condition."""
+    """Return Expected and ConditionalOperator as a condition, or None without Expected."""
     conditions = request.get("Expected")
     check_conditional_operator(request, conditions)
     if not conditions:
@@ -243,7 +243,7 @@ def expected(request: dict[str, Any]) -> Condition | None:
 
 
 def legacy_filter(request: dict[str, Any], parameter: str) -> Condition | None:
-    """Return QueryFilter or ScanFilter as a condition."""
+    """Return QueryFilter or ScanFilter as a condition, or None if it is missing or empty."""
     conditions = request.get(parameter)
     check_conditional_operator(request, conditions)
     if not conditions:

@@ -129,9 +129,9 @@ class Stream:
         shard.closed = at
 
     def roll(self, now: float) -> bool:
-        """Close shards that have been open long enough and open their children.
+        """Close shards that are due and open their children. Return whether any shard was closed.
 
-        This repeats until all the time that has passed is covered.
+        A child that is already due is closed as well, and so on up to now.
         """
         rolled = False
         while due := [shard for shard in self.shards if shard.is_open and shard.rolls_at <= now]:

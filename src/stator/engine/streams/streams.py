@@ -176,7 +176,10 @@ class Streams:
         raise ResourceNotFound(f"Requested resource not found: Stream: {arn} not found")
 
     def split(self, arn: str, shard_id: str) -> list[Shard]:
-        """Split an open shard in two, as if it were hot. For tests and simulations."""
+        """Split an open shard in two, as if it were hot, and return the two children.
+
+        This is for tests and simulations.
+        """
         with self._database.lock:
             stream = self.find(arn).copy()
             shard = stream.shard(shard_id)
@@ -189,7 +192,10 @@ class Streams:
             return children
 
     def roll(self, arn: str) -> list[Shard]:
-        """Close every open shard now and open its child, without waiting four hours. For tests."""
+        """Close every open shard now, open a child for each, and return the children.
+
+        This is for tests, which then need not wait four hours.
+        """
         with self._database.lock:
             stream = self.find(arn).copy()
             now = self._database.clock.now()

@@ -64,9 +64,9 @@ class Catalog:
         return number
 
     def put(self, definition: TableDefinition, changes: Changes) -> Table:
-        """Add a table, or replace one whose definition has changed. Its counts are kept.
+        """Add a table, or replace one whose definition has changed. Return the new table.
 
-        The table changes in memory at once; the caller writes ``changes``.
+        Counts are kept. The table changes in memory at once; the caller writes ``changes``.
         """
         table = Table(definition)
         tables = self._tables.setdefault(table.scope, {})

@@ -74,7 +74,10 @@ def sign(key: bytes, text: str) -> str:
 
 
 def same_signature(expected: str, given: str) -> bool:
-    """Compare in constant time, so that timing does not reveal how much of a guess is right."""
+    """Whether two signatures are equal, compared in constant time.
+
+    The time it takes therefore does not reveal how much of a guessed signature is right.
+    """
     return hmac.compare_digest(expected.encode(), given.encode("latin-1"))
 
 
