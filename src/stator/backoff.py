@@ -27,9 +27,9 @@ _SHORTEST_SECONDS = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """The rule for waits. ``jitter`` is the random share of a wait, 0 to 1.
+    """The rule for waits: they double from ``base_seconds`` to ``cap_seconds``.
 
-    ``floor_seconds`` is added to every wait.
+    ``jitter`` is the random share of a wait, 0 to 1. ``floor_seconds`` is added to every wait.
     """
 
     base_seconds: float = 0.025
@@ -42,7 +42,10 @@ class Backoff:
         return min(self.cap_seconds, self.base_seconds * 2.0 ** min(attempt, _LAST_DOUBLING))
 
     def delay(self, attempt: int, chance: float) -> float:
-        """Return the wait in seconds. ``chance`` is a random number between 0 and 1."""
+        """Return the seconds to wait after ``attempt`` earlier failures.
+
+        ``chance`` is a random number between 0 and 1.
+        """
         share = 1.0 - self.jitter + self.jitter * chance
         return self.floor_seconds + self.ceiling(attempt) * share
 

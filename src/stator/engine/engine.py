@@ -175,12 +175,12 @@ class Engine:
         account: str = DEFAULT_ACCOUNT,
         region: str = DEFAULT_REGION,
     ) -> dict[str, Any]:
-        """Answer one request in-process. Raises the ServiceError that AWS would return.
+        """Answer one request in-process, after its write is durable.
 
-        ``request`` and the answer are DynamoDB JSON, as on the wire: binary values are base64 text.
-        Both are independent of the engine's own data, so the caller may change them. Copying them
-        through orjson is cheaper than any copy in Python (measured: 0.5 us against 1.1 us for a
-        GetItem).
+        Raises the ServiceError that AWS would return. ``request`` and the answer are DynamoDB JSON,
+        as on the wire: binary values are base64 text. Both are independent of the engine's own
+        data, so the caller may change them. Copying them through orjson is cheaper than any copy in
+        Python (measured: 0.5 us against 1.1 us for a GetItem).
         """
         try:
             body = orjson.dumps(request)

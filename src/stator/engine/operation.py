@@ -88,7 +88,10 @@ class RequestContext:
         return table
 
     def table_in_any_state(self, name: str) -> Table:
-        """Return a table to describe or change it, in any status."""
+        """Return a table in any status, for operations that describe or change it.
+
+        Raises ResourceNotFound if there is no such table.
+        """
         catalog = self.database.catalog
         table = self._by_arn(name) if name.startswith("arn:") else catalog.find(self.scope, name)
         if table is not None:
@@ -100,7 +103,10 @@ class RequestContext:
         return table
 
     def recovery_source(self, name: str) -> Table:
-        """Return the table that a backup, restore or export names by table name or ARN."""
+        """Return the table that a backup, restore or export names by table name or ARN.
+
+        Raises TableNotFound if there is no such table.
+        """
         try:
             return self.table_in_any_state(name)
         except ResourceNotFound:

@@ -274,7 +274,7 @@ class _Verifier:
         """Compare an item's last stream record with the item.
 
         Records come newest first, so only the first record of each item is compared. ``seen`` holds
-        the keys of items that have had theirs.
+        the keys of items already compared.
         """
         details = change["dynamodb"]
         try:

@@ -129,7 +129,7 @@ def _sum(action: AddAction, item: Item) -> Value:
 def _delete_members(
     action: DeleteAction, item: Item, sets: list[tuple[Path, Value]], removals: list[Path]
 ) -> None:
-    """Delete members from a set of the same type.
+    """Delete members from a set of the same type, by adding to ``sets`` or ``removals``.
 
     An attribute that loses its last member is removed.
     """

@@ -29,7 +29,10 @@ _SEVERAL_ATTRIBUTES: Final = (
 def run_select(
     context: RequestContext, select: BoundSelect, options: dict[str, Any], identity: str
 ) -> dict[str, Any]:
-    """Answer ExecuteStatement. Its NextToken is bound to the fingerprint ``identity``."""
+    """Return the answer of ExecuteStatement to a SELECT.
+
+    Its NextToken is bound to ``identity``, the fingerprint of the statement.
+    """
     table = context.table(select.table_name)
     consistent = bool(options.get("ConsistentRead"))
     index = _index(table, select.index_name, consistent)

@@ -34,9 +34,9 @@ def make_arn(table_arn: str, kind: str, identity: str) -> str:
 def check_arn(arn: str, kind: str, scope: Scope) -> None:
     """Refuse an ARN that is not of this kind, or not of the caller's own account and region.
 
-    The form is ``arn:aws:dynamodb:<region>:<account>:table/<name>/<kind>/<id>``. ScyllaDB's test
-    suite recorded on AWS, for exports and imports: an ARN of another service, account or region is
-    denied. An ARN of another kind, or with an impossible table name, is invalid.
+    The form is ``arn:aws:dynamodb:<region>:<account>:table/<name>/<kind>/<id>``. An ARN of another
+    service, account or region is denied. An ARN of another kind, or with an impossible table name,
+    is invalid. ScyllaDB's test suite recorded this on AWS for exports and imports.
     """
     parts = arn.split(":", 5)
     if parts[0] == "arn" and parts[1:5] != ["aws", "dynamodb", scope.region, scope.account]:

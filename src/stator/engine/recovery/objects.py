@@ -138,7 +138,7 @@ class FolderBuckets:
 
 
 class NoBuckets:
-    """The store of an engine without buckets. Every call fails and says how to configure some."""
+    """The store of an engine without buckets. Every call raises an error that says so."""
 
     def put(
         self,

@@ -80,7 +80,7 @@ class Recovery:
         return Imports(self._database, self.tasks, self.restores, self._buckets)
 
     def resume(self) -> None:
-        """Continue after opening: remove what a crash left, drop what has expired, resume tasks."""
+        """Continue after opening: remove crash leftovers and expired history, then resume tasks."""
         self._remove_orphans()
         self.forget_old()
         if any(self.tasks):

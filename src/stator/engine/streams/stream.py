@@ -29,8 +29,8 @@ def sequence_text(sequence: int) -> str:
 class Shard:
     """One shard. Times are in seconds.
 
-    ``low`` and ``high`` are the bounds of its hashes, ``first`` and ``last`` of its sequence
-    numbers.
+    ``low`` and ``high`` are the bounds of its partition key hashes. ``first`` and ``last`` are the
+    bounds of its sequence numbers.
     """
 
     number: int
@@ -187,10 +187,10 @@ _ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:[^:/]+:\d{12}:table/[a-zA-Z0-9_.-]+/
 
 
 def check_stream_arn(text: str) -> None:
-    """Refuse a malformed ARN.
+    """Refuse a malformed stream ARN.
 
-    AWS does so according to Alternator's tests, which run on AWS. DynamoDB Local answers that there
-    is no such stream.
+    AWS refuses it, too, according to Alternator's tests, which run on AWS. DynamoDB Local answers
+    that there is no such stream.
     """
     if _ARN.fullmatch(text) is None:
         raise ValidationFailed("Invalid StreamArn")

@@ -77,7 +77,7 @@ class KeySchema:
 def key_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes]:
     """Return the function that encodes a table's storage keys.
 
-    It is hot, so each table has its own closure, without loops.
+    Every request calls it, so each table has its own closure, without loops.
     """
     [(hash_name, hash_kind)] = schema.partition
     hash_raw, partition = keyspace.RAW[hash_kind], keyspace.partition
