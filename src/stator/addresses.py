@@ -52,7 +52,7 @@ class EngineTransport:
 
 
 class AsyncEngineTransport:
-    """The embedded engine for asyncio. It answers at once; only the disk is awaited."""
+    """The embedded engine for asyncio. A call runs at once; only durability is awaited."""
 
     def __init__(self, engine: Engine, *, owned: bool = True, region: str = DEFAULT_REGION) -> None:
         self.engine = engine

@@ -2,8 +2,8 @@
 
 The wait doubles with each attempt up to a cap. Part of it is random, so that callers that failed
 together do not retry together. AWS compares the kinds of jitter in "Exponential Backoff And
-Jitter", https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/; *full jitter* (a
-random wait between zero and the ceiling) is the default here.
+Jitter", https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/. The default here
+is *full jitter*: a random wait between zero and the ceiling.
 
     Backoff(0.05, 1.0)              full jitter:  0..50 ms, 0..100 ms, ... 0..1 s
     Backoff(1.0, 300.0, jitter=0.5) equal jitter: half the ceiling is certain, half random
@@ -27,9 +27,9 @@ _SHORTEST_SECONDS = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """The rule for waits. ``jitter`` is the random share of a wait, 0 to 1.
+    """The rule for waits: they double from ``base_seconds`` to ``cap_seconds``.
 
-    ``floor_seconds`` is added to every wait.
+    ``jitter`` is the random share of a wait, 0 to 1. ``floor_seconds`` is added to every wait.
     """
 
     base_seconds: float = 0.025
@@ -42,16 +42,19 @@ class Backoff:
         return min(self.cap_seconds, self.base_seconds * 2.0 ** min(attempt, _LAST_DOUBLING))
 
     def delay(self, attempt: int, chance: float) -> float:
-        """Return the wait in seconds. ``chance`` is a random number between 0 and 1."""
+        """Return the seconds to wait after ``attempt`` earlier failures.
+
+        ``chance`` is a random number between 0 and 1.
+        """
         share = 1.0 - self.jitter + self.jitter * chance
         return self.floor_seconds + self.ceiling(attempt) * share
 
 
 class BackoffTimer:
-    """The waits of one caller. Counts its attempts and ends them at a deadline.
+    """Returns the waits of one caller in turn, and knows when the caller's deadline has passed.
 
-    ``wait_seconds`` is the total time from now; without it there is no deadline. The last wait is
-    cut short at the deadline, so that the caller makes its last attempt exactly then.
+    ``wait_seconds`` is the time from now to the deadline; without it there is none. The last wait
+    is cut short at the deadline, so that the caller makes its last attempt exactly then.
     """
 
     __slots__ = ("_backoff", "_clock", "_deadline", "_random", "attempt")

@@ -96,7 +96,10 @@ def _owned(owner: str | None) -> dict[str, str]:
 
 @contextmanager
 def _as_object_store_errors() -> Iterator[None]:
-    """Turn errors from S3 into the failures that DynamoDB reports for an export or import."""
+    """Turn errors from S3 inside the ``with`` block into ObjectStoreErrors.
+
+    Their codes are those that DynamoDB reports for an export or import.
+    """
     from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
     try:

@@ -13,8 +13,8 @@ from typing import Any, Protocol, TypedDict
 class CallOptions(TypedDict, total=False):
     """The options of one call, for transports that pass them on as they are.
 
-    ``idempotent`` (default True): the request may be sent again if the first reply is lost.
-    Otherwise the call raises OutcomeUnknown. ``deadline_seconds``: the time for all attempts
+    ``idempotent`` (default True): the request may be sent again if its reply is lost. If it is
+    False, a lost reply raises OutcomeUnknown. ``deadline_seconds``: the time for all attempts
     together. The embedded engine answers at once and loses no reply, so it ignores both.
     """
 

@@ -65,7 +65,7 @@ def seconds_left(deadline: float | None) -> float | None:
 
 
 def timeout_left(timeout_seconds: float, deadline: float | None) -> float:
-    """Return the timeout of an attempt, shortened if the deadline comes first.
+    """Return the timeout for the next step, shortened if the deadline comes first.
 
     Raises DeadlineExceeded if the deadline has passed.
     """

@@ -69,8 +69,8 @@ ANYBODY = Credentials("stator", "stator")
 class Botocore:
     """The credentials that botocore's resolver finds in a session.
 
-    The search may use the network or start a process. Calling ``find`` runs it at once; otherwise
-    the first call of ``current`` does.
+    The search may use the network or start a process. It runs when ``find`` is called, or else at
+    the first call of ``current``.
     """
 
     def __init__(self, session: Any, *, on_aws: bool) -> None:

@@ -101,9 +101,10 @@ def _proxy(url: str) -> Proxy:
 
 
 def tls_context(ca_bundle: str | bool) -> ssl.SSLContext:
-    """Return a TLS context that trusts the certificates of a file, AWS_CA_BUNDLE or the system.
+    """Return a TLS context that trusts the certificates in the file ``ca_bundle``.
 
-    With ``ca_bundle=False``, certificates are not checked at all.
+    With ``ca_bundle=True``, it trusts the file that AWS_CA_BUNDLE names, or else the system's
+    certificates. With ``ca_bundle=False``, certificates are not checked at all.
     """
     if ca_bundle is False:
         context = ssl.create_default_context()

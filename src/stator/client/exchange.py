@@ -115,9 +115,9 @@ class Exchange:
         return error
 
     def _corrected(self, reply: HttpReply, error: ServiceError) -> ServiceError:
-        """Sign with the service's time from now on, and return an error that is retried.
+        """Correct the signer's clock by the reply's date, and return a retryable error.
 
-        Returns ``error`` itself if the reply has no date, or if the time was already right.
+        Returns ``error`` itself if the reply has no date, or if the clock was already right.
         """
         date = reply.header(b"date")
         if date is None:
@@ -134,7 +134,10 @@ class Exchange:
     def before_retry(
         self, operation: str, attempts: Attempts, error: ServiceError | ConnectionTrouble
     ) -> float:
-        """Return the seconds to wait before the next attempt. Raises an error if there is none."""
+        """Return the seconds to wait before the next attempt.
+
+        If the call may not be attempted again, raises the error that ends it.
+        """
         delay = attempts.after(error, self.clock.now())
         log.debug(
             "%s failed (%s: %s); attempt %d in %.3f s",

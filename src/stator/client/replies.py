@@ -56,7 +56,7 @@ class ReplyParser:
     def closed(self) -> HttpReply | None:
         """Return the reply if the end of the connection completes it, else None.
 
-        It completes only a body without a stated length.
+        Only a body without a stated length ends with its connection.
         """
         return (
             self._reply(self._data, keeps_alive=False)
@@ -92,7 +92,10 @@ class ReplyParser:
         return True
 
     def _chunked(self) -> HttpReply | None:
-        """Return the reply once the last chunk has arrived; the chunks are joined only then."""
+        """Return the reply once the last chunk has arrived, and None before that.
+
+        The chunks are joined only at the end.
+        """
         body: list[bytes] = []
         at, data = 0, self._data
         while True:

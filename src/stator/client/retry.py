@@ -57,7 +57,7 @@ class RetryQuota:
 
 
 class Attempts:
-    """The attempts of one call."""
+    """The attempts of one call: counts them, and decides whether and when the next one is made."""
 
     __slots__ = (
         "_chance",

@@ -57,7 +57,7 @@ class Signer:
         )
 
     def _time(self, second: int) -> tuple[str, str]:
-        """Return a time in AWS's notation, and the credential scope of its day.
+        """Return an epoch second in AWS's notation, and the credential scope of its day.
 
         The result for the latest second is cached.
         """

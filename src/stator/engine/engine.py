@@ -123,8 +123,8 @@ class Engine:
         ``status_delay_seconds`` is how long tables stay CREATING, UPDATING or DELETING.
         ``transaction_seconds`` is how long a transaction holds its items; other requests for them
         get TransactionConflict. ``buckets`` is where exports go and imports come from: a folder
-        with a sub-folder per bucket, or an object store. ``recovery_lag_seconds`` is how many
-        seconds before now the latest restorable moment of a table is.
+        with a sub-folder per bucket, or an object store. ``recovery_lag_seconds`` is the age of a
+        table's LatestRestorableDateTime.
         """
         storage: Storage
         if path is None:
@@ -175,12 +175,12 @@ class Engine:
         account: str = DEFAULT_ACCOUNT,
         region: str = DEFAULT_REGION,
     ) -> dict[str, Any]:
-        """Answer one request in-process. Raises the ServiceError that AWS would return.
+        """Answer one request in-process, after its write is durable.
 
-        ``request`` and the answer are DynamoDB JSON, as on the wire: binary values are base64 text.
-        Both are independent of the engine's own data, so the caller may change them. Copying them
-        through orjson is cheaper than any copy in Python (measured: 0.5 us against 1.1 us for a
-        GetItem).
+        Raises the ServiceError that AWS would return. ``request`` and the answer are DynamoDB JSON,
+        as on the wire: binary values are base64 text. Both are independent of the engine's own
+        data, so the caller may change them. Copying them through orjson is cheaper than any copy in
+        Python (measured: 0.5 us against 1.1 us for a GetItem).
         """
         try:
             body = orjson.dumps(request)
@@ -198,10 +198,10 @@ class Engine:
         return answer
 
     def submit(self, operation: str, body: bytes, scope: Scope) -> Reply:
-        """Answer one request that arrived over the network.
+        """Run a request from the network, and return its reply without waiting for durability.
 
-        A ServiceError becomes a reply. A StorageError, such as a full disk, and programming errors
-        are raised.
+        A ServiceError becomes an error reply. A StorageError, such as a full disk, and programming
+        errors are raised.
         """
         try:
             response, commit = self._run(operation, body, scope)
@@ -210,10 +210,10 @@ class Engine:
         return Reply(200, b"" if operation in _WITHOUT_OUTPUT else orjson.dumps(response), commit)
 
     def sweep(self) -> int:
-        """Delete every expired item, and roll and trim streams, now.
+        """Delete every expired item now, roll and trim streams, and remove history that is too old.
 
-        On the system's clock this happens in the background. Call it in tests and simulations that
-        use a virtual clock. Returns the number of items examined.
+        Returns the number of items examined. With the system's clock, a background thread does this
+        work. Call ``sweep`` in tests and simulations that use a virtual clock.
         """
         return self.housekeeping.sweep()
 
@@ -241,9 +241,9 @@ class Engine:
 
 
 def _parse(operation: Operation, request: dict[str, Any]) -> Any:
-    """Parse a request. Errors take the wording that AWS uses for the operation.
+    """Parse a request. If it is refused, word the error as AWS does for this operation.
 
-    ``Operation`` describes the two wordings.
+    ``Operation`` describes the wordings.
     """
     try:
         return operation.parse(request)

@@ -12,9 +12,9 @@ time comes, the item itself is checked. Items that existed before time to live w
 line yet. A walk through the table, a chunk at a time, adds their lines. The walk's position is part
 of the table's definition.
 
-What counts as a time (AWS's rules): an attribute of type Number, in seconds, in the past, but no
-more than five years in the past. Other values are left alone. Until an expired item is deleted, it
-is read, changed and charged like any other item.
+An item expires if its time-to-live attribute is a Number of epoch seconds in the past, but not more
+than five years ago. These are AWS's rules; items with other values are left alone. Until an expired
+item is deleted, it is read, changed and charged like any other item.
 
 A sweep works in small steps, so that requests do not wait long for the engine's lock. One step
 lists and deletes at most ``BATCH_ITEMS`` items of each table. The background thread deletes at most
@@ -43,7 +43,7 @@ _LARGEST: Final = 2**63 - 1
 
 
 def time_of(item: Item, attribute: str) -> int | None:
-    """Return when the item expires. Returns None if its attribute is not a valid time."""
+    """Return when the item expires, in epoch seconds, or None if the attribute is no valid time."""
     text = item.get(attribute, {}).get("N")
     if not isinstance(text, str):
         return None
@@ -91,7 +91,7 @@ class Expiry:
     def forget(self, table_number: int) -> None:
         """Delete a table's expiry list.
 
-        Called when the setting is switched off or the table is deleted.
+        Called when time to live is disabled or the table is deleted.
         """
         prefix = prefix_of(table_number)
         self._database.storage.delete_range(prefix, after_prefix(prefix))

@@ -119,7 +119,10 @@ def closed(raw: bytes) -> bytes:
 
 
 def segment_bounds(prefix: bytes, segment: int, total: int) -> tuple[bytes, bytes]:
-    """Return the part of a table or index that one of ``total`` parallel scanners reads."""
+    """Return the first storage key of a parallel scan's segment, and the end of its key range.
+
+    ``total`` is the number of segments into which the table or index is divided.
+    """
     low = _segment_start(segment, total)
     high = _segment_start(segment + 1, total)
     first = prefix + low.to_bytes(HASH_BYTES, "big")

@@ -88,7 +88,10 @@ class RequestContext:
         return table
 
     def table_in_any_state(self, name: str) -> Table:
-        """Return a table to describe or change it, in any status."""
+        """Return a table in any status, for operations that describe or change it.
+
+        Raises ResourceNotFound if there is no such table.
+        """
         catalog = self.database.catalog
         table = self._by_arn(name) if name.startswith("arn:") else catalog.find(self.scope, name)
         if table is not None:
@@ -100,14 +103,20 @@ class RequestContext:
         return table
 
     def recovery_source(self, name: str) -> Table:
-        """Return the table that a backup, restore or export names by table name or ARN."""
+        """Return the table that a backup, restore or export names by table name or ARN.
+
+        Raises TableNotFound if there is no such table.
+        """
         try:
             return self.table_in_any_state(name)
         except ResourceNotFound:
             raise TableNotFound(f"Table not found: {name}") from None
 
     def _by_arn(self, arn: str) -> Table | None:
-        """Find ``arn:aws:dynamodb:<region>:<account>:table/<name>`` in the request's region."""
+        """Return the table with this ARN, or None. The ARN must be in the request's region.
+
+        Its form is ``arn:aws:dynamodb:<region>:<account>:table/<name>``.
+        """
         parts = arn.split(":", 5)
         if len(parts) != 6 or parts[1] not in ("aws", "aws-cn", "aws-us-gov"):
             raise _bad_arn("Invalid AWS partition", arn)

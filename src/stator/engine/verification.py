@@ -85,7 +85,7 @@ class Verification:
 
 
 def verify_folder(path: str, progress: Progress | None = None) -> Verification:
-    """Verify a data folder that no engine has open."""
+    """Verify a data folder that no engine has open. Return what was read and the faults found."""
     from stator.storage.rocks import RocksStorage  # slow to import
 
     if not (Path(path) / "CURRENT").exists():
@@ -100,7 +100,7 @@ def verify_folder(path: str, progress: Progress | None = None) -> Verification:
 
 
 def verify(storage: Storage, progress: Progress | None = None) -> Verification:
-    """Verify everything in a storage."""
+    """Verify everything in a storage. Return what was read and the faults found."""
     return _Verifier(storage, progress or (lambda share, part: None)).run()
 
 
@@ -274,7 +274,7 @@ class _Verifier:
         """Compare an item's last stream record with the item.
 
         Records come newest first, so only the first record of each item is compared. ``seen`` holds
-        the keys of items that have had theirs.
+        the keys of items already compared.
         """
         details = change["dynamodb"]
         try:

@@ -35,7 +35,8 @@ class NotAnEntity(StreamError):
 class TryLater(StreamError):
     """Raised by a handler when a dependency is unavailable. The change itself is fine.
 
-    The worker retries the change until it succeeds and never parks it.
+    The worker retries the change until it succeeds. It never parks the change, as it does when a
+    handler has failed in all its attempts.
     """
 
 

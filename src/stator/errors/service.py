@@ -398,7 +398,7 @@ BY_CODE: dict[str, type[ServiceError]] = {
 
 
 def from_wire(status: int, body: dict[str, Any]) -> ServiceError:
-    """Rebuild the error from a reply.
+    """Return the error that an error reply stands for, as an instance of its class.
 
     An error of unknown type becomes an InternalServerError if its status is 500 or higher, and
     otherwise a ServiceError whose message starts with the code.

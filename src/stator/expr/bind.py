@@ -99,7 +99,7 @@ def bind_update(
 
 
 def check_update_types(update: UpdateExpression) -> None:
-    """Check the literal operand types of ADD, DELETE and the functions, in AWS's order."""
+    """Check the types of the literal operands of ADD, DELETE and functions, in AWS's order."""
     for action in update.actions:
         if isinstance(action, (AddAction, DeleteAction)) and isinstance(action.value, Literal):
             operator = "ADD" if isinstance(action, AddAction) else "DELETE"
@@ -258,7 +258,10 @@ class _Binder:
 
 
 class _Checker(_Binder):
-    """Checks a bound tree. Its names are literal, even a name that starts with ``#``."""
+    """Checks a tree that is already bound.
+
+    A name that starts with ``#`` is then an attribute's real name, not a placeholder.
+    """
 
     def path(self, path: Path) -> Path:
         return path

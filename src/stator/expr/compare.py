@@ -23,9 +23,9 @@ def sort_value(value: Value) -> Any:
 
 
 def compare(operator: str, left: Value | None, right: Value | None) -> bool:
-    """Compare two values.
+    """Whether ``left operator right`` holds.
 
-    A missing value or a value of another type is unequal and has no order.
+    If a value is missing, or the types differ, only ``<>`` holds.
     """
     if operator == "=":
         return left is not None and left == right
@@ -57,7 +57,10 @@ def begins_with(value: Value | None, prefix: Value | None) -> bool:
 
 
 def contains(value: Value | None, part: Value | None) -> bool:
-    """Whether a string or binary contains a substring, a set a member, or a list an element."""
+    """Whether a string or binary contains a substring, a set a member, or a list an element.
+
+    A missing value contains nothing.
+    """
     if value is None or part is None:
         return False
     [(kind, content)] = value.items()

@@ -37,7 +37,7 @@ class KeyTest:
 
 
 def key_tests(condition: Condition) -> dict[str, KeyTest]:
-    """Return one test per attribute.
+    """Return the test of each key attribute, by the attribute's name.
 
     Raises AWS's error if the condition cannot be a key condition.
     """

@@ -50,7 +50,7 @@ _KINDS = {
 def filter_condition(
     conditions: dict[str, dict[str, Any]], operator: str | None
 ) -> Condition | None:
-    """Turn QueryFilter or ScanFilter into a condition."""
+    """Turn QueryFilter or ScanFilter into a condition, or into None if it is empty."""
     for name in conditions:
         check_name(name)
     nodes = [
@@ -64,7 +64,7 @@ def filter_condition(
 
 
 def key_tests(conditions: dict[str, dict[str, Any]]) -> dict[str, KeyTest]:
-    """Turn KeyConditions into key tests."""
+    """Turn KeyConditions into key tests, by attribute name."""
     tests = {}
     for name, condition in conditions.items():
         check_name(name)
@@ -81,7 +81,7 @@ def key_tests(conditions: dict[str, dict[str, Any]]) -> dict[str, KeyTest]:
 def expected_condition(
     expected: dict[str, dict[str, Any]], operator: str | None
 ) -> Condition | None:
-    """Turn Expected into a condition."""
+    """Turn Expected into a condition, or into None if it is empty."""
     return _joined([_expectation(name, entry) for name, entry in expected.items()], operator)
 
 

@@ -33,7 +33,7 @@ from stator.expr.tree import (
 def parse_with_names(
     parse: Callable[[str], Parsed], text: str, names: tuple[tuple[str, str], ...]
 ) -> Parsed:
-    """Parse ``text`` and replace each ``#name`` in it. ``names`` must define all of them."""
+    """Return the tree of ``text`` with each ``#name`` replaced. ``names`` must define them all."""
     parsed = parse(text)
     return replace(parsed, tree=_named(parsed.tree, dict(names)))
 

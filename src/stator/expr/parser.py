@@ -233,9 +233,10 @@ class _Parser:
         return And((*conjuncts, condition))
 
     def whole(self, group: _Group, node: Any) -> Any:
-        """Return the condition of a group.
+        """Join the last term of a group to its earlier terms, and return the group's condition.
 
-        ``node`` is its last term and may be a single operand.
+        ``node`` is that term. If the group has no other term and no NOT, ``node`` itself is
+        returned. It may then be an operand instead of a condition, as in ``(a)``.
         """
         if not (group.negations or group.conjuncts or group.disjuncts):
             return node
@@ -243,14 +244,20 @@ class _Parser:
         return Or((*group.disjuncts, condition)) if group.disjuncts else condition
 
     def close(self, opened: int) -> None:
-        """Close a parenthesis. ``((a))`` is redundant and refused; ``((a) AND (b))`` is allowed."""
+        """Consume a closing parenthesis, and note whether its pair is redundant.
+
+        ``((a))`` has a redundant pair and is refused later; ``((a) AND (b))`` is allowed.
+        """
         if self.closed == (opened + 1, self.index - 1):
             self.redundant = True
         self.closed = (opened, self.index)
         self.expect(")")
 
     def test(self, left: Any) -> Any:
-        """Parse the comparator, BETWEEN or IN that may follow an operand; return the condition."""
+        """Parse the comparator, BETWEEN or IN that may follow ``left``, and return the condition.
+
+        Returns ``left`` itself if none of them follows.
+        """
         token = self.token
         if token.kind == "symbol" and token.text in COMPARATORS:
             self.operators += 1
@@ -323,7 +330,7 @@ class _Parser:
         return self.token.kind == "name" and self.tokens[self.index + 1].text == "("
 
     def function(self) -> Function:
-        """Parse a call and the calls among its arguments."""
+        """Parse a function call, including calls nested in its arguments."""
         open_calls: list[tuple[int, list[Operand]]] = []
         while True:
             if self.at_call():

@@ -31,7 +31,7 @@ def _child(value: Value, part: PathPart) -> Value | None:
 
 
 def assign(item: Item, path: Path, value: Value) -> None:
-    """Put a value at a path. The parent must exist. An index past the end of a list appends."""
+    """Put a value at a path, whose parent must exist. An index past the end of a list appends."""
     container, last = _parent(item, path)
     if isinstance(container, list):
         assert isinstance(last, int)
@@ -44,7 +44,7 @@ def assign(item: Item, path: Path, value: Value) -> None:
 
 
 def remove(item: Item, path: Path) -> None:
-    """Remove the value at a path, if there is one. Its parent must exist."""
+    """Remove the value at a path, if there is one. The list or map around it must exist."""
     container, last = _parent(item, path)
     if isinstance(container, dict):
         container.pop(last, None)

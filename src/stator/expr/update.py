@@ -109,7 +109,10 @@ def _copied(value: Value) -> Value:
 
 
 def _sum(action: AddAction, item: Item) -> Value:
-    """Add a number to a number, or members to a set. A missing attribute counts as 0 or empty."""
+    """Return an attribute's value after ADD: a number plus a number, or a set plus members.
+
+    A missing attribute counts as 0 or as an empty set.
+    """
     assert isinstance(action.value, Literal)
     added = action.value.value
     present = paths.lookup(item, action.path)
@@ -126,7 +129,7 @@ def _sum(action: AddAction, item: Item) -> Value:
 def _delete_members(
     action: DeleteAction, item: Item, sets: list[tuple[Path, Value]], removals: list[Path]
 ) -> None:
-    """Delete members from a set of the same type.
+    """Delete members from a set of the same type, by adding to ``sets`` or ``removals``.
 
     An attribute that loses its last member is removed.
     """

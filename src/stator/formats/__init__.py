@@ -2,13 +2,13 @@
 
 The formats are DynamoDB JSON, Amazon Ion, CSV, Parquet, Arrow and exact JSON, with gzip and zstd
 compression. Every module takes bytes or file objects and returns rows, items or bytes. The engine's
-exports and imports, bulk jobs, sinks and commands all read and write through this package, so a
+exports and imports, bulk jobs, sinks and commands all read and write through this package. So a
 truncated or damaged file is found in the same way everywhere.
 
 Two things live elsewhere. Files are found and opened by ``engine.recovery.objects`` and
 ``stator.buckets`` (buckets) and by ``pipeline.bulk`` (bulk inputs and outputs). What happens to a
-bad row is up to the caller: an import stops reading an object at a line without an item, as on AWS;
-a bulk load writes a dead letter.
+bad row is up to the caller. An import stops reading an object at a line without an item, as on AWS.
+A bulk load writes a dead letter.
 
 The modules:
 

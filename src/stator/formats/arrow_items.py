@@ -64,7 +64,10 @@ def arrow_items(batch: Any, columns: tuple[ColumnLike, ...]) -> list[bytes]:
 
 
 def _form(column: ColumnLike, array: Any, arrow: Any, compute: Any) -> tuple[bytes, Any, bytes]:
-    """Return the bytes before each value, the values as text, and the bytes after each value."""
+    """Return the bytes before each value, the values as text, and the bytes after each value.
+
+    Values that are encoded one by one are complete JSON, so nothing comes before or after them.
+    """
     types = pyarrow("pyarrow.types")
     kind = array.type
     if types.is_dictionary(kind):

@@ -1,14 +1,14 @@
 """gzip and zstd: decompresses streams while they are read, and compresses content in one piece.
 
 A compressed file is a sequence of members (gzip) or frames (zstd), and its content is their
-contents joined together: the output of ``cat a.gz b.gz`` is a gzip file. The reader here
+contents joined together. So the output of ``cat a.gz b.gz`` is a gzip file. The reader here
 decompresses one member at a time and notices when the input ends inside a member. Not every library
-does: the stream reader of ``zstandard`` mistakes the end of the input for the end of the content,
+does. The stream reader of ``zstandard`` mistakes the end of the input for the end of the content,
 and returns half a file as if it were whole. Reading therefore ends in one of two ways: at the end
 of a member or frame, or with ``DataDamaged``.
 
-Other data after the last member counts as damage, except zero bytes after gzip: tapes and block
-devices add them, and every gzip reader skips them.
+Other data after the last member counts as damage, except zero bytes after gzip. Tapes and block
+devices add such zeros, and every gzip reader skips them.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _AGAIN = "copy or download the file again; it is not complete"
 
 
 def by_extension(extension: str) -> str | None:
-    """Return the compression of a file from its name's extension, such as ``.gz``."""
+    """Return the compression that a file extension such as ``.gz`` stands for, or None."""
     return _BY_EXTENSION.get(extension)
 
 
 def by_content(head: bytes) -> str | None:
-    """Detect a file's compression from its first four bytes."""
+    """Detect a file's compression from its first four bytes. None means uncompressed."""
     if head[:2] == b"\x1f\x8b":
         return "gzip"
     return "zstd" if head[:4] == b"\x28\xb5\x2f\xfd" else None

@@ -15,7 +15,11 @@ _LONG = re.compile(rb"[0-9.]{16}")
 
 
 def loads_exact(text: bytes) -> Any:
-    """Parse JSON. Numbers with many digits become an exact Decimal or int."""
+    """Parse JSON without losing digits.
+
+    If the text contains a number with many digits, every fraction in it becomes a Decimal.
+    Otherwise fractions become floats, which is faster.
+    """
     if _LONG.search(text) is None:
         return orjson.loads(text)
     return json.loads(text, parse_float=Decimal)

@@ -1,8 +1,8 @@
 """Writes items as Parquet: a column per attribute, in the narrowest type that keeps every value.
 
-A column of numbers is int64 if all numbers are integers in its range, double if that loses nothing,
-decimal if more digits are needed, and otherwise text. An attribute whose values have several types,
-or are maps or lists, is JSON text.
+A column of numbers is int64 if all numbers are integers in its range. Otherwise it is double if
+that loses nothing, else decimal if that has enough digits, else text. An attribute whose values
+have several types, or are maps or lists, is JSON text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ _DECIMAL_DIGITS = 38
 def encode_parquet(
     items: list[Item], first: tuple[str, ...] = (), compression: str | None = None
 ) -> bytes:
-    """Return a Parquet file with these items."""
+    """Return a Parquet file with these items, compressed with zstd by default.
+
+    ``first`` names the columns to put before the others.
+    """
     buffer = io.BytesIO()
     table = arrow_table(items, first)
     pyarrow("pyarrow.parquet").write_table(table, buffer, compression=compression or "zstd")
@@ -94,8 +97,8 @@ def _number_column(texts: list[str | None], arrow: Any) -> Any:
 def join_parquet(parts: Sequence[Path], joined: Path) -> None:
     """Write the rows of several Parquet files into one.
 
-    If a column is integer in one part and has fractions in another, it takes the wider type. Raises
-    DataDiffers if no single type can hold a column's types in two parts.
+    A column that is integer in one part and has fractions in another takes the wider type. Raises
+    DataDiffers if a column has types in two parts that no single type can hold.
     """
     arrow, parquet = pyarrow(), pyarrow("pyarrow.parquet")
     schema = _unified(arrow, [parquet.read_schema(part) for part in parts])

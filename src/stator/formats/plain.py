@@ -32,7 +32,7 @@ _TRUE, _FALSE = frozenset({"true", "1", "yes", "t"}), frozenset({"false", "0", "
 
 
 def plain_item(item: Item) -> dict[str, Any]:
-    """Return an item for ``orjson.dumps``.
+    """Return an item as plain Python values that ``orjson.dumps`` can write.
 
     Numbers are JSON fragments, so they keep their digits.
     """

@@ -12,9 +12,9 @@ _SIZE_UNITS = ("KB", "MB", "GB", "TB")
 
 
 def amount(number: float, *, digits: int = 3) -> str:
-    """Format a number with ``digits`` significant digits.
+    """Format a number with ``digits`` significant digits, but never cut digits before the point.
 
-    Integers keep all digits. Numbers with as many digits before the point become integers.
+    Integers are shown in full. With ``digits=3``, 1.2345 becomes ``1.23`` and 12345.6 ``12,346``.
     """
     if number == int(number) or number >= 10 ** (digits - 1):
         return f"{number:,.0f}"
@@ -47,7 +47,7 @@ def signed_dollars(value: float | Decimal) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Format a duration in its two largest units: ``4.2 s``, ``3 min 12 s``, ``2 h 5 min``."""
+    """Format a duration: ``4.2 s``, ``3 min 12 s``, ``2 h 5 min``. The largest unit is the hour."""
     whole = round(seconds)
     if whole < 60:
         return f"{seconds:.1f} s"

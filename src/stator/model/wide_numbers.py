@@ -50,7 +50,7 @@ def wide_attributes(name: str, value: int | Decimal) -> Item:
 
 
 def whole_name(attribute: str) -> str:
-    """Return the name of the sum that a piece belongs to."""
+    """Return the name of the sum that an attribute is a piece of: ``s:total`` for ``s:total~1``."""
     return attribute.partition(_CUT)[0]
 
 

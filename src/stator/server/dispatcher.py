@@ -70,7 +70,10 @@ class Dispatcher:
             return self._refusal(request, InternalServerError())
 
     def failure(self, request_outcome: Outcome, reason: BaseException) -> Outcome:
-        """Log why a commit is not durable. Return the outcome to send instead of its reply."""
+        """Log why a commit did not become durable, and return the error reply to send.
+
+        ``request_outcome`` is the reply that would have been sent.
+        """
         self._report(reason)
         body = orjson.dumps(InternalServerError().wire())
         return Outcome(500, body, None, request_outcome.content_type, request_outcome.extra)

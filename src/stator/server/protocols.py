@@ -34,7 +34,7 @@ class BackendReply(Protocol):
 
 class Backend(Protocol):
     def submit(self, operation: str, body: bytes, scope: Scope) -> BackendReply:
-        """Run one operation now, without waiting for the disk."""
+        """Run one operation now, and return its reply without waiting for the disk."""
         ...
 
     def when_durable(self, commit: int, callback: DurableCallback) -> None:

@@ -2,7 +2,7 @@
 
 rocksdict raises a bare ``Exception`` with RocksDB's status as text, or an ``OSError``. RocksDB ends
 an I/O status with the operating system's own text for the error number (``IOError`` in its
-``env/io_posix.cc``), so those texts tell the reasons apart. The prefix "IO error" does not: a full
+``env/io_posix.cc``). Those texts tell the reasons apart. The prefix "IO error" does not: a full
 disk, a missing permission and a lock held by another process all have it.
 """
 

@@ -51,11 +51,14 @@ class Storage(Protocol):
         ...
 
     def delete_range(self, low: bytes, high: bytes) -> int:
-        """Delete all keys with low <= key < high as one commit."""
+        """Delete all keys with low <= key < high as one commit, and return the commit number."""
         ...
 
     def when_durable(self, commit: int, callback: Durable) -> None:
-        """Call back once the commit is durable, or with the error that prevents it."""
+        """Call ``callback`` once the commit is durable, or once it cannot become durable.
+
+        The callback receives None, or the error that prevents durability.
+        """
         ...
 
     def wait_durable(self, commit: int) -> None:

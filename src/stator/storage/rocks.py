@@ -221,7 +221,7 @@ class RocksStorage:
         """Raise an error if a scan stopped at an error instead of the end of its range.
 
         An iterator's key and value are None in both cases. Scans use RocksDB's iterator so that
-        they can check this: rocksdict's own ``items()`` and ``values()`` stop at a damaged block as
+        they can check this. rocksdict's own ``items()`` and ``values()`` stop at a damaged block as
         if it were the end.
         """
         try:
@@ -338,7 +338,7 @@ class RocksStorage:
         return None
 
     def _settle(self, commit: int, error: BaseException | None) -> None:
-        """Run the callbacks that wait for ``commit`` or earlier; after an error, all of them."""
+        """Run the callbacks that wait for ``commit`` or an earlier one. After an error, run all."""
         with self._state:
             if error is None:
                 self._durable = max(self._durable, commit)
@@ -352,9 +352,9 @@ class RocksStorage:
             callback(error)
 
     def _failed(self, error: Exception, *, may_go_on: bool) -> StorageError:
-        """Return the error to raise, and decide whether later writes are refused.
+        """Return the error to raise. Unless the store may go on, also refuse all later writes.
 
-        They are not refused if the disk is full and ``may_go_on`` is set.
+        It may go on only if the disk is full and ``may_go_on`` is set.
         """
         failure = storage_failure(self._path, error)
         if is_follow_on(error):
@@ -518,7 +518,10 @@ def _is_open(folder: Path) -> bool:
 
 
 def _holder(folder: Path) -> str | None:
-    """Describe the process that has the folder open: its id, and its command if /proc has it."""
+    """Describe the process that has the folder open, or return None if it is not known.
+
+    The text has the process id, and the command if /proc has it.
+    """
     try:
         pid = int(_holder_file(folder).read_text())
     except (OSError, ValueError):

@@ -59,7 +59,7 @@ class ItemAction(Protocol):
         ...
 
     def touched(self) -> list[Path]:
-        """Return the paths that this action names.
+        """Return the paths that an update names as targets; other actions have none.
 
         UPDATED_OLD and UPDATED_NEW return the values at these paths.
         """
@@ -177,8 +177,8 @@ def prepare(
 ) -> tuple[Mutation, Item | None]:
     """Apply the action of a single-item request. Return the mutation and the item before it.
 
-    Nothing is written. Raises ConditionFailed if the condition does not hold, and
-    TransactionConflict if a transaction holds the item.
+    The item is None as in ``mutate``. Nothing is written. Raises ConditionFailed if the condition
+    does not hold, and TransactionConflict if a transaction holds the item.
     """
     key = action.locate(table)
     if locks.holds(key):
@@ -192,8 +192,8 @@ def mutate(
 ) -> tuple[Mutation, Item | None]:
     """Apply an action to a stored record. Return the mutation and the item before it.
 
-    With ``needs_old``, the item before is always decoded. Otherwise it can be None even if there
-    is one: it is decoded only for a condition or an index.
+    With ``needs_old``, the item before it is always decoded. Otherwise it is decoded only for a
+    condition or an index, and None is returned even though the item exists.
     """
     if old is not None and isinstance(action, ItemInsert):
         raise DuplicateItem

@@ -19,7 +19,7 @@ def write_units(size_bytes: int) -> int:
 
 
 def read_units(size_bytes: int, consistent: bool) -> float:
-    """Return the units for reading this many bytes in one read.
+    """Return the read units that one read of this many bytes costs.
 
     Reading nothing costs as much as the smallest read.
     """

@@ -176,7 +176,7 @@ def check_query_start(table: Table, index: Index | None, start: Item) -> None:
 
 
 def _check_start_values(table: Table, index: Index | None, start: Item) -> None:
-    """Refuse empty and oversized key values, as in an item."""
+    """Refuse a starting key with an empty or oversized value, by the same rules as for an item."""
     try:
         check_item_key(table.schema, start)
         if index is not None:

@@ -153,7 +153,10 @@ def read_page(
 def read_records(
     storage: Storage, view: ReadView, entries: Iterable[bytes], limit: int | None
 ) -> EntryPage:
-    """Read a page of records from any iterator. PartiQL passes several ranges as one iterator."""
+    """Return a page of the records in ``entries``.
+
+    PartiQL joins the records of several key ranges into one iterator.
+    """
     if view.filter is None and view.projection is None and not view.fetch:
         walked = _walk_raw(entries, limit, keep=not view.count_only)
     else:
@@ -205,9 +208,9 @@ class _Walked:
 
 
 def _walk_raw(entries: Iterable[bytes], limit: int | None, *, keep: bool) -> _Walked:
-    """Collect whole items as stored, without decoding.
+    """Collect a page of whole items as stored, without decoding them.
 
-    The engine's hottest loop (see ``bench/``).
+    With ``keep=False``, only count them. This is the engine's hottest loop (see ``bench/``).
     """
     parts: list[bytes] = []
     append = parts.append

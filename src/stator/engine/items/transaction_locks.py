@@ -1,9 +1,9 @@
 """The items that transactions in flight hold.
 
 On AWS a transaction takes some time, and a request for one of its items gets TransactionConflict.
-Here a transaction is one atomic step, so by default there are no conflicts. To test programs
-against conflicts, ``transaction_seconds`` makes every transaction hold its items for that time, and
-``hold`` holds given items for a block.
+Here a transaction is one atomic step, so by default there are no conflicts. Programs can still be
+tested against conflicts. ``transaction_seconds`` makes every transaction hold its items for that
+time. ``hold`` holds given items for the duration of a ``with`` block.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TransactionLocks:
 
     @contextmanager
     def hold(self, keys: Iterable[bytes]) -> Iterator[None]:
-        """Hold these items as a transaction in flight would, until the block ends."""
+        """Hold these items until the ``with`` block ends, as a transaction in flight would."""
         held = list(keys)
         self._held.update(dict.fromkeys(held, float("inf")))
         try:

@@ -29,7 +29,7 @@ def check_total(size_bytes: int) -> None:
 
 
 def check_payload(size_bytes: int) -> None:
-    """Check the size of the request itself.
+    """Refuse a transaction whose request is larger than 4 MB.
 
     Stored items do not count: a transaction may delete five megabytes of them.
     """
@@ -39,7 +39,10 @@ def check_payload(size_bytes: int) -> None:
 
 
 def read_report(tables: list[Table], found: list[bytes | None], mode: str) -> list[dict[str, Any]]:
-    """Report a reading transaction's capacity per table: twice the cost of consistent reads."""
+    """Return the ConsumedCapacity of a reading transaction, per table.
+
+    A transaction costs twice as much as consistent reads.
+    """
     used: dict[str, tuple[Table, Consumed]] = {}
     for table, record in zip(tables, found):
         units = 2 * capacity.read_units(

@@ -1,4 +1,7 @@
-"""The interface for parts that record item changes. Not compiled: see docs/decisions/0006."""
+"""The interface of observers, which record item changes in the batch that makes them.
+
+mypyc does not compile this module: see docs/decisions/0006.
+"""
 
 from __future__ import annotations
 

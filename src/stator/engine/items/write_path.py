@@ -1,10 +1,10 @@
 """The write path that every write takes.
 
 The idea. Every write, from a PutItem to a transaction of a hundred actions, is a list of
-``Mutation`` objects: this item of this table was ``old`` and becomes ``new``. ``Writer`` turns
-mutations into one set of changes: the item's record, the index entries it leaves and enters, and
-the table's counts. Storage writes the set as one atomic batch. After a crash either all of it is
-there or none of it, so no part can disagree with another.
+``Mutation`` objects. A mutation says that an item of a table was ``old`` and becomes ``new``.
+``Writer`` turns mutations into one set of changes: the item's record, the index entries it leaves
+and enters, and the table's counts. Storage writes the set as one atomic batch. After a crash either
+all of it is there or none of it, so no part can disagree with another.
 
 Invariants.
 
@@ -72,7 +72,8 @@ class Mutation:
 class ItemChange:
     """A change to an item of an observed table.
 
-    ``old`` and ``new`` are the item's records (see records.py) before and after, or None.
+    ``old`` and ``new`` are the item's records (see records.py) before and after the change. None
+    means that there was no item.
     """
 
     table: Table
@@ -108,7 +109,10 @@ class Writer:
         self._tables: dict[bytes, Table] = {}
 
     def add(self, mutation: Mutation, consumed: Consumed | None = None) -> Consumed:
-        """Add one mutation. Return the capacity it uses, after adding it to ``consumed``."""
+        """Add one mutation, and charge its capacity to ``consumed``, which is returned.
+
+        Without ``consumed``, a new ``Consumed`` with only this mutation's capacity is returned.
+        """
         table, old, new_item = mutation.table, mutation.old, mutation.new_item
         old_size = 0 if old is None else records.size_of(old)
         record: bytes | None = None
@@ -158,7 +162,10 @@ class Writer:
         before: bytes | None,
         after: bytes | None,
     ) -> int:
-        """Replace the index entry ``before`` with ``after``. Return the write units this takes."""
+        """Replace an index entry with another one. Return the write units this takes.
+
+        ``before`` and ``after`` are the keys of the two entries; None means that there is none.
+        """
         old_size = new_size = 0
         old_content: Item | None = None
         if before is not None:
@@ -206,7 +213,7 @@ class Writer:
         self._replace_entry(index, mutation, record, None, entry)
 
     def finish(self) -> Changes:
-        """Apply the counts and add them to the changes.
+        """Apply the counts, add them to the changes, and return the changes.
 
         Call it once, right before the batch is written.
         """

@@ -21,7 +21,10 @@ def write_report(
     consumed: capacity.Consumed,
     response: dict[str, Any],
 ) -> dict[str, Any]:
-    """Add the reports that the options request to the response of a single-item write."""
+    """Add the reports that the options ask for to the response of a single-item write.
+
+    Returns the response.
+    """
     mode = options.get("ReturnConsumedCapacity")
     if mode is not None and mode != "NONE":
         response["ConsumedCapacity"] = capacity.report(table, table.name, consumed, mode)

@@ -33,7 +33,7 @@ _NAMING_TABLE = ("ConditionalCheckFailed", "DuplicateItem", "TransactionConflict
 
 @dataclass(slots=True)
 class BatchMember:
-    """A statement, or the error it failed with."""
+    """A parsed statement of the batch, or the error for which it was refused."""
 
     statement: Statement | ServiceError
     consistent: bool
@@ -169,7 +169,7 @@ def _write_item(context: RequestContext, change: StatementWrite) -> tuple[Any, C
 def _failure(error: ServiceError, table: Table | None) -> dict[str, Any]:
     """Return the answer of a statement that failed: the error's short code and its message.
 
-    Some errors of a statement that reached its table also name the table.
+    For some errors AWS adds the table's name, if the table was found.
     """
     code = _CODES.get(error.code, error.code.removesuffix("Exception"))
     answer: dict[str, Any] = {"Error": {"Code": code, "Message": error.message}}

@@ -115,7 +115,10 @@ def _storage_keys(table: Table, part: TableRequest) -> list[bytes]:
 
 
 def _within(found: list[bytes | None], room: int) -> tuple[int, int]:
-    """Return how many of the records fit into ``room`` bytes, and how many bytes are left."""
+    """Return how many of the records fit into ``room`` bytes, and how much room is left.
+
+    No room is left once a record does not fit.
+    """
     for count, record in enumerate(found):
         if record is not None:
             room -= records.size_of(record)

@@ -66,7 +66,10 @@ def run(context: RequestContext, request: BatchWriteItemRequest) -> dict[str, An
 def _mutation(
     table: Table, action: ItemPut | ItemDelete, key: bytes, old: bytes | None
 ) -> Mutation:
-    """Return the mutation. A short form of ``mutate``, because a batch has no conditions."""
+    """Return the mutation of one put or delete.
+
+    This is a short form of ``mutate``, because a batch has no conditions.
+    """
     old_item = records.unpack(old) if old is not None and table.indexes else None
     if isinstance(action, ItemPut):
         return Mutation(table, key, old, old_item, action.item, action.size)
@@ -98,7 +101,10 @@ def _locate(
 
 
 def _check_batch_key(table: Table, item: Item) -> None:
-    """Check the key of a put. AWS's error for a bad key in a batch is the same as for a delete."""
+    """Check the key of an item to put, with the errors that AWS has for a bad Key parameter.
+
+    In a batch, AWS words the errors of puts and deletes alike.
+    """
     if not table.schema.covers(item):
         raise ValidationFailed(MISMATCH)
     check_no_empty_key(table.schema, item)

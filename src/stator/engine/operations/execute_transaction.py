@@ -73,7 +73,7 @@ def _statement(member: dict[str, Any]) -> Statement:
 
 @contextmanager
 def _naming_statement(at: int) -> Iterator[None]:
-    """Add the statement's position to validation errors that are raised inside the block."""
+    """Add the statement's position to validation errors raised inside the ``with`` block."""
     try:
         yield
     except ValidationFailed as error:

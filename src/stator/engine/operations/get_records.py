@@ -63,7 +63,10 @@ def run(context: RequestContext, request: GetRecordsRequest) -> dict[str, Any]:
 def _read(
     context: RequestContext, stream: Stream, shard: Shard, start: int, limit: int
 ) -> tuple[list[orjson.Fragment], int, bool]:
-    """Return records from ``start`` on, the position after them, and whether the shard ended."""
+    """Return records from ``start`` on, the position after them, and whether the shard is done.
+
+    A shard is done if it is closed and no records are left after these.
+    """
     end = stream.next_sequence if shard.last is None else shard.last + 1
     page: list[orjson.Fragment] = []
     place, size = start, 0

@@ -35,7 +35,7 @@ def returns_item_on_failure(request: dict[str, Any]) -> bool:
 
 
 def old_return_values(request: dict[str, Any]) -> str:
-    """Return the ReturnValues of an operation that can return only the old item."""
+    """Return the request's ReturnValues. Raises ValidationFailed unless it is ALL_OLD or NONE."""
     returns: str = request.get("ReturnValues", "NONE")
     if returns not in ("NONE", "ALL_OLD"):
         raise ValidationFailed("ReturnValues can only be ALL_OLD or NONE")
@@ -43,7 +43,10 @@ def old_return_values(request: dict[str, Any]) -> str:
 
 
 def read_condition(request: dict[str, Any]) -> tuple[Condition | None, Sequence[Path]]:
-    """Return the condition, in its old or new form, and its paths that go into an attribute."""
+    """Return the condition of a write, or None, and its paths into nested attributes.
+
+    The condition is a ConditionExpression or the legacy Expected, which has no nested paths.
+    """
     condition = expected(request)
     text = request.get("ConditionExpression")
     if text is None:

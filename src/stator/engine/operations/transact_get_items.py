@@ -59,7 +59,7 @@ def run(context: RequestContext, request: TransactGetItemsRequest) -> dict[str, 
 def read_together(
     context: RequestContext, gets: list[Get], tables: list[Table]
 ) -> list[bytes | None]:
-    """Return the records of all items.
+    """Return the record of each item, or None for each item that does not exist.
 
     Raises TransactionCanceled if a key is wrong or if a transaction holds one of the items.
     """

@@ -103,7 +103,7 @@ def _update(member: dict[str, Any], on_failure: bool) -> ItemUpdate:
 
 
 def _condition(member: dict[str, Any]) -> tuple[Condition | None, Sequence[Path]]:
-    """Return the condition, and its paths that go into an attribute.
+    """Return the condition of an action, or None, and its paths into nested attributes.
 
     Unlike in other operations, unused names and values are allowed if there is no expression.
     """
@@ -122,7 +122,10 @@ def run(context: RequestContext, request: TransactWriteItemsRequest) -> dict[str
 def transact(
     context: RequestContext, actions: list[ItemAction], options: dict[str, Any], identity: str
 ) -> dict[str, Any]:
-    """Run parsed actions as one transaction. ExecuteTransaction calls this, too."""
+    """Run parsed actions as one transaction, and return the answer.
+
+    ExecuteTransaction calls this, too.
+    """
     token = options.get("ClientRequestToken")
     tables = [context.table(action.table_name) for action in actions]
     if token and context.parts.tokens.seen(context.scope, token, identity):
@@ -143,9 +146,10 @@ def transact(
 
 
 def _locate(actions: list[ItemAction], tables: list[Table]) -> list[bytes]:
-    """Return the items' storage keys, which must be distinct.
+    """Return the storage key of each action's item. The keys must be distinct.
 
-    If tables refuse several actions, AWS gives a cancellation reason only for the first of them.
+    Raises TransactionCanceled if a table refuses an action. As on AWS, only the first such action
+    gets a reason.
     """
     keys: list[bytes] = []
     refusal: list[dict[str, Any]] | None = None
@@ -167,7 +171,10 @@ def _locate(actions: list[ItemAction], tables: list[Table]) -> list[bytes]:
 def _mutations(
     context: RequestContext, actions: list[ItemAction], tables: list[Table], keys: list[bytes]
 ) -> list[Mutation]:
-    """Return the mutation of each action. Every action that fails is a reason to cancel."""
+    """Return the mutation of each action.
+
+    If any action fails, raises TransactionCanceled with the reason for each action that failed.
+    """
     mutations: list[Mutation] = []
     reasons = [NO_REASON] * len(actions)
     for at, (action, table, key) in enumerate(zip(actions, tables, keys)):
@@ -219,7 +226,10 @@ def _mutation(context: RequestContext, action: ItemAction, table: Table, key: by
 
 
 def _charge(writer: Writer, mutation: Mutation) -> Consumed:
-    """Charge each item twice (to prepare and to commit) and each index entry once."""
+    """Add a mutation to the batch, and return its capacity.
+
+    The item is charged twice, to prepare and to commit, and each index entry once.
+    """
     consumed = writer.add(mutation)
     return Consumed(consumed.table * 2, consumed.indexes)
 

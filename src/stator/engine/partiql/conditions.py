@@ -46,7 +46,10 @@ _TYPES: Final = {
 
 
 def bind_condition(node: Expression, parameters: list[Value]) -> Condition:
-    """Return the condition tree, after checking operand counts, distinct operands and types."""
+    """Translate a WHERE clause into a condition tree.
+
+    Then check its operand counts, distinct operands and operand types.
+    """
     condition = _Binder(parameters).condition(node)
     check_condition(condition)
     return condition

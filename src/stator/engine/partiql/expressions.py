@@ -181,7 +181,7 @@ class ExpressionParser:
         raise malformed("Invalid path component")
 
     def simple_path(self) -> syntax.Reference:
-        """Parse a path that starts with a name, such as the target of a write or a source."""
+        """Parse a path that starts with a name, such as a table or the target of SET or REMOVE."""
         if not self.at_name():
             raise malformed("Expected identifier for simple path")
         token = self.take()
@@ -246,7 +246,7 @@ class ExpressionParser:
         return self.statement_term()
 
     def statement_term(self) -> Expression:
-        """Parse a statement that stands as a term of an expression, which PartiQL allows."""
+        """Parse a statement inside an expression. The statement parser overrides this method."""
         raise malformed("Unexpected keyword")
 
     def _call(self) -> Expression:
@@ -312,7 +312,7 @@ class ExpressionParser:
 
 
 def _signed(sign: StatementToken, operand: Expression) -> Expression:
-    """Parse a sign and its operand. A sign before a number belongs to the number."""
+    """Return the expression of a sign and its operand. A number absorbs its sign: ``-1``."""
     if not (isinstance(operand, syntax.Constant) and operand.kind == "number"):
         return syntax.OperatorExpression(sign.text, (operand,), sign.at)
     if sign.text == "+":

@@ -48,9 +48,10 @@ def all_of(conditions: list[Condition]) -> Condition | None:
 def split_key(
     condition: Condition | None, schema: KeySchema
 ) -> tuple[Item | None, list[Condition]]:
-    """Return the complete key that the condition fixes (or None), and the remaining terms.
+    """Return the primary key that the condition fixes, and the terms it does not need for that.
 
-    If a key attribute has two values, the second stays in the remaining terms.
+    The key is None unless every key attribute is compared for equality. If one is compared with two
+    values, the second comparison stays among the terms.
     """
     key: Item = {}
     rest: list[Condition] = []
@@ -62,7 +63,10 @@ def split_key(
 
 
 def full_key(condition: Condition | None, schema: KeySchema) -> tuple[Item, list[Condition]]:
-    """Return the key of a writing statement, which must select one item, and the other terms."""
+    """Return the primary key of the one item that a statement writes, and the other terms.
+
+    Raises ValidationFailed unless the condition compares each key attribute with one value.
+    """
     key, rest = split_key(condition, schema)
     for term in rest:
         pinned = _equality(term)
@@ -84,9 +88,10 @@ def _equality(term: Condition) -> tuple[str, Value] | None:
 
 
 def key_test(term: Condition) -> tuple[str, KeyTest] | None:
-    """Return a term as a key test.
+    """Return the attribute and the key test of a term, or None if no key range can serve it.
 
-    Returns None unless it compares a whole attribute with literals in a way a key range can serve.
+    A key range can serve a comparison (except ``<>``), BETWEEN and begins_with, of a whole
+    attribute with literals.
     """
     match term:
         case Compare("<>", _, _):
@@ -162,9 +167,9 @@ def _box(schema: KeySchema, name: str, test: KeyTest) -> KeyBox:
 
 
 def check_compared_kinds(condition: Condition, schema: KeySchema, *, keyed: bool) -> None:
-    """Check the types of the values that key attributes are compared with.
+    """Check that key attributes are compared only with values of their own type.
 
-    The text of the error depends on whether the statement uses keys.
+    AWS has one error text for statements that read by key (``keyed``) and another for scans.
     """
     kinds = dict(schema.attributes)
     for name, values in _compared(condition):

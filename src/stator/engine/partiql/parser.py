@@ -226,7 +226,11 @@ class StatementParser(ExpressionParser):
         return syntax.SetClause(target, self.expression())
 
     def _returning(self) -> tuple[str | None, str | None]:
-        """Parse a RETURNING clause. Return it, such as ``ALL OLD``, and AWS's error if refused."""
+        """Parse a RETURNING clause. Return its words, such as ``ALL OLD``, and a refusal.
+
+        The refusal is AWS's error for a clause that PartiQL has but DynamoDB refuses, else None.
+        Both are None if there is no clause.
+        """
         if not self.take_word("returning"):
             return None, None
         returning, refusal = self._returning_element()

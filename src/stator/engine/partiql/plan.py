@@ -205,7 +205,7 @@ def _negates(branch: Condition, sort_name: str) -> bool:
 
 
 def walk(storage: Storage, plan: SelectPlan, after: bytes | None) -> Iterator[bytes]:
-    """Yield the records of a plan in its order, starting after the key ``after``."""
+    """Yield the records of a plan in its order, from the start or after the key ``after``."""
     if plan.merged and len(plan.spans) > 1:
         return _merged(storage, plan, after)
     return _in_turn(storage, plan, after)
@@ -230,7 +230,10 @@ def _in_turn(storage: Storage, plan: SelectPlan, after: bytes | None) -> Iterato
 
 
 def _merged(storage: Storage, plan: SelectPlan, after: bytes | None) -> Iterator[bytes]:
-    """Merge partitions by sort key. Equal sort keys come in the order of the spans."""
+    """Yield the records of all ranges merged by sort key.
+
+    Records with equal sort keys come in the order of their ranges.
+    """
     streams = [
         _by_sort_key(storage, span, _remaining(plan, at, after), plan.backward)
         for at, span in enumerate(plan.spans)
@@ -240,9 +243,10 @@ def _merged(storage: Storage, plan: SelectPlan, after: bytes | None) -> Iterator
 
 
 def _remaining(plan: SelectPlan, at: int, after: bytes | None) -> Range:
-    """Return the part of range ``at`` that a merged walk still has to read after a key.
+    """Return the part of range ``at`` that a merged walk still has to read.
 
-    The walk goes through all ranges by sort key, and ``after`` is the last key it has read.
+    A merged walk reads all ranges together, by sort key. ``after`` is the last key it has read, or
+    None at the start.
     """
     span = plan.spans[at]
     low, high = span.range.low, span.range.high

@@ -29,7 +29,10 @@ _SEVERAL_ATTRIBUTES: Final = (
 def run_select(
     context: RequestContext, select: BoundSelect, options: dict[str, Any], identity: str
 ) -> dict[str, Any]:
-    """Answer ExecuteStatement. Its NextToken is bound to the fingerprint ``identity``."""
+    """Return the answer of ExecuteStatement to a SELECT.
+
+    Its NextToken is bound to ``identity``, the fingerprint of the statement.
+    """
     table = context.table(select.table_name)
     consistent = bool(options.get("ConsistentRead"))
     index = _index(table, select.index_name, consistent)
@@ -74,9 +77,9 @@ def _index(table: Table, name: str | None, consistent: bool) -> Index | None:
 
 
 def _start(table: Table, index: Index | None, plan: SelectPlan, key: Item) -> bytes:
-    """Return the storage key of the last item read, whose key the NextToken holds.
+    """Return the storage key of the last item read, given its key from the NextToken.
 
-    Raises ValidationFailed if it lies in none of the plan's ranges.
+    Raises ValidationFailed if the key lies in none of the plan's ranges.
     """
     try:
         check_scan_start(table, index, key)
@@ -98,7 +101,10 @@ def _projection(select: BoundSelect, table: Table) -> tuple[Path, ...]:
 
 
 def top_level(paths: tuple[Path, ...]) -> ProjectionExpression | None:
-    """Return the top-level attributes to read. ``shape`` then extracts the selected paths."""
+    """Return a projection of the top-level attributes in ``paths``, or None for all attributes.
+
+    ``shape`` then extracts the selected paths.
+    """
     if not paths:
         return None
     return ProjectionExpression(
@@ -138,7 +144,10 @@ def check_index(select: BoundSelect, table: Table) -> None:
 
 
 def single_key(select: BoundSelect, table: Table, operation: str) -> tuple[Item, tuple[Path, ...]]:
-    """Return the key and the paths of a SELECT whose condition must be one whole primary key."""
+    """Return the primary key that a SELECT in a batch or transaction reads, and its paths.
+
+    Raises ValidationFailed unless the condition fixes one whole primary key and nothing else.
+    """
     key, rest = split_key(select.where, table.schema)
     if key is None or rest or select.index_name is not None:
         raise ValidationFailed(

@@ -55,7 +55,10 @@ Statement = Union[BoundSelect, BoundWrite]
 
 
 def read_statement(request: dict[str, Any]) -> Statement:
-    """Bind the statement of a request or batch member. Check its syntax, then its parameters."""
+    """Parse and bind the statement of a request or batch member.
+
+    Its syntax is checked first, then its parameters.
+    """
     parse(request["Statement"])
     parameters: list[Value] = request.get("Parameters") or []
     check_parameters(parameters)
@@ -178,7 +181,7 @@ def _single_table(source: Expression) -> str:
 
 
 def _source_names(source: Expression) -> list[str]:
-    """Return the names of ``"table"."index"``."""
+    """Return the parts of a FROM clause's source: the table name and, if given, the index name."""
     if not isinstance(source, syntax.Reference):
         raise ValidationFailed("Unexpected from source")
     names = [source.name]

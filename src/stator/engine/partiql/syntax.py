@@ -18,7 +18,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Subscript:
-    """``[expression]``. The binder accepts only a number or a text."""
+    """``[expression]``. The binder accepts only a number or a string literal."""
 
     value: Expression
     at: Position
@@ -64,7 +64,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class SequenceLiteral:
-    """``[..]``, ``<<..>>`` or a parenthesised list. The kinds are list, bag and row."""
+    """A list ``[..]``, a bag ``<<..>>`` or a row ``(.., ..)``. ``kind`` is list, bag or row."""
 
     kind: str
     members: tuple[Expression, ...]
@@ -88,7 +88,10 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class OperatorExpression:
-    """An operator and its operands: one for ``not`` and signs, any number for ``and``, ``or``."""
+    """An operator and its operands.
+
+    ``not`` and signs have one operand; ``and`` and ``or`` have any number.
+    """
 
     operator: str
     operands: tuple[Expression, ...]

@@ -20,7 +20,10 @@ _MIXED_BAG = (
 
 
 def literal_value(node: Expression, place: str = "root") -> Value:
-    """Return the value of a literal. ``place`` is its path inside the outermost literal."""
+    """Return the attribute value of a literal.
+
+    ``place`` is the path of the literal inside the outermost one, for error messages.
+    """
     match node:
         case syntax.Constant("text", text):
             return {"S": text}
@@ -47,10 +50,9 @@ def literal_value(node: Expression, place: str = "root") -> Value:
 
 
 def insert_item(node: syntax.Struct, parameters: list[Value]) -> Item:
-    """Return the item of an INSERT.
+    """Return the item of an INSERT, whose attributes are literals or parameters.
 
-    Its attributes are literals or parameters. Error messages name a place by its path inside one
-    attribute.
+    In error messages, the path of a literal starts anew at each attribute.
     """
     item: Item = {}
     for name, value in _members(node, "root"):
@@ -65,7 +67,10 @@ def insert_item(node: syntax.Struct, parameters: list[Value]) -> Item:
 
 
 def _members(node: syntax.Struct, place: str) -> Iterator[tuple[str, Expression]]:
-    """Yield the names and expressions of ``{..}``. The names must be distinct texts."""
+    """Yield the name and the expression of each member of ``{..}``.
+
+    The names must be distinct string literals.
+    """
     seen: set[str] = set()
     for key, value in node.members:
         if not (isinstance(key, syntax.Constant) and key.kind == "text"):
@@ -168,11 +173,10 @@ def _checked(value: Value) -> Value:
 
 
 def _number_error(value: Value, error: ValidationFailed) -> ValidationFailed:
-    """Return AWS's error for a number.
+    """Return AWS's error for a parameter with a number that is out of range.
 
-    AWS reads a parameter as a Java BigDecimal, whose 32-bit exponent wraps around. Captured from
-    AWS (eu-west-2, October 2026): 1e2147483648 cannot be converted, and 1e2147483647 is an
-    underflow.
+    AWS reads a number as a Java BigDecimal, whose 32-bit exponent wraps around. Captured from AWS
+    (eu-west-2, October 2026): 1e2147483648 cannot be converted, and 1e2147483647 is an underflow.
     """
     for text in _numbers(value):
         try:

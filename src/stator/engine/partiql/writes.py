@@ -37,8 +37,8 @@ class BoundWrite:
     """A statement that writes or checks one item.
 
     ``action`` creates the item action once the table is known. Its second argument says whether a
-    failed condition returns the item. ``returning`` is the value of UpdateItem's ReturnValues that
-    means the same as the RETURNING clause.
+    failed condition returns the item. ``returning`` is the RETURNING clause as a ReturnValues of
+    UpdateItem, such as ALL_OLD, or None.
     """
 
     table_name: str
@@ -112,7 +112,7 @@ def _unless_absent(schema: KeySchema, rest: list[Condition]) -> Condition | None
 def run_write(
     context: RequestContext, table: Table, action: ItemAction, returning: str | None
 ) -> tuple[Item | None, Consumed]:
-    """Write one item. Return the values that RETURNING asks for, and the capacity used."""
+    """Write one item. Return the values that RETURNING asks for, or None, and the capacity used."""
     database = context.database
     mutation, old = prepare(
         database.storage,

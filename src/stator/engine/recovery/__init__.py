@@ -15,7 +15,7 @@ small steps. A step writes its progress in the same batch as its result, so a cr
     import              reads files into a new table
 
 One moment, without stopping writers. A copy shows the table at the moment of the request, even
-though copying takes some time (``capture.py``). During that time every write is observed: the first
+though copying takes some time (``capture.py``). During that time every write is observed. The first
 write to an item that is not copied yet puts the item's old record into the area, in the same batch.
 The copy skips items that the area already has. So the area holds every item as it was at that
 moment. A crash during the copy loses nothing, because everything is on disk; a snapshot of the

@@ -34,9 +34,9 @@ def make_arn(table_arn: str, kind: str, identity: str) -> str:
 def check_arn(arn: str, kind: str, scope: Scope) -> None:
     """Refuse an ARN that is not of this kind, or not of the caller's own account and region.
 
-    The form is ``arn:aws:dynamodb:<region>:<account>:table/<name>/<kind>/<id>``. ScyllaDB's test
-    suite recorded on AWS, for exports and imports: an ARN of another service, account or region is
-    denied. An ARN of another kind, or with an impossible table name, is invalid.
+    The form is ``arn:aws:dynamodb:<region>:<account>:table/<name>/<kind>/<id>``. An ARN of another
+    service, account or region is denied. An ARN of another kind, or with an impossible table name,
+    is invalid. ScyllaDB's test suite recorded this on AWS for exports and imports.
     """
     parts = arn.split(":", 5)
     if parts[0] == "arn" and parts[1:5] != ["aws", "dynamodb", scope.region, scope.account]:
@@ -64,9 +64,10 @@ def table_name(text: str) -> str:
 def page_of(
     entries: list[T], limit: int | None, token: str | None, place: Callable[[str], Any] = str
 ) -> tuple[list[T], str | None]:
-    """Return the page after ``token`` (or the first page), and the token of the page after it.
+    """Return the page that ``token`` asks for, and the token for the page after it.
 
-    ``place`` returns the sort key of an ARN. The token of the last page is None.
+    Without a token, the first page is returned. After the last page, the new token is None.
+    ``place`` returns the sort key of an ARN.
     """
     left = sorted(entries, key=lambda each: place(each.arn))
     if token is not None:

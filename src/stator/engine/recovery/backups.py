@@ -76,7 +76,7 @@ class Backups:
         tasks.register("keep", self._keep)
 
     def create(self, table: Table, name: str, changes: Changes) -> tuple[Backup, Task]:
-        """Create a backup of the table as it is now, and the task that fills it.
+        """Create a backup of the table as it is now. Return it and the task that fills it.
 
         The caller writes ``changes`` and then starts the task.
         """

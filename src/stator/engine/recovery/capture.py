@@ -4,16 +4,16 @@ An area holds records under the items' own keys, without the table's prefix. An 
 that there was no item.
 
 *copy* reads the table in key order, a chunk per step, under the lock, and copies the items that the
-area does not have. Every write to the table also adds the old record to each area that is being
-filled and does not have the item yet (``observe``), in the same batch. So an item enters the area
-as it was when the copy began, no matter which of the two comes first.
+area does not have. Every write to the table also adds the old record to the areas being filled that
+do not have the item yet (``observe``). It does so in the same batch. So an item enters the area as
+it was when the copy began, no matter which of the two comes first.
 
 *count* compares the number of items in the area with the table's count when the copy began. A copy
 that came out short is damage, and its task ends with an error.
 
-*undo* reads the log's entries from the moment of the copy back to T, newest first, and puts each
-old record into the area in place of the present one. Repeating a step changes nothing, so a crash
-is harmless.
+*undo* reads the log's entries from the moment of the copy back to T, newest first. It puts the old
+record of each entry into the area in place of the present one. Repeating a step changes nothing, so
+a crash is harmless.
 
 *gather* reads a window of the log forwards. For each item it stores the first old record, the last
 new record, and the time of the last change.
@@ -59,7 +59,7 @@ class Captures:
     # -- beginning
 
     def begin(self, table: Table, task: Task, changes: Changes) -> None:
-        """Register a task whose first stage is *copy*. The caller starts it later.
+        """Save a task whose first stage is *copy*. The caller starts the task later.
 
         From now on, ``observe`` saves the old records of items that the copy has not reached.
         """
@@ -149,7 +149,10 @@ class Captures:
             yield key[len(prefix) :], record
 
     def _end(self, task: Task, changes: Changes) -> None:
-        """End *copy*. Release the table, unless *undo* still needs the table's log."""
+        """End the *copy* stage. Unless *undo* follows, also release the table.
+
+        After the release, this task no longer observes the table's writes or needs its log.
+        """
         if "undo" not in task.stages:
             self._release(task, changes)
         self._tasks.advance(task, changes)
@@ -228,6 +231,9 @@ class Captures:
 
 
 def unpack_change(value: bytes) -> tuple[bytes | None, bytes | None, int]:
-    """Return what *gather* stored for an item: first old record, last new record, microseconds."""
+    """Return the first old record, the last new record and the time that *gather* stored.
+
+    A record is None if there was no item then. The time is in microseconds.
+    """
     micros, old, new = unpack_pair(value)
     return old, new or None, int.from_bytes(micros, "big")

@@ -41,14 +41,14 @@ def check_available(*names: str | None) -> None:
 
 
 def item_writer(export_format: str) -> Callable[[Item], bytes]:
-    """Return the function that encodes an item as a line."""
+    """Return the function that encodes an item as one line of an export."""
     return ion.item_line if export_format == "ION" else dynamodb_json.item_line
 
 
 def change_line(
     export_format: str, keys: Item, old: Item | None, new: Item | None, micros: int
 ) -> bytes:
-    """Return a change in an incremental export as a line."""
+    """Return the line of an incremental export that describes one change."""
     images = {
         name: image for name, image in (("OldImage", old), ("NewImage", new)) if image is not None
     }
@@ -109,7 +109,10 @@ def read_items(content: ObjectContent, input_format: InputFormat) -> Iterator[Im
 
 
 def checked(item: Item) -> ImportedItem:
-    """Check an item's names and values as PutItem does. The table checks its keys later."""
+    """Return the normalised item with its size, or the problem that PutItem would report.
+
+    Only names and values are checked. The table checks the item's keys later.
+    """
     try:
         if "" in item:
             raise ValidationFailed("Empty attribute name")

@@ -194,9 +194,9 @@ class Exports:
             self._database.storage.write(changes)
 
     def fail_damaged(self, task: Task, error: StorageCorrupt) -> bool:
-        """Mark an export as FAILED because its table's data is damaged.
+        """Mark a task's export as FAILED because its table's data is damaged.
 
-        Returns False if the task does not belong to an export in progress.
+        Returns False if the task has no export in progress.
         """
         export = next((each for each in self.registry.all() if each.number == task.number), None)
         if export is None or export.status != "IN_PROGRESS":
@@ -233,9 +233,9 @@ class Exports:
     # -- contents of the files
 
     def _lines(self, task: Task, export: Export, at: int) -> Iterator[tuple[bytes | None, int]]:
-        """Yield the lines of one file, each with the size of its items in bytes.
+        """Yield the lines of one data file, each with the size of its item in bytes.
 
-        A line is None if the filter leaves the item out. The item is billed all the same.
+        The line is None if the filter leaves the item out. AWS bills its size all the same.
         """
         area = keyspace.area_prefix(task.number)
         chosen = ExportFilter(export.options.get("FilterSpecification"))
@@ -284,8 +284,8 @@ def file_count(size_bytes: int, on_demand: bool) -> int:
     """Return how many data files an export has.
 
     AWS writes one file per partition, and an on-demand table starts with four partitions. This
-    engine has no partitions, so it writes one file per 32 MB of data, and at least four (on demand)
-    or one.
+    engine has no partitions, so it writes one file per 32 MB of data. An on-demand table has at
+    least four files.
     """
     return max(4 if on_demand else 1, -(-size_bytes // _FILE_BYTES))
 

@@ -1,12 +1,13 @@
 """Imports: create a new table from files in a bucket.
 
-The table is CREATING until the last object is read. A step puts a chunk of items into it together
-with the import's progress, in one batch; after a crash the object is read again up to that place.
-Items that DynamoDB would refuse are counted, logged and left out. The import then ends as FAILED,
-with all other items in the table, as on AWS. If several items have the same key, the last one wins.
+The table is CREATING until the last object is read. A step puts a chunk of items into the table
+together with the import's progress, in one batch. After a crash, the object is read again, and the
+items already in the table are skipped. Items that DynamoDB would refuse are counted, logged and
+left out. The import then ends as FAILED, with all other items in the table, as on AWS. If several
+items have the same key, the last one wins.
 
-ScyllaDB's test suite measured on AWS (test/alternator/test_import.py, 2026) that a prefix without
-objects creates an empty table, that reported sizes are uncompressed, and that an object is not read
+ScyllaDB's test suite (test/alternator/test_import.py, 2026) measured three rules on AWS. A prefix
+without objects creates an empty table. Reported sizes are uncompressed. An object is not read
 beyond a line without an item.
 """
 
@@ -97,7 +98,10 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A place in an object: after an item, or at the object's end if ``read`` is None."""
+    """A place in an import's objects, and the item read just before it.
+
+    ``read`` is None at the end of an object.
+    """
 
     object_at: int
     item_at: int
@@ -142,7 +146,10 @@ class Imports:
             self._end(task, running, _ITEMS_FAILED if running.errors else None)
 
     def _places(self, running: Import, start: tuple[int, int]) -> Iterator[_Place]:
-        """Yield every item of every object, from a given place on."""
+        """Yield a place for each item of each object, and one for each object's end.
+
+        ``start`` says how many objects, and how many items of the next object, to skip.
+        """
         for object_at, key in enumerate(self._objects(running)):
             if object_at >= start[0]:
                 skip = start[1] if object_at == start[0] else 0

@@ -10,7 +10,7 @@ keys is always the order of changes. ``count`` separates changes within one micr
 
 An entry is written in the same batch as its change, so log and table cannot disagree. Old records
 allow undo: the state at T is the current state after the changes since T are undone, newest first.
-This needs no snapshots, a restore costs only as much as the changes since T, and one range deletion
+This needs no snapshots, and a restore costs only as much as the changes since T. One range deletion
 trims the old end of the log. New records are for incremental exports: they show what changed in a
 window.
 """
@@ -133,13 +133,16 @@ def _pack(suffix: bytes, old: bytes | None, new: bytes | None) -> bytes:
 
 
 def pack_pair(first: bytes, second: bytes | None) -> bytes:
-    """Join a byte string and an optional second one. ``unpack_pair`` separates them."""
+    """Join a byte string and a second one, which may be None. ``unpack_pair`` separates them."""
     size = 0 if second is None else len(second) + 1
     return len(first).to_bytes(4, "big") + first + size.to_bytes(4, "big") + (second or b"")
 
 
 def unpack_pair(value: bytes) -> tuple[bytes, bytes | None, bytes]:
-    """Return both byte strings and the rest of the value."""
+    """Return both byte strings that ``pack_pair`` joined, and the bytes after them.
+
+    The second string is None if it was None when packed.
+    """
     middle = 4 + int.from_bytes(value[:4], "big")
     size = int.from_bytes(value[middle : middle + 4], "big")
     start = middle + 4

@@ -18,7 +18,10 @@ from stator.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class Encryption:
-    """How S3 encrypts an object. None means the bucket's default."""
+    """How S3 encrypts an object. ``key`` is the id of a KMS key.
+
+    If ``algorithm`` is None, the bucket's default encryption applies.
+    """
 
     algorithm: str | None = None
     key: str | None = None
@@ -135,7 +138,7 @@ class FolderBuckets:
 
 
 class NoBuckets:
-    """The store of an engine without buckets. Every call fails and says how to configure some."""
+    """The store of an engine without buckets. Every call raises an error that says so."""
 
     def put(
         self,

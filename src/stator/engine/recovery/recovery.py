@@ -32,8 +32,8 @@ _TRIM_EVERY = 1_000
 class Recovery:
     """Copies, restores, exports and imports tables.
 
-    ``buckets`` receives exports and provides imports. ``lag_seconds`` is how many seconds before
-    now the latest restorable moment of a table is.
+    ``buckets`` receives exports and provides imports. ``lag_seconds`` is the age of a table's
+    latest restorable moment.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Recovery:
         return Imports(self._database, self.tasks, self.restores, self._buckets)
 
     def resume(self) -> None:
-        """Continue after opening: remove what a crash left, drop what has expired, resume tasks."""
+        """Continue after opening: remove crash leftovers and expired history, then resume tasks."""
         self._remove_orphans()
         self.forget_old()
         if any(self.tasks):
@@ -132,7 +132,10 @@ class Recovery:
         return self._database.catalog.put(definition, changes)
 
     def disable(self, table: Table, changes: Changes) -> Table:
-        """Turn recovery off. The caller deletes the log after the changes are written."""
+        """Turn point-in-time recovery off, and return the changed table.
+
+        The caller deletes the log after the changes are written.
+        """
         definition = copy.deepcopy(table.definition)
         definition.recovery = None
         return self._database.catalog.put(definition, changes)
@@ -184,7 +187,10 @@ def _has_log(table: Table) -> bool:
 
 
 def describe_continuous(recovery: Recovery, definition: TableDefinition) -> dict[str, Any]:
-    """Describe continuous backups. Every table has them on AWS; recovery must be turned on."""
+    """Return a ContinuousBackupsDescription.
+
+    As on AWS, continuous backups are always ENABLED. Only point-in-time recovery can be DISABLED.
+    """
     shown: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
     if definition.recovery is not None:
         shown = {

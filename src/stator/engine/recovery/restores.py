@@ -72,7 +72,10 @@ class Restores:
         raise TableAlreadyExists(f"Table already exists: {name}")
 
     def fill(self, task: Task) -> None:
-        """Put the next items from an area, or from another prefix, into the new table."""
+        """Put the next chunk of source items into the new table.
+
+        The source is an area, or the data that a deleted table left behind.
+        """
         with self._database.lock:
             source, target = (
                 bytes.fromhex(task.facts["source"]),
@@ -101,7 +104,7 @@ class Restores:
             self._database.storage.write(changes)
 
     def finish_table(self, table: Table, changes: Changes) -> None:
-        """Finish the filling. The table becomes ACTIVE once the status delay has passed.
+        """Mark a table as filled. It becomes ACTIVE once the status delay has passed.
 
         The delay counts from the table's creation.
         """
@@ -190,7 +193,11 @@ def _override_indexes(definition: TableDefinition, options: dict[str, Any]) -> N
 
 
 def _override_index(index: IndexDefinition | None, spec: dict[str, Any], member: str) -> None:
-    """Apply one override. It must name an index of the source and may change only its capacity."""
+    """Apply the request's override of one index, which may change only the index's capacity.
+
+    Raises ValidationFailed unless the override has the name, keys and projection of an index of the
+    source.
+    """
     if "WarmThroughput" in spec:
         raise ValidationFailed(f"{INVALID}WarmThroughput is not supported in {member}")
     if index is None or not _same_index(index, spec):
@@ -249,7 +256,8 @@ def _override_capacity(definition: TableDefinition, options: dict[str, Any]) -> 
 def _check_provisioned(definition: TableDefinition, options: dict[str, Any]) -> None:
     """Refuse a provisioned table without units, and remove its indexes' on-demand maxima.
 
-    An on-demand source has no units to restore, so the request must name them, also for indexes.
+    An on-demand source has no units to restore. The request must then name the units of the table
+    and of every global index.
     """
     if not definition.read_units or not definition.write_units:
         raise ValidationFailed(

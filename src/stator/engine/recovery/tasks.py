@@ -5,9 +5,9 @@ little of that stage and writes its result together with the new cursor, as one 
 ends, the next begins without a cursor; after the last stage the task is removed. Tasks are stored
 as JSON under ``m w <number>``, so opening a folder resumes what a crash interrupted.
 
-A step takes the engine's lock itself, and only for as long as needed: a step that uses S3 does not
-hold it during the transfer. Other requests run between steps. Small tasks finish before the request
-that started them is answered.
+A step takes the engine's lock itself, and only for as long as needed. A step that uses S3 does not
+hold the lock during the transfer. Other requests run between steps. Small tasks finish before the
+request that started them is answered.
 """
 
 from __future__ import annotations

@@ -51,7 +51,8 @@ def check_placeholder_use(
 ) -> None:
     """Refuse names and values if the request has no expression that could use them.
 
-    ``current=False`` selects the text that Scan still has, which lists the missing expressions.
+    ``current=False`` selects AWS's older error text, which lists the missing expressions. Scan
+    still has it.
     """
     if request.get("ExpressionAttributeNames") is not None and not _any(request, for_names):
         raise ValidationFailed(
@@ -178,7 +179,10 @@ def _checked_names(names: dict[str, str]) -> dict[str, str]:
 
 
 def _check_values(values: dict[str, Value], wrapped: bool) -> int:
-    """Check and normalise the values; return their size in bytes."""
+    """Check and normalise the values in place, and return their size in bytes.
+
+    With ``wrapped``, the error for a bad value names its key.
+    """
     if not values:
         raise ValidationFailed("ExpressionAttributeValues must not be empty")
     size = 0
@@ -208,7 +212,7 @@ def _check_values(values: dict[str, Value], wrapped: bool) -> int:
 
 
 def attributes_to_get(names: list[str] | None) -> ProjectionExpression | None:
-    """Return AttributesToGet as a projection of whole attributes."""
+    """Return AttributesToGet as a projection of whole attributes, or None if it is missing."""
     if names is None:
         return None
     seen: set[str] = set()
@@ -232,7 +236,7 @@ def check_conditional_operator(request: dict[str, Any], conditions: dict[str, An
 
 
 def expected(request: dict[str, Any]) -> Condition | None:
-    """Return Expected and ConditionalOperator as a condition."""
+    """Return Expected and ConditionalOperator as a condition, or None without Expected."""
     conditions = request.get("Expected")
     check_conditional_operator(request, conditions)
     if not conditions:
@@ -241,7 +245,7 @@ def expected(request: dict[str, Any]) -> Condition | None:
 
 
 def legacy_filter(request: dict[str, Any], parameter: str) -> Condition | None:
-    """Return QueryFilter or ScanFilter as a condition."""
+    """Return QueryFilter or ScanFilter as a condition, or None if it is missing or empty."""
     conditions = request.get(parameter)
     check_conditional_operator(request, conditions)
     if not conditions:

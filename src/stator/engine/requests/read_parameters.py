@@ -48,9 +48,10 @@ def read_projection(
 
 
 def read_start(request: dict[str, Any], *, named: bool) -> Item | None:
-    """Return the starting key.
+    """Return the ExclusiveStartKey, or None if the request has none.
 
-    If a value in it is bad, Scan's error names the member and Query's does not.
+    With ``named``, the error for a bad value says that it is in the starting key. Scan does this,
+    Query does not.
     """
     start: Item | None = request.get("ExclusiveStartKey")
     if start is None:

@@ -8,9 +8,9 @@ raises up to ten of them together, as ``N validation errors detected: ...``.
 Most requests are valid. A second, faster set of closures (``fast_shapes``) recognises them. If it
 does not recognise a request, the walk finds what to convert, or which error to return.
 
-``shape_rules`` holds, as data, what the model does not express: the order in which AWS lists
-members, and the members whose error texts changed in 2026 (``Value at 'Limit' ...``, without the
-value and in the member's own spelling).
+``shape_rules`` holds, as data, what the model does not express. It has the order in which AWS lists
+members, and the members whose error texts changed in 2026. The new texts (``Value at 'Limit' ...``)
+leave out the value and keep the member's own spelling.
 
 Unknown members are ignored, as on AWS. A null member is absent, and is removed, so that operations
 never meet a null. A null in a list or a map is refused.
@@ -85,7 +85,11 @@ def check_request(operation: str, request: Any) -> dict[str, Any]:
 
 
 def _reported(operation: str, older: bool, errors: Errors) -> Errors:
-    """Return the violations that AWS reports, as captured by the paritysuite conformance suite."""
+    """Return those violations that AWS reports for this operation.
+
+    UpdateItem reports only the first one. BatchWriteItem reports a bad table name only if nothing
+    else is wrong. The paritysuite conformance suite captured this from AWS.
+    """
     if operation == "UpdateItem" and not older:
         return errors[:1]
     if operation == "BatchWriteItem":
@@ -95,10 +99,10 @@ def _reported(operation: str, older: bool, errors: Errors) -> Errors:
 
 
 def _older_form(operation: str, request: dict[str, Any]) -> bool:
-    """Whether AWS words its answer as before 2026.
+    """Whether AWS words the errors for this request as before 2026.
 
-    It does so for an update without a key. It also does so for a PutItem, UpdateItem or DeleteItem
-    with a value nested 63 levels or deeper.
+    It does so for an UpdateItem without a key. It also does so for a PutItem, UpdateItem or
+    DeleteItem with a value nested 63 levels or deeper.
     """
     if operation == "UpdateItem" and request.get("Key") is None:
         return True
@@ -129,7 +133,7 @@ def failed(value: Any, path: str, constraint: str) -> str:
 def _null(shape: str, key: str, path: str) -> str:
     """Return the violation for a null in a list or map.
 
-    Raises it instead if AWS has a separate text for it and reports it alone.
+    For some shapes AWS reports a null alone, with its own text. That error is raised at once.
     """
     if shape in NULL_TEXTS:
         raise ValidationFailed(NULL_TEXTS[shape].format(key=key))
@@ -481,9 +485,9 @@ _RETURN_VALUES = frozenset({"NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATE
 
 
 def _enum(allowed: frozenset[str], listed: str, *, bare: bool = False) -> Check:
-    """Return a check of an enum whose error, since 2026, names neither member nor value.
+    """Return a check of an enum in the form of 2026: the error names neither member nor value.
 
-    AWS's list of allowed values contains words that AWS does not accept. A ``bare`` error is
+    The error shows ``listed``, because AWS lists words that it does not accept. A ``bare`` error is
     reported alone and without the count of errors.
     """
 

@@ -28,9 +28,10 @@ Invariants.
 - Together the open shards cover every hash exactly once.
 - Time in a stream never goes back, even if the clock does: trimming finds its place by bisection.
 
-Trimming. A record is deleted 24 hours after its change, a shard 24 hours after it closed, and a
-stream 24 hours after it was disabled or its table was deleted. Shards roll when a request writes or
-reads, and then catch up on all the time that has passed. So the same happens with a virtual clock.
+Trimming. A record is deleted 24 hours after its change, and a shard 24 hours after it closed. A
+stream is deleted 24 hours after it was disabled or its table was deleted. Shards roll when a
+request writes or reads, and then catch up on all the time that has passed. So the same happens with
+a virtual clock.
 
 Shard iterators say where to read next. They are stateless and expire 15 minutes after they were
 issued. At the end of a closed shard the next iterator is null.

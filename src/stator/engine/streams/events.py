@@ -24,7 +24,7 @@ _NEW: Final = frozenset({"NEW_IMAGE", "NEW_AND_OLD_IMAGES"})
 
 
 def is_unchanged(old: bytes | None, new: bytes | None) -> bool:
-    """Whether the item is the same before and after. Such a write leaves no record."""
+    """Whether the item is the same before and after. Such a write leaves no stream record."""
     if old is None or new is None:
         return old is new
     if records.size_of(old) != records.size_of(new):

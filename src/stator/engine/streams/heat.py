@@ -1,9 +1,9 @@
 """The heat of shards: a partition takes 1,000 write units a second, and a hotter shard is split.
 
-Each shard's units are counted by the minute. A shard is hot if it took more than a partition can in
-two consecutive minutes. A single hot key stays in one half after a split, so its shards would be
-split without end. AWS stops at some point. Here, no shard of a stream is split in the ten minutes
-after a split.
+Each shard's units are counted by the minute. A shard is hot if, in each of two consecutive minutes,
+it took more units than a partition can. A single hot key stays in one half after a split, so its
+shards would be split without end. AWS stops at some point. Here, no shard of a stream is split in
+the ten minutes after a split.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ class Heat:
         return now >= self._minute_ends
 
     def hot_shards(self, now: float) -> list[int]:
-        """End the current minute if it is over. Return the shards to split."""
+        """Return the numbers of the shards to split.
+
+        The list is empty except when a minute has ended. Then a new minute begins.
+        """
         if now < self._minute_ends:
             return []
         late = (

@@ -3,8 +3,8 @@
     arn:aws:dynamodb:…:table/orders/stream/2026-11-16T06:58:17.069|1|<base64>
 
 The packed part holds the shard's number, the sequence number to read from (0 means the oldest
-record left), the time in milliseconds, and a checksum over all of it and the ARN. The checksum
-detects an iterator that was truncated or invented.
+record left), the time in milliseconds, and a checksum. The checksum covers these values and the
+ARN, and detects an iterator that was truncated or invented.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ def sequence_text(sequence: int) -> str:
 class Shard:
     """One shard. Times are in seconds.
 
-    ``low`` and ``high`` are the bounds of its hashes, ``first`` and ``last`` of its sequence
-    numbers.
+    ``low`` and ``high`` are the bounds of its partition key hashes. ``first`` and ``last`` are the
+    bounds of its sequence numbers.
     """
 
     number: int
@@ -110,7 +110,10 @@ class Stream:
         return sequence
 
     def copy(self) -> Stream:
-        """Return a copy to change. It replaces this stream once it has been written."""
+        """Return a copy of the stream and its shards, to be changed.
+
+        The caller writes the copy and then uses it in place of this stream.
+        """
         return replace(self, shards=[replace(shard) for shard in self.shards])
 
     def open_shard(self, low: int, high: int, at: float, parent: str | None = None) -> Shard:
@@ -126,9 +129,9 @@ class Stream:
         shard.closed = at
 
     def roll(self, now: float) -> bool:
-        """Close shards that have been open long enough and open their children.
+        """Close shards that are due and open their children. Return whether any shard was closed.
 
-        This repeats until all the time that has passed is covered.
+        A child that is already due is closed as well, and so on up to now.
         """
         rolled = False
         while due := [shard for shard in self.shards if shard.is_open and shard.rolls_at <= now]:
@@ -184,10 +187,10 @@ _ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:[^:/]+:\d{12}:table/[a-zA-Z0-9_.-]+/
 
 
 def check_stream_arn(text: str) -> None:
-    """Refuse a malformed ARN.
+    """Refuse a malformed stream ARN.
 
-    AWS does so according to Alternator's tests, which run on AWS. DynamoDB Local answers that there
-    is no such stream.
+    AWS refuses it, too, according to Alternator's tests, which run on AWS. DynamoDB Local answers
+    that there is no such stream.
     """
     if _ARN.fullmatch(text) is None:
         raise ValidationFailed("Invalid StreamArn")

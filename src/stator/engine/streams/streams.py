@@ -163,7 +163,10 @@ class Streams:
         return sorted(found, key=lambda stream: (stream.created, stream.number))
 
     def find(self, arn: str) -> Stream:
-        """Return the stream, settled up to now. Raises ResourceNotFound if there is none."""
+        """Return the stream after rolling and trimming its shards up to now.
+
+        Raises ResourceNotFound if there is no such stream.
+        """
         stream = self._streams.get(arn)
         if stream is not None:
             self.settle(stream)
@@ -173,7 +176,10 @@ class Streams:
         raise ResourceNotFound(f"Requested resource not found: Stream: {arn} not found")
 
     def split(self, arn: str, shard_id: str) -> list[Shard]:
-        """Split an open shard in two, as if it were hot. For tests and simulations."""
+        """Split an open shard in two, as if it were hot, and return the two children.
+
+        This is for tests and simulations.
+        """
         with self._database.lock:
             stream = self.find(arn).copy()
             shard = stream.shard(shard_id)
@@ -186,7 +192,10 @@ class Streams:
             return children
 
     def roll(self, arn: str) -> list[Shard]:
-        """Close every open shard now and open its child, without waiting four hours. For tests."""
+        """Close every open shard now, open a child for each, and return the children.
+
+        This is for tests, which then need not wait four hours.
+        """
         with self._database.lock:
             stream = self.find(arn).copy()
             now = self._database.clock.now()
@@ -247,21 +256,21 @@ class Streams:
             self._storage.delete_range(prefix, end)
 
     def _horizon(self, stream: Stream, shard: Shard, oldest: float) -> int:
-        """Return the sequence number of the first record younger than ``oldest``."""
+        """Return the sequence number of the first record created after the time ``oldest``."""
         found = self._bisect(stream, shard, lambda created: created > oldest)
         return found if found > shard.first else shard.horizon
 
     def first_at(self, stream: Stream, shard: Shard, timestamp: float) -> int:
         """Return the sequence number of the first record created at ``timestamp`` or later.
 
-        A record counts with its time in whole seconds, as GetRecords shows it.
+        Creation times are cut to whole seconds before the comparison, as GetRecords shows them.
         """
         return self._bisect(stream, shard, lambda created: int(created) >= timestamp)
 
     def _bisect(self, stream: Stream, shard: Shard, is_late_enough: Callable[[float], bool]) -> int:
-        """Return the sequence number of the first record whose time is late enough, or the end.
+        """Return the sequence number of the first record whose time is late enough.
 
-        Times rise with the sequence numbers.
+        Returns the end of the shard if there is none. Times rise with the sequence numbers.
         """
         low = max(shard.horizon, shard.first)
         high = stream.next_sequence if shard.last is None else shard.last

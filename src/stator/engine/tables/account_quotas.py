@@ -33,7 +33,7 @@ def _check_holder(
 
 
 def check_account_quota(catalog: Catalog, definition: TableDefinition) -> None:
-    """Check an account's provisioned units in a region, as they will be with this definition.
+    """Check that this definition keeps the account within its quota of units in the region.
 
     A change that adds no units to the table always passes.
     """

@@ -39,7 +39,10 @@ class Catalog:
         return None if tables is None else tables.get(name)
 
     def get(self, scope: Scope, name: str) -> Table:
-        """Return a table. Raises ResourceNotFound with the text of operations on whole tables."""
+        """Return a table, or raise ResourceNotFound.
+
+        The error's text is the one that AWS uses in operations on whole tables.
+        """
         table = self.find(scope, name)
         if table is None:
             raise ResourceNotFound(f"Requested resource not found: Table: {name} not found")
@@ -61,9 +64,9 @@ class Catalog:
         return number
 
     def put(self, definition: TableDefinition, changes: Changes) -> Table:
-        """Add a table, or replace one whose definition has changed. Its counts are kept.
+        """Add a table, or replace one whose definition has changed. Return the new table.
 
-        The table changes in memory at once; the caller writes ``changes``.
+        Counts are kept. The table changes in memory at once; the caller writes ``changes``.
         """
         table = Table(definition)
         tables = self._tables.setdefault(table.scope, {})

@@ -30,7 +30,7 @@ def names(schema: Schema) -> list[str]:
 
 
 def plain(schema: list[dict[str, Any]]) -> Schema:
-    """Return a key schema without unknown members."""
+    """Return a key schema with only the AttributeName and KeyType of each element."""
     return [
         {"AttributeName": element["AttributeName"], "KeyType": element["KeyType"]}
         for element in schema
@@ -38,7 +38,10 @@ def plain(schema: list[dict[str, Any]]) -> Schema:
 
 
 def read_definitions(definitions: list[dict[str, str]]) -> dict[str, str]:
-    """Read attribute names and types. A name may occur only once, even with the same type."""
+    """Return the type of each defined attribute, by name.
+
+    A name may be defined only once, even with the same type.
+    """
     attributes: dict[str, str] = {}
     for definition in definitions:
         name = definition["AttributeName"]

@@ -1,10 +1,12 @@
 """The answer of DescribeTable: exactly the members that AWS shows.
 
 Counts are updated with each write, never recounted. These members are left out, as on AWS:
-BillingModeSummary until a table has been on demand; LastIncreaseDateTime and LastDecreaseDateTime
-until they happen; WarmThroughput while a table is CREATING, unless the request set it;
-OnDemandThroughput, SSEDescription, TableClassSummary and stream members unless set; nearly
-everything once a table is DELETING.
+
+- BillingModeSummary, until a table has been on demand
+- LastIncreaseDateTime and LastDecreaseDateTime, until they happen
+- WarmThroughput, while a table is CREATING, unless the request set it
+- OnDemandThroughput, SSEDescription, TableClassSummary and stream members, unless set
+- nearly everything, once a table is DELETING
 """
 
 from __future__ import annotations
@@ -157,7 +159,7 @@ def index_status(definition: TableDefinition, index: IndexDefinition) -> str:
 
 
 def _stream(table: Table) -> Description:
-    """Describe the stream. After it is switched off, it is still named as the latest stream."""
+    """Describe the stream. After it is disabled, only its label and ARN are still shown."""
     definition = table.definition
     shown: Description = {}
     if definition.stream is not None:

@@ -35,7 +35,7 @@ class IndexUpdate:
 
 @dataclass(frozen=True, slots=True)
 class IndexChange:
-    """The other members of an UpdateTable request that matter for its indexes."""
+    """The context of index updates: attribute definitions, a new billing mode, and the time."""
 
     attributes: dict[str, str] | None
     switches_to: str | None
@@ -91,7 +91,10 @@ def _check_alone(update: IndexUpdate) -> None:
 def apply_updates(
     definition: TableDefinition, updates: list[IndexUpdate], change: IndexChange
 ) -> IndexDefinition | None:
-    """Change the definition. Return the index to backfill, if one was created."""
+    """Apply index updates to the definition. Return the index that was created, or None.
+
+    The caller backfills the new index.
+    """
     if sum(update.action != "Update" for update in updates) > 1:
         raise LimitExceeded(_ONE_AT_A_TIME)
     for update in updates:
@@ -162,11 +165,11 @@ def _create(
 def _merged_attributes(
     definition: TableDefinition, update: IndexUpdate, change: IndexChange
 ) -> dict[str, str]:
-    """Merge the request's attribute definitions into the table's, which take precedence.
+    """Return the attribute definitions of the table plus those of the request.
 
     The request must define the index's whole key, including attributes that the table already
-    defines (captured from AWS by the paritysuite conformance suite). It may not give one of them
-    another type (captured by ScyllaDB's test suite).
+    defines (captured from AWS by the paritysuite conformance suite). It may not change the type of
+    a key attribute that the table defines (captured by ScyllaDB's test suite).
     """
     if change.attributes is None:
         raise ValidationFailed(

@@ -77,7 +77,7 @@ class KeySchema:
 def key_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes]:
     """Return the function that encodes a table's storage keys.
 
-    It is hot, so each table has its own closure, without loops.
+    Every request calls it, so each table has its own closure, without loops.
     """
     [(hash_name, hash_kind)] = schema.partition
     hash_raw, partition = keyspace.RAW[hash_kind], keyspace.partition
@@ -98,9 +98,10 @@ def _wide_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes]:
 
 
 def entry_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes | None]:
-    """Return the encoder of an index's entry keys, without the table's key that ends an entry.
+    """Return a function that encodes an item's key in an index, or returns None.
 
-    The encoder returns None for an item that the index leaves out.
+    None means that the index leaves the item out. The caller appends the table's key, which ends
+    every index entry.
     """
     simple = len(schema.partition) == 1 and len(schema.sort) <= 1
     encode = key_encoder(schema, prefix) if simple else _wide_encoder(schema, prefix)

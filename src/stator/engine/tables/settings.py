@@ -82,9 +82,9 @@ def check_encryption(specification: dict[str, Any] | None) -> None:
 
 
 def read_encryption(specification: dict[str, Any] | None, scope: Scope) -> dict[str, Any] | None:
-    """Return the description of an encryption key that DescribeTable shows.
+    """Return the encryption settings to record, or None if KMS encryption is not enabled.
 
-    The key is only recorded; nothing is encrypted with it.
+    They become the SSEDescription of DescribeTable; nothing is encrypted.
     """
     if specification is None or not specification.get("Enabled"):
         return None

@@ -15,7 +15,7 @@ _TOO_MANY = "Number of Tags exceed the current limit for the provided ResourceAr
 
 
 def read_tags(tags: list[dict[str, Any]]) -> dict[str, str]:
-    """Return the tags in the request's order."""
+    """Check the tags of a request, and return their values by key, in the request's order."""
     read: dict[str, str] = {}
     for tag in tags:
         key, value = tag.get("Key"), tag.get("Value")

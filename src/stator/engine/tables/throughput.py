@@ -167,7 +167,10 @@ def check_maxima_quota(on_demand: dict[str, int] | None, subject: Subject, regio
 
 
 def first_maximum(on_demand: dict[str, int] | None) -> str | None:
-    """Return the member that AWS names in its error if maxima do not fit the billing mode."""
+    """Return the first on-demand maximum that a request sets, or None.
+
+    AWS names this member in its error if maxima do not fit the billing mode.
+    """
     return next(
         (member for member in _MAXIMA if on_demand is not None and member in on_demand), None
     )
@@ -187,7 +190,7 @@ def merge_maxima(
 
 
 def warm_units(warm: dict[str, int] | None, base: tuple[int, int]) -> tuple[int, int]:
-    """Return the warm throughput: the larger of the setting and the base units."""
+    """Return the warm read and write units: for each, the larger of the setting and ``base``."""
     stored = warm or {}
     return max(stored.get(_WARM[0], 0), base[0]), max(stored.get(_WARM[1], 0), base[1])
 

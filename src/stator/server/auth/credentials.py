@@ -34,7 +34,8 @@ class Credential:
 def account_of_key(access_key_id: str) -> str:
     """Return the account of a key id when there is no credentials file.
 
-    A key id of twelve digits is itself an account id, so tests can use several accounts.
+    A key id of twelve digits is itself the account id, so tests can use several accounts. All other
+    key ids belong to the default account.
     """
     is_account = (
         len(access_key_id) == _ACCOUNT_DIGITS

@@ -1,9 +1,9 @@
 """AWS Signature Version 4 on the server: the signature that a request should carry.
 
 Client and server share a secret. The client reduces its request to a canonical text, hashes it, and
-signs the hash with a key derived from the secret, the day, the region and the service. The server
-does the same with the request it received and compares. Whether a request may pass is decided in
-``verifier``.
+signs the hash. The signing key is derived from the secret, the day, the region and the service. The
+server does the same with the request it received and compares. Whether a request may pass is
+decided in ``verifier``.
 
     canonical request      method, path, query, signed headers, their names, hash of the body
     string to sign         AWS4-HMAC-SHA256, time, scope, hash of the canonical request
@@ -74,7 +74,10 @@ def sign(key: bytes, text: str) -> str:
 
 
 def same_signature(expected: str, given: str) -> bool:
-    """Compare in constant time, so that timing does not reveal how much of a guess is right."""
+    """Whether two signatures are equal, compared in constant time.
+
+    The time it takes therefore does not reveal how much of a guessed signature is right.
+    """
     return hmac.compare_digest(expected.encode(), given.encode("latin-1"))
 
 

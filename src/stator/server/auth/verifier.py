@@ -108,9 +108,10 @@ def _expected(request: HttpRequest, authorization: Authorization, credential: Cr
 
 
 def _lifetime(authorization: Authorization) -> timedelta:
-    """Return how long a request is valid.
+    """Return how long after its date a request is valid.
 
-    A presigned request states this; a signed header is valid for the clock tolerance.
+    A presigned request states its own lifetime, up to seven days. Any other request is valid for
+    the clock tolerance.
     """
     if authorization.expires_seconds.isdecimal():
         return timedelta(seconds=min(int(authorization.expires_seconds), 604_800))

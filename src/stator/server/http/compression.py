@@ -25,11 +25,12 @@ _WINDOW_BITS = {b"gzip": _GZIP, b"deflate": zlib.MAX_WBITS}
 
 
 def decode_body(body: bytes, encoding: bytes, limit_bytes: int) -> bytes:
-    """Undo the Content-Encoding of a body.
+    """Return a body with its Content-Encoding undone.
 
-    If it cannot be undone, AWS answers with status 500, as if the fault were its own. Several gzip
-    members in a row are one body; a deflate body (in zlib's format) is one stream. Other bytes at
-    the end are ignored. AWS behaves like this according to Scylla's tests, which run on AWS.
+    For a damaged body or an unknown encoding it raises InternalServerError, because AWS answers
+    with status 500. Several gzip members in a row are one body; a deflate body (in zlib's format)
+    is one stream. Other bytes at the end are ignored. Scylla's tests, which run on AWS, show this
+    behaviour.
     """
     name = encoding.strip().lower()
     if name in (b"", b"identity"):
@@ -57,8 +58,8 @@ def _gunzip(body: bytes, limit_bytes: int) -> bytes:
 def _inflate(body: bytes, at: int, window_bits: int, limit_bytes: int) -> tuple[bytes, int]:
     """Decompress one stream that starts at ``at``. Return its content and where it ends.
 
-    The decoder copies what follows the stream, so it is fed in pieces that start small: otherwise
-    a body of many short streams would be copied once for each of them.
+    The decoder copies all input that follows the stream. It is therefore fed in pieces that start
+    small: otherwise a body of many short streams would be copied once for each of them.
     """
     decoder = zlib.decompressobj(window_bits)
     pieces: list[bytes] = []
@@ -83,7 +84,7 @@ def _inflate(body: bytes, at: int, window_bits: int, limit_bytes: int) -> tuple[
 
 
 def compress_if_accepted(outcome: Outcome, request: HttpRequest) -> Outcome:
-    """Return the outcome with its body compressed, if the client accepts that."""
+    """Return the outcome with its body compressed, or unchanged if no encoding is accepted."""
     encoding = best_encoding(request.headers.get(b"accept-encoding", b""))
     if encoding is None:
         return outcome
@@ -98,7 +99,7 @@ def compress_if_accepted(outcome: Outcome, request: HttpRequest) -> Outcome:
 
 
 def best_encoding(accept_encoding: bytes) -> bytes | None:
-    """Choose gzip, deflate or neither by the qualities in the header.
+    """Return gzip or deflate, whichever the header prefers, or None if it accepts neither.
 
     On a tie, the encoding named first wins. ``*`` stands for the encodings that the header does not
     name. ``_quality`` reads malformed offers as AWS does.

@@ -1,15 +1,15 @@
 """One client's connection: requests in, replies out, in the same order.
 
 The usual request takes the fast path: its bytes arrive in one piece, ``read_whole`` parses them,
-the dispatcher answers, and the reply is written, all within one call of ``data_received``. Other
-cases take slower paths:
+the dispatcher answers, and the reply is written. All this happens within one call of
+``data_received``. Other cases take slower paths:
 
 * Bytes that ``read_whole`` does not accept (parts of a request, chunks, several requests at once,
   bad HTTP) go to the HTTP parser, which calls back. A request that began in the parser ends there.
 * A reply whose commit is not durable yet waits in ``_pending``, and the replies behind it wait too.
   So pipelined replies leave in the order of their requests.
-* If the client does not read its replies, or is too many requests ahead of them, the requests
-  already read wait unanswered in ``_backlog`` and the socket is not read any further.
+* The client may not read its replies, or may be too many requests ahead of them. Requests already
+  read then wait unanswered in ``_backlog``, and the socket is not read any further.
 * After a request that ends the connection (``Connection: close``, bad HTTP, a body too large) the
   connection is ``_deaf``: it discards further input. After a refusal it lingers in that state,
   because closing a socket with unread input makes TCP drop the reply as well.
@@ -122,7 +122,10 @@ class Connection(asyncio.Protocol):
             self._bound_head(len(data))
 
     def eof_received(self) -> bool:
-        """Keep the connection open if the client stopped sending but still waits for replies."""
+        """Return whether to keep the connection open after the client has stopped sending.
+
+        It stays open while the client still waits for replies.
+        """
         self._context.write_now()
         self._deaf = True
         self._reading = False
@@ -163,7 +166,7 @@ class Connection(asyncio.Protocol):
     def _encourage(self, expectation: bytes) -> None:
         """Answer ``Expect: 100-continue`` with 100 Continue, after the replies still pending.
 
-        While earlier requests wait in ``_backlog``, it is not sent.
+        Nothing is sent while earlier requests wait in ``_backlog``.
         """
         if expectation.lower() == b"100-continue" and not self._backlog:
             self._send(PendingReply(CONTINUE, ready=True))
@@ -404,7 +407,7 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def finish(self) -> None:
-        """Close for shutdown: at once, or after the requests that have begun."""
+        """Close for shutdown: now if no request has begun, otherwise after the last reply."""
         if self._is_finished():
             self._close()
 

@@ -19,7 +19,10 @@ _OUTBOX_BYTES = 128 * 1024
 
 
 class ServerContext:
-    """The shared state. ``now`` is the loop's time at the last sweep: coarse, but free to read."""
+    """The state that all connections of one server share.
+
+    ``now`` is the loop's time at the last sweep: coarse, but free to read.
+    """
 
     def __init__(
         self,

@@ -84,7 +84,10 @@ class RequestIds:
 
 
 def http_date(epoch_seconds: float) -> bytes:
-    """Format the Date header. Its names are ours, because strftime's depend on the locale."""
+    """Format the Date header.
+
+    Day and month names come from tables here, because strftime's names depend on the locale.
+    """
     moment = gmtime(epoch_seconds)
     day, month = _WEEKDAYS[moment.tm_wday], _MONTHS[moment.tm_mon - 1]
     return strftime(f"{day}, %d {month} %Y %H:%M:%S GMT", moment).encode()

@@ -1,10 +1,12 @@
 """Passes durable commits from the storage's thread to the thread that owns the sockets.
 
 The writes of one turn of the event loop wait together for the newest of them. Asking the storage
-once per write would wake its thread in the middle of the turn: it would sync one write and then the
-rest, while both threads compete for the interpreter lock. A group commit settles many writes at
-once, on the storage's thread. It puts them into a mailbox, and only the first entry in an empty
-mailbox wakes the loop, which then takes all of them.
+once per write would wake its thread in the middle of the turn. That thread would sync one write and
+then the rest, while both threads compete for the interpreter lock.
+
+A group commit makes many writes durable at once, on the storage's thread. That thread puts the
+waiting callbacks into a mailbox. Only the first entry in an empty mailbox wakes the event loop,
+which then runs all of them.
 """
 
 from __future__ import annotations

@@ -76,7 +76,10 @@ def parse_list(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def list_backups(context: RequestContext, request: dict[str, Any]) -> dict[str, Any]:
-    """List backups in the order of their ARNs. By default, list only those of users."""
+    """List backups in the order of their ARNs.
+
+    By default, only backups that users requested are listed.
+    """
     backups, now = context.parts.recovery.backups, context.database.clock.now()
     backups.expire()
     after = request.get("ExclusiveStartBackupArn") or ""

@@ -132,8 +132,9 @@ def restore_to_point_in_time(context: RequestContext, options: dict[str, Any]) -
 def _restore_time(recovery: Recovery, source: Table, options: dict[str, Any]) -> float:
     """Return the moment to restore to. Raises InvalidRestoreTime if it is not restorable.
 
-    DescribeContinuousBackups shows both bounds to the millisecond. Clients may round the earliest
-    moment down to a whole second, so that is accepted and means the earliest moment.
+    DescribeContinuousBackups shows the earliest and the latest moment to the millisecond. Clients
+    may round the earliest moment down to a whole second. The rounded time is accepted and means the
+    earliest moment.
     """
     earliest, latest = recovery.earliest(source.definition), recovery.latest(source.definition)
     if options.get("UseLatestRestorableTime"):

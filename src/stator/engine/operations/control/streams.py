@@ -77,9 +77,9 @@ def describe_stream(context: RequestContext, request: DescribeStreamRequest) -> 
 
 
 def _status(context: RequestContext, stream: Stream) -> str:
-    """Return the stream's status.
+    """Return the StreamStatus: ENABLED or DISABLED, or ENABLING or DISABLING in a transition.
 
-    It is ENABLING or DISABLING while its table is being created or updated.
+    The transition lasts while the stream's table is CREATING or UPDATING.
     """
     table = context.database.catalog.find(context.scope, stream.table_name)
     if table is not None:

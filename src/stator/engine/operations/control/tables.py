@@ -146,7 +146,10 @@ def create_table(context: RequestContext, request: CreateTableRequest) -> dict[s
 
 
 def check_name_is_free(context: RequestContext, name: str) -> str:
-    """Return the name of a table to create. Raises an error if the table exists."""
+    """Return the name of a table to create, given its name or ARN.
+
+    Raises ResourceInUse if the table exists or is being created.
+    """
     context.parts.lifecycle.settle_all()
     name = _own_name(name, context.scope)
     existing = context.database.catalog.find(context.scope, name)
@@ -158,9 +161,9 @@ def check_name_is_free(context: RequestContext, name: str) -> str:
 
 
 def _own_name(name: str, scope: Scope) -> str:
-    """Return the name of a table to create.
+    """Return the name of a table to create, given its name or ARN.
 
-    The request may name it by an ARN in the caller's account and region.
+    An ARN must be in the caller's account and region.
     """
     if not name.startswith("arn:"):
         return name

@@ -61,7 +61,7 @@ def parse_untag(request: dict[str, Any]) -> UntagResourceRequest:
 
 
 def untag_resource(context: RequestContext, request: UntagResourceRequest) -> dict[str, Any]:
-    """Remove tags. It is no error if the table does not have one of them."""
+    """Remove tags. Tags that the table does not have are ignored."""
     table = find_table(context, request.arn, "UntagResource")
     tags = table.definition.tags
     remaining = {key: value for key, value in tags.items() if key not in request.keys}

@@ -1,7 +1,7 @@
 """DescribeTimeToLive and UpdateTimeToLive.
 
 A change takes ``status_delay_seconds``, like a change to a table, and blocks further changes until
-it is complete; on AWS that takes up to an hour. Existing items expire, too: a walk in the
+it is complete. On AWS that takes up to an hour. Existing items expire, too: a walk in the
 background finds them (see expiry.py).
 """
 

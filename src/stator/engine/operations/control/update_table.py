@@ -100,9 +100,10 @@ def parse(request: dict[str, Any]) -> UpdateTableRequest:
 
 
 def _requests_change(options: dict[str, Any], member: str) -> bool:
-    """Whether a member requests a change.
+    """Whether a member of the request is there and asks for a change.
 
-    An empty member does not, except for empty encryption settings: AWS takes them as the default.
+    An empty member asks for none. The exception is an empty SSESpecification, which AWS takes as
+    its default settings.
     """
     return member in options and (member == "SSESpecification" or options[member] not in ({}, []))
 
@@ -240,8 +241,8 @@ def _switch(
 ) -> None:
     """Switch the billing mode of a table and its indexes.
 
-    Provisioned units become those of the request, or 0; the units of indexes become 0. On-demand
-    maxima are removed.
+    The table takes the provisioned units of the request, or 0 if there are none. The units of
+    indexes become 0. On-demand maxima are removed.
     """
     definition.billing_mode = mode
     definition.read_units, definition.write_units = (
@@ -311,9 +312,10 @@ def _change_encryption(definition: TableDefinition, specification: dict[str, Any
 def _begin(
     context: RequestContext, definition: TableDefinition, request: UpdateTableRequest
 ) -> None:
-    """Set the status UPDATING for slow changes.
+    """Set the table's status to UPDATING if the request contains a change that takes time.
 
-    If only an index changes its throughput, only the index is UPDATING.
+    Such changes are the members in ``_SLOW``, and a new or deleted index. If only an index changes
+    its throughput, only the index is UPDATING.
     """
     context.parts.lifecycle.begin(definition, "UPDATING")
     if not request.moves_index and not any(member in request.options for member in _SLOW):
