@@ -93,7 +93,7 @@ def plan_of(design: Design) -> Plan:
 
 
 def choices(target: DesignTarget, names: Iterable[str]) -> str:
-    """Return targets that name these objects in a file: ``shop.py:a or shop.py:b``."""
+    """Return text that names these objects of a file as targets: ``shop.py:a or shop.py:b``."""
     return " or ".join(f"{target}:{name}" for name in names)
 
 
@@ -101,7 +101,7 @@ def choices(target: DesignTarget, names: Iterable[str]) -> str:
 
 
 def parse_target(text: str, hint: str = DESIGN_HINT) -> DesignTarget:
-    """Parse a target from the command line. ``hint`` is the hint of the error if that fails."""
+    """Parse a target from the command line. If that fails, the error has the given ``hint``."""
     if Path(text).is_dir():
         return _find(Path(text))
     head, colon, name = text.rpartition(":")

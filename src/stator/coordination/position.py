@@ -75,11 +75,11 @@ class AppliedPosition:
         return item[self.attribute]["S"] if item and self.attribute in item else ""
 
     def assignment(self, written: Expressions, last: str) -> str:
-        """Return a term of SET that records everything up to ``last`` as applied."""
+        """Return a SET clause that records all changes up to ``last`` as applied."""
         return f"{written.name(self.attribute)} = {written.value({'S': last})}"
 
     def below(self, written: Expressions, first: str) -> str:
-        """Return the condition that nothing from ``first`` on has been applied yet."""
+        """Return the condition that neither ``first`` nor any later change has been applied."""
         name = written.name(self.attribute)
         return f"(attribute_not_exists({name}) OR {name} < {written.value({'S': first})})"
 
@@ -110,7 +110,10 @@ class ShardPositions:
         return self.marks.get(shard, "").partition("@")[0]
 
     def moved(self, shard: str, last: str, now: float) -> ShardPositions:
-        """Return the positions with ``shard`` applied up to ``last``, and without old shards."""
+        """Return the positions with ``shard`` moved to ``last``.
+
+        Shards without a change in the last two days are dropped.
+        """
         oldest = now - _SHARD_SECONDS
         recent = {
             name: mark
@@ -127,7 +130,11 @@ class ShardPositions:
 
 
 def applied_marker(place: Place, name: str, expires_at: float) -> Statement:
-    """Return a transaction action that fails with ConditionFailed if the batch has been applied."""
+    """Return a transaction action that marks a named batch as applied.
+
+    The transaction fails with ConditionFailed if the batch has already been applied. The marker
+    expires at ``expires_at``, in seconds since the epoch.
+    """
     written = Expressions()
     request = {
         "TableName": place.table,

@@ -33,7 +33,7 @@ class Counted:
 
 
 def count_table(db: Db) -> Counted:
-    """Count every test with a parallel scan of the raw items."""
+    """Count the tests in the table with a parallel Scan of the raw items."""
     table = db.context.schema.of(Test).plan.table
     total = Counted()
     with ThreadPoolExecutor(_SEGMENTS) as threads:

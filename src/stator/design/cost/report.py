@@ -111,7 +111,7 @@ class Basis:
 class CostLine:
     """The smallest part of the bill.
 
-    ``quantity`` is in ``unit``s a month. ``by`` names the fields of an index key.
+    ``quantity`` is the number of ``unit``s in a month. ``by`` names the fields of an index key.
     """
 
     kind: Kind
@@ -149,9 +149,9 @@ class CostReport:
         return self.by(lambda line: line.kind)
 
     def by_pattern(self) -> dict[str, Decimal]:
-        """Return the dollars by pattern, index writes included.
+        """Return the dollars by pattern, including its writes to indexes.
 
-        Other costs are listed by kind, in brackets.
+        Costs without a pattern are listed by their kind in brackets, such as ``(storage)``.
         """
         return self.by(
             lambda line: line.pattern or (IDLE if line.entity == IDLE else f"({line.kind})")
@@ -220,8 +220,8 @@ def cost(
 ) -> CostReport:
     """Return the monthly cost of a design or of a plan.
 
-    ``known`` replaces the prices that come with Stator. If the plan has no demand, ``facts`` is the
-    design that provides one.
+    ``known`` replaces the prices that come with Stator. A plan from an old lock file stores no
+    workload; ``facts`` is then the design whose workload is used.
     """
     basis = Basis(**options)
     plan = subject if isinstance(subject, Plan) else plan_of(subject)
@@ -295,7 +295,11 @@ class _Bill:
         }
 
     def _capacity_dollars(self, kind: str, held: list[Decimal]) -> list[Decimal]:
-        """Return the cost of each capacity. Reserved blocks are bought for all of them together."""
+        """Return the monthly cost of each of the capacities in ``held``.
+
+        Reserved blocks are bought for the sum of the capacities, and their cost is divided among
+        them.
+        """
         if self.basis.mode == "reserved":
             whole = {f"{kind}_capacity": sum(held, Decimal(0))}
             dollars = self._dollars(charges.reserved(self.region, years=self.basis.years, **whole))

@@ -5,9 +5,9 @@
 Every quantity belongs to one pattern, one entity and one place (a table or one of its indexes), so
 that sums over any of the three are sums of the same numbers. The plan's demand says which fields an
 update changes, how often a pattern makes a change, and what ``writes=`` declares. A plan without a
-demand (lock format 1) may borrow the demand of a design. Without either, a write pattern's units
-are the plan's own, the units beyond the table are spread evenly over the entity's indexes, and
-``writes=`` is not counted.
+demand (lock format 1) may borrow the demand of a design. If there is no demand at all, the plan's
+own units of each write pattern are used. Units that the table itself does not need are then spread
+evenly over the entity's indexes, and ``writes=`` is not counted.
 """
 
 from __future__ import annotations
@@ -122,9 +122,9 @@ class _WorkloadCounter:
             )
 
     def _changes(self, pattern: PatternPlan) -> tuple[ChangeDemand, ...] | None:
-        """Return the changes that a write pattern makes, or None if the demand does not have them.
+        """Return the changes that a write pattern makes, or None if they are not known.
 
-        The demand must list the same entities as the planned steps.
+        They are known if the demand lists the pattern with the same entities as its planned steps.
         """
         found = self.demand.pattern(pattern.name) if self.demand is not None else None
         planned = [step.entities[0] for step in pattern.steps]
@@ -135,7 +135,10 @@ class _WorkloadCounter:
         )
 
     def _declared(self) -> Iterator[CapacityUse]:
-        """Yield the creations that ``Design(writes=...)`` declares, which belong to no pattern."""
+        """Yield the capacity used by the creations that ``Design(writes=...)`` declares.
+
+        These creations belong to no pattern.
+        """
         for entity in () if self.demand is None else self.demand.entities:
             if entity.creates and entity.name in self.entities:
                 change = ChangeDemand("create", entity.name)
@@ -221,7 +224,11 @@ class _WorkloadCounter:
         return None if self.demand is None else self.demand.entity(entity.name)
 
     def _presence(self, entity: EntityPlan, index: IndexPlan) -> Decimal:
-        """Return the share of items that match the constants and have every field of the key."""
+        """Return the estimated share of an entity's items that have an entry in the index.
+
+        An item has an entry if it has every field of the key. In a sparse index, some of its fields
+        must also equal constants.
+        """
         tests = {test for key in entity.keys if key.index == index.name for test, _ in key.when}
         constants = {name for test in tests for name in _holes(test)}
         known = self._known(entity)

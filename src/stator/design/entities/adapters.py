@@ -248,7 +248,8 @@ class NestedModel(Nested):
 class ModelField:
     """A field of a model.
 
-    ``default`` creates its value if it is omitted; None means it is required.
+    ``default`` is a function that creates the field's default value, or None if the field is
+    required.
     """
 
     name: str

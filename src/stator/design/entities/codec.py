@@ -1,8 +1,7 @@
 """The codec of an entity: generated functions between objects and DynamoDB JSON.
 
-For ``class Order(Entity): order_id: str; total: Decimal; note: str | None`` the generated code is
-about
-
+For ``class Order(Entity): order_id: str; total: Decimal; note: str | None`` the generated code
+looks like this:
     def encode(o):
         item = {}
         v = o.order_id
@@ -22,10 +21,10 @@ about
         ...
         return o
 
-(``codec_source`` writes the expressions), with one function for each single field. If either fails,
-a second, slow walk finds the field at fault, so that errors name the entity, the field and the
-value. Classes with their own ``__init__`` logic, and models of other libraries, are built by a call
-with all values (``ObjectMaker``).
+``codec_source`` writes the expressions. Each field also gets functions of its own. If encoding or
+decoding fails, a second, slow walk finds the field at fault, so that errors name the entity, the
+field and the value. Classes with their own ``__init__`` logic, and models of other libraries, are
+built by a call with all values (``ObjectMaker``).
 """
 
 from __future__ import annotations
@@ -68,8 +67,9 @@ class Codec:
 class ObjectMaker:
     """Builds objects from values by field name.
 
-    ``absent`` has a function for each field, which returns the value of a missing attribute. The
-    function REQUIRED refuses a missing attribute; LEFT_OUT leaves the choice to ``make``.
+    ``absent`` has a function for each field. It is called if the item lacks the field's attribute,
+    and returns the value to use. The function REQUIRED raises an error instead; LEFT_OUT leaves the
+    choice to ``make``.
     """
 
     make: Callable[[dict[str, Any]], Any]

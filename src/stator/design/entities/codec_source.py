@@ -81,7 +81,7 @@ class CodecSource:
         """The functions written for nested classes, so that each is written once."""
 
     def bind(self, prefix: str, value: Any) -> str:
-        """Bind an object to a fresh name in the source."""
+        """Make an object available to the generated code, and return its new name there."""
         name = self.fresh(prefix)
         self.names[name] = value
         return name
@@ -149,9 +149,9 @@ class CodecSource:
         return name
 
     def put(self, field: str, shape: Shape) -> list[str]:
-        """Return statements that put ``v`` into ``item``.
+        """Return statements that encode the variable ``v`` and store it in ``item``.
 
-        They skip a value that is stored as no attribute, such as None.
+        They store nothing for None or an empty set.
         """
         form = f"item[{field!r}] = {self.encode(shape, 'v')}"
         tests = []
@@ -227,9 +227,9 @@ class CodecSource:
     def get(
         self, name: str, shape: Shape, absent: Callable[[], Any], *, leave_out: bool = False
     ) -> list[str]:
-        """Return statements that decode an attribute into ``d``.
+        """Return statements that decode the attribute ``name`` of ``item`` into ``d``.
 
-        ``leave_out`` skips a missing attribute.
+        With ``leave_out``, they skip a missing attribute.
         """
         form = self.decode(shape, "v")
         if leave_out:

@@ -100,7 +100,7 @@ def as_condition(value: Any) -> Condition:
 class FieldRef:
     """A reference to a field of a class, such as ``Order.total``.
 
-    It is not a data descriptor, so ``order.total`` on an instance finds the value itself first.
+    It is not a data descriptor, so ``order.total`` on an instance is the value, not a reference.
     """
 
     __slots__ = ("owner", "path")

@@ -140,7 +140,7 @@ def _statements(pattern: PatternPlan, plan: Plan, arns: str, guards: Guards) -> 
 
 
 def _needs(step: Step, plan: Plan, transaction: bool) -> Iterable[tuple[str, str, dict[str, Any]]]:
-    """Yield the action, resource and condition of each request of a step."""
+    """Yield the IAM action, the table or index, and the condition for each request of a step."""
     table = step.table
     if step.operation in ("PutItem", "UpdateItem", "DeleteItem"):
         entity = plan.entity(step.entities[0])
@@ -209,7 +209,10 @@ def _leading(template: Template | None, *, certain: bool) -> dict[str, Any]:
 
 
 def _pattern(template: Template) -> str | None:
-    """Return the constant start of a key followed by a star, or the whole key if it is constant."""
+    """Return the LeadingKeys pattern for a partition key, or None if no constant starts the key.
+
+    The pattern is the constant start of the key and a star, or the whole key if it is constant.
+    """
     if template.native:
         return None
     texts = []

@@ -162,7 +162,7 @@ def _others(table: TablePlan, examples: dict[str, Item]) -> list[dict[str, str]]
 
 
 def _facet(name: str, item: Item, table: TablePlan, source: ExportSource) -> dict[str, Any]:
-    """Return the facet of an entity: its items, and its own names for the key."""
+    """Return the facet of an entity: an example item, and its key templates as key aliases."""
     templates = {
         key.name: str(key.template) for key in source.plan.entity(name).keys if key.index is None
     }

@@ -93,7 +93,7 @@ class Facts:
         return self.design.changes()
 
     def rate(self, entity: type[Entity], *kinds: str) -> float:
-        """Return the writes a second of the given kinds."""
+        """Return how many writes of the given kinds an entity gets each second."""
         return sum(
             rate
             for change, rate in self.changes
@@ -101,7 +101,7 @@ class Facts:
         )
 
     def update_rate(self, entity: type[Entity], fields: set[str]) -> float:
-        """Return the updates a second that change any of these fields."""
+        """Return how many updates each second change any of these fields of an entity."""
         always = {
             each.name for each in info(entity).fields.values() if each.role in _ALWAYS_WRITTEN
         }
@@ -158,9 +158,9 @@ class Facts:
         return self.estimates.distinct(entity, fields) if fields else 1.0
 
     def presence(self, collection: Collection, entity: type[Entity]) -> float:
-        """Return the share of an entity's items that have an entry.
+        """Return the share of an entity's items that are in the collection.
 
-        In a sparse index it is below 1.
+        It is below 1 only in a sparse index.
         """
         held = collection.index.name if collection.index else None
         tests = {
@@ -192,7 +192,7 @@ class Facts:
         return {index.name for index in table.indexes if index.kind == "LSI"}
 
     def read_units_per_value(self, collection: Collection) -> float:
-        """Return the read units a second for one key value."""
+        """Return the read units that one key value of a collection takes each second."""
         units = sum(
             pattern.requests_per_second * step.units for pattern, step in self.steps_on(collection)
         )
@@ -202,7 +202,7 @@ class Facts:
         return self.write_units_of(collection) / collection.values
 
     def write_units_of(self, collection: Collection) -> float:
-        """Return the write units a second for all key values together."""
+        """Return the write units that all key values of a collection together take each second."""
         return sum(self._write_units_of(collection, entity) for entity in collection.entities)
 
     def _write_units_of(self, collection: Collection, entity: type[Entity]) -> float:

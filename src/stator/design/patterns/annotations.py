@@ -23,9 +23,9 @@ class _Annotated:
 
 
 def used_names(function: Callable[..., Any], frame: FrameType | None) -> dict[str, Any]:
-    """Return the names in a function's annotations that are local variables of ``frame``.
+    """Return the local variables of ``frame`` that a function's annotations name, with values.
 
-    ``frame`` is where the function is defined. The values are those of the variables.
+    ``frame`` is the frame in which the function is defined.
     """
     if frame is None or frame.f_locals is frame.f_globals:
         return {}

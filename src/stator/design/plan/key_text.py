@@ -65,7 +65,7 @@ _ESCAPES: Final = {code: f"${code:02X}" for code in range(ord("$") + 1)}
 
 
 def escape(text: str) -> str:
-    """Escape every character up to and including ``$``, and with them the separator."""
+    """Escape every character up to and including ``$``, which includes the separator ``#``."""
     return text.translate(_ESCAPES)
 
 
@@ -286,7 +286,7 @@ def encoding_of(shape: Shape) -> Encoding | None:
 
 
 def plain(value: Any) -> Any:
-    """Return the value of an Enum member; any other value unchanged."""
+    """Return the value of an Enum member, and any other value unchanged."""
     return value.value if isinstance(value, Enum) else value
 
 

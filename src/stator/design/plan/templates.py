@@ -61,9 +61,10 @@ class Part:
 
 
 def stepped(part: Part, value: Any) -> Any:
-    """Return the value just above or below ``value``, as ``part.step`` says.
+    """Return the next value above or below ``value``, in the direction of ``part.step``.
 
-    A key condition needs it for an exclusive bound. Without a step, the value stays the same.
+    A key condition needs it for an exclusive bound. If the part has no step, return ``value``
+    itself.
     """
     if not part.step or value is None:
         return value
@@ -79,7 +80,7 @@ def text(value: str) -> Part:
 def shard_of(identity: str, shards: int) -> int:
     """Return the shard of an item, computed from the key text of its identity.
 
-    The hash never changes.
+    The hash function must never change, because stored keys contain the shard.
     """
     return zlib.crc32(identity.encode()) % shards
 

@@ -60,9 +60,10 @@ def shards_for(peak: float, limit: float) -> int:
 
 @dataclass(frozen=True)
 class Placement:
-    """A path and the place that holds it.
+    """A path and the place where its keys are stored.
 
-    The place is the table's own key, generic strings in an index, or the attributes themselves.
+    The place is the table's own key or an index. Keys are generic strings (``GSI1PK``), or the
+    entity's own attributes (native keys).
     """
 
     path: AccessPath
@@ -87,7 +88,7 @@ class Placement:
 
     @cached_property
     def shares_slot(self) -> bool:
-        """Whether other entities may share the index."""
+        """Whether other entities may use the same index."""
         return (
             self.kind == "concatenated"
             and self.projection != "INCLUDE"
@@ -125,7 +126,10 @@ class CostModel:
         return self.estimates.item_bytes(entity) + KEYS_BYTES
 
     def key_bytes(self, placement: Placement) -> float:
-        """Return the bytes that a path adds to an item: 0 if the item has the attributes anyway."""
+        """Return the bytes that a path's key attributes add to an item.
+
+        Returns 0 for a native key, which uses attributes that the item has anyway.
+        """
         path = placement.path
         if placement.is_native:
             return 0.0
@@ -145,7 +149,10 @@ class CostModel:
         return min(KEYS_BYTES + self.key_bytes(placement) + fields, self.item_bytes(entity))
 
     def presence(self, path: AccessPath) -> float:
-        """Return the share of items that have an entry in the path."""
+        """Return the estimated share of items that are in an index on this path.
+
+        Items without one of its fields, or without its constants, are not.
+        """
         known = info(path.entity)
         constants = math.prod(
             1 / self.estimates.distinct(path.entity, (name,)) for name, _ in path.constants

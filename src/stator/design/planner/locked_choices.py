@@ -66,7 +66,10 @@ class LockedChoices:
 
 
 def moving_dollars(placement: Placement, locked: LockedChoices | None, costs: CostModel) -> float:
-    """Return the price of moving from the lock to a placement, spread over ``PAYBACK_MONTHS``."""
+    """Return the price of rewriting the stored items for a placement, in dollars a month.
+
+    The price is spread over ``PAYBACK_MONTHS``. It is 0 if no item has to be rewritten.
+    """
     if locked is None or placement == locked.base or placement.path.handwritten is not None:
         return 0.0
     if placement.kind == "native" or any(placement == each for _, each in locked.indexes):

@@ -242,7 +242,7 @@ class Component:
         return len(heads) == 1
 
     def _head(self, member: Need, path: AccessPath) -> tuple[str, ...]:
-        """Return the partition key as the pattern fills it, to compare it between members."""
+        """Return the partition key as comparable tokens, with the pattern's values filled in."""
         parts = partition_parts(path, self.labels)
         return tuple(
             f":{member.equal[part.value].same}"
@@ -360,7 +360,7 @@ class _BaseSearch:
         return total, most
 
     def _moving(self, placed: GroupLayout, bases: dict[type[Entity], Placement]) -> float:
-        """Return how much more the entities of an index cost if they must use it."""
+        """Return the extra cost of a group's entities if they must use the group's index."""
         added = 0.0
         for choices in self.choices:
             for placement in placed.placements:

@@ -98,7 +98,7 @@ def key_attributes(
 
 @dataclass(frozen=True)
 class KeyConditionTemplate:
-    """A key condition, the comparisons it cannot express, and the number of shards to query."""
+    """A key condition, the comparisons left to a filter, and the number of shards to query."""
 
     tests: tuple[KeyConditionPart, ...]
     filters: tuple[Comparison, ...]
