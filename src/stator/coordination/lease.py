@@ -133,7 +133,7 @@ class LeaseAttributes:
         return write
 
     def as_seen(self, hold: LeaseHold) -> Condition:
-        """Return the condition that the lease has not changed since it was read."""
+        """Return the condition that the lease is still as it was when ``hold`` was read."""
 
         def write(written: Expressions) -> str:
             term = self.held(hold)(written)
@@ -293,7 +293,7 @@ class LeaseItem:
         *,
         counts: bool = False,
     ) -> dict[str, Any]:
-        """Return an UpdateItem request. If ``counts``, it increments the fence."""
+        """Return an UpdateItem request. With ``counts``, the request also increments the fence."""
         written = Expressions()
         terms = [f"{written.name(name)} = {written.value(value)}" for name, value in sets.items()]
         if counts and self.attributes.fence is not None:

@@ -84,7 +84,7 @@ class AppliedPosition:
         return f"(attribute_not_exists({name}) OR {name} < {written.value({'S': first})})"
 
     def unchanged(self, written: Expressions, item: Item) -> str:
-        """Return the condition that nothing has been applied since the item was read."""
+        """Return the condition that nothing has been applied since ``item`` was read."""
         name = written.name(self.attribute)
         if self.attribute not in item:
             return f"attribute_not_exists({name})"

@@ -75,7 +75,7 @@ def unique_ids(folder: Path, name: str) -> set[str]:
 
 
 def kept_hours(db: Db) -> dict[str, list[Row]]:
-    """Read the hourly rows that the workers maintained for each provider."""
+    """Return the hourly rows of each provider's view, which the workers maintained."""
     return {isp: per_isp_hour.on(db).all(isp=isp) for isp in ISPS}
 
 

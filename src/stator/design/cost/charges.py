@@ -5,8 +5,8 @@
 ``stator.design.capacity_units``; prices are in ``prices``.
 
 All numbers are ``Decimal``: prices have up to ten decimal places, and a design has billions of
-units a month. A month has 730 hours, as in the AWS Pricing Calculator; a month of a bill has 672 to
-744. A GB is 2**30 bytes. Taxes, data transfer and savings plans are not included.
+units a month. A month has 730 hours, as in the AWS Pricing Calculator; on a real bill it has 672 to
+744 hours. A GB is 2**30 bytes. Taxes, data transfer and savings plans are not included.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _HOURLY: Final[dict[str, PriceName]] = {
 
 
 def _exact(value: Number) -> Decimal:
-    """Return the number as written: the float 0.7 becomes exactly seven tenths."""
+    """Return a number as the Decimal with the same digits: the float 0.7 becomes exactly 0.7."""
     return value if isinstance(value, Decimal) else Decimal(str(value))
 
 

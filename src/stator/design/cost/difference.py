@@ -92,10 +92,10 @@ def _origin_data(origin: Origin) -> dict[str, Any]:
 def compare(
     before: CostReport, after: CostReport, plans: tuple[Plan, Plan] | None = None
 ) -> CostDiff:
-    """Return the difference between two reports, which must have the same basis.
+    """Return the difference between two reports.
 
-    ``plans`` are the plans of the two reports. If they are passed, the difference is attributed to
-    its origins.
+    Both reports must have the same region, billing mode and other options. ``plans`` are the plans
+    of the two reports. If they are passed, the difference is also split by origin.
     """
     if before.basis != after.basis:
         raise DesignError(

@@ -28,9 +28,9 @@ _CENT = Decimal("0.005")
 
 @dataclass(frozen=True, slots=True)
 class CostChange:
-    """The cost of one cause.
+    """The cost of one cause in both reports, in dollars a month.
 
-    ``before`` or ``after`` is None if the cause does not exist on that side.
+    ``before`` or ``after`` is None if that report does not have the cause.
     """
 
     cause: str

@@ -237,7 +237,7 @@ def report(name: str, workload: Workload, basis: Basis, region: RegionPrices) ->
 
 
 class _Bill:
-    """The lines of one month. ``used`` collects the names of the prices behind them."""
+    """The lines of one month's bill. ``used`` collects the names of the prices behind them."""
 
     def __init__(self, workload: Workload, basis: Basis, region: RegionPrices) -> None:
         self.workload = workload
@@ -464,9 +464,9 @@ def _rounded(dollars: Decimal) -> Decimal:
 
 
 def _shares(dollars: Decimal, weights: Sequence[Decimal]) -> list[Decimal]:
-    """Divide dollars by weight and round the shares.
+    """Divide dollars in proportion to the weights, and round each share.
 
-    The heaviest share absorbs the rounding error.
+    The share with the largest weight absorbs the rounding error.
     """
     whole, weight = _rounded(dollars), sum(weights, Decimal(0))
     found = [_rounded(whole * each / weight) for each in weights]

@@ -178,9 +178,9 @@ class _WorkloadCounter:
         return units * self._presence(entity, index)
 
     def _undeclared(self, pattern: PatternPlan, rate: Decimal) -> Iterator[CapacityUse]:
-        """Yield the capacity that a write pattern without demand uses.
+        """Yield the capacity that a write pattern uses if the demand does not list its changes.
 
-        The plan's units are distributed over the pattern's steps.
+        The plan's units for the pattern are distributed over the pattern's steps.
         """
         total = sum((_exact(step.units) for step in pattern.steps), Decimal(0))
         for step in pattern.steps:

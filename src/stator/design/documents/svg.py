@@ -73,7 +73,10 @@ def _place(diagram: Diagram) -> dict[str, _Placed]:
 
 
 def _height_of_parents(box: EntityBox, diagram: Diagram, placed: dict[str, _Placed]) -> float:
-    """Return the average height of a box's parents. Placing the box there makes few lines cross."""
+    """Return the average vertical position of a box's parents.
+
+    Placing the box there makes few lines cross.
+    """
     parents = [
         placed[each.parent]
         for each in diagram.relations

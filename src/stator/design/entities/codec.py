@@ -156,7 +156,7 @@ def _checked(entity: str, field: str, shape: Shape, decode: Decoder) -> Decoder:
 def _problem(shape: Shape, value: Value) -> Exception | None:
     """Return the error that says why a stored value does not fit a shape, or None if it fits.
 
-    The error comes from the closures of ``wire``, which explain it in words.
+    The closures of ``wire`` raise this error, with an explanation in words.
     """
     try:
         decoder(shape)(value)
@@ -218,7 +218,10 @@ def _fault(
     item: Item,
     error: Exception,
 ) -> ItemMismatch:
-    """Find the field that made decoding fail, by a slow walk over all fields."""
+    """Return an error that names the field that made decoding fail.
+
+    It decodes all fields again, one by one, which is slow.
+    """
     for name, shape in shapes.items():
         if name not in item:
             if absent[name] is REQUIRED:

@@ -394,7 +394,7 @@ def decode_anything(value: Value) -> Any:
 
 
 def omits(shape: Shape) -> Callable[[Any], bool]:
-    """Return a function that tests whether a value is stored as no attribute."""
+    """Return a function that tells whether a value of this shape is stored as no attribute."""
     if isinstance(shape, Maybe):
         inner = omits(shape.inner)
         return lambda value: value is None or inner(value)
@@ -412,7 +412,10 @@ REQUIRED = _Required()
 
 
 def absent_value(shape: Shape) -> Callable[[], Any]:
-    """Return a function for the value of a missing attribute whose field has no default."""
+    """Return a function that creates the value of a missing attribute without a default.
+
+    It creates None or an empty set, as the type says. For any other type, the function is REQUIRED.
+    """
     if isinstance(shape, Maybe):
         return lambda: None
     if isinstance(shape, SetOf):

@@ -145,7 +145,7 @@ def _index(index: IndexPlan, kinds: dict[str, str]) -> dict[str, Any]:
 
 
 def _others(table: TablePlan, examples: dict[str, Item]) -> list[dict[str, str]]:
-    """Return every attribute except the table's key.
+    """Return the name and type of every attribute except the table's key attributes.
 
     The type of an attribute comes from the first example item that has it.
     """

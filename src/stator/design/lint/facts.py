@@ -217,7 +217,7 @@ class Facts:
         return rate * each * self.presence(collection, entity)
 
     def key_fields(self, entity: type[Entity], index: str | None) -> set[str]:
-        """Return the fields in an entity's key of a table or index.
+        """Return the fields in an entity's key of the table, or of the index if one is given.
 
         Fields that decide whether an item is in a sparse index are included.
         """
@@ -268,7 +268,8 @@ class Facts:
     ) -> Finding:
         """Return a finding about a collection.
 
-        Its subject is the key's field if the key has only one, or else the index or the entity.
+        Its subject is the field of the partition key, if one entity has one field there. Otherwise
+        it is the index, or the first entity for the table itself.
         """
         entity = collection.entities[0]
         fields = collection.fields[entity]
@@ -283,9 +284,10 @@ class Facts:
         return None if pattern is None else function_location(pattern.function)
 
     def _index_location(self, index: IndexPlan) -> Location | None:
-        """Return where the index comes from.
+        """Return the location of the code that an index is needed for.
 
-        This is the entity that declares it by hand, or else the first pattern that uses it.
+        This is the entity that declares the index by hand, or the first pattern that uses it. If
+        neither is found, it is the first entity in the index.
         """
         for name in index.entities:
             if index.name in dict(info(self.by_name[name]).overrides.indexes):

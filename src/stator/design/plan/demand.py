@@ -32,7 +32,7 @@ class FieldDemand:
 class EntityDemand:
     """The demand of one entity.
 
-    ``creates`` are the creations a second from ``writes=``, in addition to those of the write
+    ``creates`` is the number of items that ``writes=`` creates each second, without the write
     patterns.
     """
 

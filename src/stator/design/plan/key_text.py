@@ -123,10 +123,10 @@ def _decode_decimal(text: str) -> Decimal:
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How values of one type are written.
+    """How values of one type are written in a key.
 
-    ``native`` is the DynamoDB key type that sorts these values correctly by itself, if there is
-    one.
+    ``native`` is the DynamoDB type (S, N or B) whose own order is already right for these values,
+    or None.
     """
 
     name: str

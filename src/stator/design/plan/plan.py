@@ -122,7 +122,7 @@ def _schema(partition: Iterable[str], sort: Iterable[str]) -> list[Request]:
 
 
 class Attributes(dict[str, Any]):
-    """A mapping view of an object's attributes. Each attribute is looked up on access."""
+    """A dictionary that looks up each missing name as an attribute of an object."""
 
     def __init__(self, of: Any) -> None:
         super().__init__()
@@ -198,7 +198,7 @@ class EntityPlan:
 
 @dataclass(frozen=True, slots=True)
 class KeyConditionPart:
-    """One comparison of a key attribute in a key condition."""
+    """One comparison of a key attribute, as part of a key condition."""
 
     attribute: str
     operator: Literal["=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"]

@@ -132,7 +132,7 @@ class PlannedKeyAttribute:
     """A key attribute that items carry: its name and the template that fills it.
 
     ``index`` is None for the table's own key. ``when`` makes an index sparse: the attribute is
-    written only on items whose fields have exactly these texts.
+    written only on items for which each of its templates gives exactly the text next to it.
     """
 
     name: str
@@ -154,7 +154,10 @@ class PlannedKeyAttribute:
 
 @dataclass(frozen=True, slots=True)
 class FilterValue:
-    """A value in a filter: the argument ``param`` written as ``encoding``, or a ``constant``."""
+    """A value in a filter: an argument of the pattern (``param``), or a ``constant``.
+
+    ``encoding`` says how the argument is written.
+    """
 
     placeholder: str
     param: str | None = None

@@ -80,7 +80,7 @@ class AccessPath:
 
     @cached_property
     def rank(self) -> tuple[object, ...]:
-        """The position in a fixed order that decides ties.
+        """A sort key that decides between equally cheap paths.
 
         Shorter paths come first, then paths whose fields were declared earlier.
         """
@@ -131,7 +131,10 @@ class ServedNeed:
 
     @property
     def queries(self) -> int:
-        """The number of queries: one for each combination of the compared values."""
+        """The number of queries that a call makes.
+
+        If ``is_in`` allows several values for key fields, there is one query for each combination.
+        """
         return self.need.options((*self.path.partition, *self.prefix))
 
     @property
@@ -272,7 +275,7 @@ def _tails(need: Need) -> list[tuple[str, ...]]:
 def _splits(
     equal: list[str], others: list[Need], need: Need
 ) -> list[tuple[tuple[str, ...], list[str]]]:
-    """Return ways to divide the fields compared for equality into a partition and the rest.
+    """Return ways to divide the fields compared for equality into partition fields and the rest.
 
     With many fields, only some partitions are tried: all fields, each one alone, and the fields
     that another need shares.

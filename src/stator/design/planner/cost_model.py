@@ -193,7 +193,10 @@ class CostModel:
         return present * (self.key_bytes(placement) + entries)
 
     def open_dollars(self, placement: Placement) -> float:
-        """Return the monthly cost of having the path, including penalties that no bill shows."""
+        """Return the monthly cost of a placement without its reads: its storage and index writes.
+
+        Small penalties that no bill shows are included.
+        """
         return self.billed_dollars(placement) + self._burdens(placement)
 
     def billed_dollars(self, placement: Placement) -> float:
@@ -205,9 +208,9 @@ class CostModel:
         )
 
     def _burdens(self, placement: Placement) -> float:
-        """Return the penalties in dollars.
+        """Return the penalties of a placement in dollars.
 
-        There is one if the key has few distinct partition values, and one if a base key uses fields
+        One applies if the key has few distinct partition values, another if a base key uses fields
         outside the entity's identity.
         """
         path = placement.path
@@ -219,16 +222,16 @@ class CostModel:
         return float(write_units(self.item_bytes(entity)))
 
     def fixed_dollars(self, entity: type[Entity]) -> float:
-        """Return the cost of storing and writing an entity's items.
+        """Return the monthly cost of storing and writing an entity's items in the table.
 
-        It does not depend on the entity's keys.
+        This cost is the same for all keys.
         """
         rates = self.rates[entity]
         writes = (rates.creates + rates.by_key) * self.base_write_units(entity)
         return writes * MONTH_SECONDS * WRITE_UNIT_DOLLARS + self.items_dollars(entity)
 
     def items_dollars(self, entity: type[Entity]) -> float:
-        """Return the cost of storing the items without their keys."""
+        """Return the monthly cost of storing an entity's items without their keys."""
         each = self.estimates.item_bytes(entity) + ITEM_OVERHEAD_BYTES
         return self.estimates.volume(entity) * each * STORAGE_BYTE_DOLLARS
 
@@ -241,7 +244,10 @@ class CostModel:
         return max(need.wanted, min(need.wanted * factor, self.estimates.volume(need.entity)))
 
     def read_units(self, served: ServedNeed, placement: Placement) -> float | None:
-        """Return the read units of one call, or None if the placement cannot serve it."""
+        """Return the read units that one call takes through a placement.
+
+        Returns None if the placement cannot serve the need.
+        """
         need, path = served.need, placement.path
         if need.consistent and not (placement.is_base or placement.kind == "local"):
             return None

@@ -45,7 +45,10 @@ class ValueSource:
 
     @property
     def same(self) -> str:
-        """A text that is equal for sources whose values are always equal."""
+        """A text that is equal for two sources of the same value.
+
+        For ``options``, it is equal for the same options in the same order.
+        """
         if self.options:
             return f"one of {', '.join(each.same for each in self.options)}"
         return f":{self.param}" if self.param is not None else repr(keys.plain(self.constant))
@@ -59,7 +62,7 @@ def source_of(value: Any) -> ValueSource:
 
 @dataclass(frozen=True, slots=True)
 class FieldSpan:
-    """The range of one field, merged from its comparisons."""
+    """The range of values that a need allows for one field, merged from its comparisons."""
 
     field: str
     low: ValueSource | None = None
@@ -392,9 +395,10 @@ def _check_link(pattern: Pattern[..., Any], columns: list[tuple[type[Entity], st
 
 
 def _shares(members: list[Need], declared: float | None) -> list[float]:
-    """Return how many items of each entity a call returns.
+    """Return how many items of each entity a call is expected to return.
 
-    It is one if the entity's identity is known. The other entities share the rest equally.
+    Without a ``declared`` total, these are the estimates of the needs. Otherwise an entity whose
+    whole identity is known has one item, and the other entities share the rest equally.
     """
     if declared is None:
         return [member.returns for member in members]

@@ -142,7 +142,10 @@ class Component:
 
     @property
     def freest(self) -> ComponentLayout:
-        """The layout without a limit on shared indexes. No limited layout is cheaper."""
+        """The cheapest layout if the number of shared indexes is not limited.
+
+        No layout with a limit is cheaper.
+        """
         found = self.solve(UNCAPPED)
         assert found is not None, "unserved patterns are refused before the search"
         return found
@@ -208,9 +211,9 @@ class Component:
     def _present_options(
         self, group: TogetherGroup, by_entity: dict[type[Entity], EntityChoices]
     ) -> Iterator[GroupLayout]:
-        """Yield the existing indexes that hold every member of the group.
+        """Yield the ways to read a group from an index that exists already and holds every member.
 
-        They are handwritten, or in the lock.
+        Such an index is handwritten, or is in the lock.
         """
         present = [_present(by_entity[member.entity]) for member in group.members]
         for name in present[0]:

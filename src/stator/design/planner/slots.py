@@ -84,7 +84,7 @@ def _vertices(placements: Sequence[Placement], groups: Iterable[Vertex]) -> list
 
 
 def _given(vertices: list[Vertex], fixed: Mapping[Placement, int]) -> dict[int, int]:
-    """Return the numbers that vertices get from ``fixed``, by position in ``vertices``."""
+    """Return the numbers that vertices get from ``fixed``, by their position in ``vertices``."""
     given: dict[int, int] = {}
     held: set[tuple[int, object]] = set()
     # Vertices that are entirely fixed come first: new members give way.
