@@ -70,10 +70,11 @@ def _points() -> Iterator[KillPoint]:
 def kill_points(
     target: Db | AsyncDb | Transport | AsyncTransport, work: Callable[[Any], Any]
 ) -> Iterator[KillPoint]:
-    """Run ``work``, kill it at its first call, its second, and so on, until a run finishes.
+    """Run ``work`` repeatedly: kill it at its first call, then at its second, until a run finishes.
 
-    Yields each kill point after the kill; the target then works again. ``work`` receives the
-    target. If ``work`` is asynchronous, each run gets an event loop of its own.
+    Each call is tried twice: first it is not carried out, then it is. Yields each kill point after
+    the kill; the target then works again. ``work`` receives the target. If ``work`` is
+    asynchronous, each run gets an event loop of its own.
     """
     for point in _points():
         switch = KillSwitch(point)

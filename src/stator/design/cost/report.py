@@ -149,7 +149,7 @@ class CostReport:
         return self.by(lambda line: line.kind)
 
     def by_pattern(self) -> dict[str, Decimal]:
-        """Return the dollars by pattern, including its writes to indexes.
+        """Return the dollars by pattern. The cost of a write includes its writes to indexes.
 
         Costs without a pattern are listed by their kind in brackets, such as ``(storage)``.
         """

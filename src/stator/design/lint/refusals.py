@@ -23,7 +23,7 @@ def plan_without_refused(
     """Plan a design without the read patterns that the planner refuses, starting from the lock.
 
     Returns the design without these patterns, its plan, and a finding for each refusal. The plan is
-    None if an error is not about a read pattern.
+    None if the planner refuses anything but a read pattern.
     """
     findings: list[Finding] = []
     while True:

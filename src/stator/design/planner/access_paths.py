@@ -205,9 +205,9 @@ def serve(path: AccessPath, need: Need, estimates: Estimates) -> ServedNeed | No
 
 
 def _holds_all(path: AccessPath, need: Need) -> bool:
-    """Whether the path has an entry for every item that matches the need.
+    """Whether every item that matches the need has a key on this path.
 
-    A path has no entry for an item that lacks one of the path's optional fields.
+    An item without one of the path's optional fields has none.
     """
     asked = {*need.equal, need.order, *(span.field for span in need.spans)}
     return all(name in asked or not is_optional(info(path.entity), name) for name in path.sort)

@@ -151,7 +151,8 @@ class CostModel:
     def presence(self, path: AccessPath) -> float:
         """Return the estimated share of items that are in an index on this path.
 
-        Items without one of its fields, or without its constants, are not.
+        Items that lack one of the path's fields, or do not have its constants, are not in the
+        index.
         """
         known = info(path.entity)
         constants = math.prod(

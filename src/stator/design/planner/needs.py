@@ -116,8 +116,8 @@ class Need:
 class TogetherGroup:
     """Needs of several entities that one query must serve.
 
-    Each entry of ``shared`` is a value that all members compare with. It has one field name for
-    each member, in the order of ``members``.
+    Each entry of ``shared`` stands for one value that every member compares a field with. It lists
+    these fields in the order of ``members``.
     """
 
     name: str

@@ -178,10 +178,10 @@ class Planner:
         return found
 
     def _locked_table_name(self, members: list[type[Entity]]) -> str | None:
-        """Return the name of the locked table that holds these entities, or None.
+        """Return the name of the one locked table that holds these entities, or None.
 
-        Returns None if the lock has them in several tables, or has other entities of the design in
-        the same table.
+        Returns None if there is no lock, if its layout differs, or if no or several tables hold
+        them. Also returns None if the table holds other entities of the design.
         """
         if self.previous is None or self.previous.layout != self.design.layout:
             return None
@@ -198,7 +198,7 @@ class Planner:
     def _locked(self, entity: type[Entity], paths: tuple[AccessPath, ...]) -> LockedChoices | None:
         """Return the lock's choices for an entity.
 
-        Returns None without a lock, or if the lock has the entity in another table.
+        Returns None if there is no lock, or if the lock does not have the entity in the same table.
         """
         if self.previous is None:
             return None
@@ -294,7 +294,7 @@ class Planner:
 
 
 def _even_shards(component: Component) -> None:
-    """Offer every entity base keys with as many shards as the others with the same partition have.
+    """Offer each base key also with the most shards that any entity has on the same partition.
 
     Entities can share a partition only if their base keys have the same number of shards.
     """

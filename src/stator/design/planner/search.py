@@ -363,7 +363,10 @@ class _BaseSearch:
         return total, most
 
     def _moving(self, placed: GroupLayout, bases: dict[type[Entity], Placement]) -> float:
-        """Return the extra cost of a group's entities if they must use the group's index."""
+        """Return the extra cost of a group's entities if they must use the group's index.
+
+        Returns FAR if one of the entities cannot use it.
+        """
         added = 0.0
         for choices in self.choices:
             for placement in placed.placements:

@@ -23,7 +23,7 @@ IMPOSSIBLE: Final = (1000, 1000)
 def slots_needed(
     opened: Iterable[Sequence[Placement]], groups: Iterable[Vertex]
 ) -> tuple[int, int]:
-    """Return how few shared indexes can hold the open placements.
+    """Return the smallest numbers of shared indexes that can hold the open placements.
 
     The first number is for indexes that project KEYS_ONLY, the second for those that project ALL.
     Returns IMPOSSIBLE if paths that must share an index belong to the same entity.
@@ -52,7 +52,7 @@ def colour(
 ) -> dict[Placement, int]:
     """Return an index number for each placement, using as few numbers as possible.
 
-    The result is the same for equal inputs. Numbers from 0 up to ``free`` are existing indexes, and
+    The result is the same for equal inputs. Numbers below ``free`` are existing indexes, and
     ``fixed`` has the placements that are already in them. Placements that are read together take
     the number of the first that is fixed, unless another path of one of their entities already has
     that number.
