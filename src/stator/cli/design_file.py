@@ -1,8 +1,8 @@
 """Finds the design that a command works on, and explains what is wrong with its file.
 
 A target is ``shop.py``, ``shop.py:shop``, ``package.module:shop`` or a folder. Without a target,
-the current folder is searched. The design of a folder is the one that ``[tool.stator] design =
-"..."`` in its pyproject.toml names, or design.py, or the only file that assigns a Design.
+the current folder is searched. ``[tool.stator] design = "..."`` in a folder's pyproject.toml names
+its design. Otherwise it is in design.py, or in the only file that assigns a Design.
 
 A design file is a program, so anything may go wrong in it. No error becomes a traceback: it names
 the file, the line, the line's text and a correction. Text that the file prints goes to stderr,

@@ -29,9 +29,9 @@ The operations, each one conditional write:
 Invariants.
 - At any moment at most one holder can write: *held* compares owner and fence in the same request
   that writes.
-- A lease is taken only if it is free, if its end plus the drift of the clocks has passed, or if
-  nobody has written it since the taker read it (*as seen*). A holder that renews in time is safe
-  from the first two. A taker that lost a race learns so from the failed condition.
+- A lease is taken only in one of three cases. It is free, its end plus the drift of the clocks has
+  passed, or nobody has written it since the taker read it (*as seen*). A holder that renews in time
+  is safe from the first two. A taker that lost a race learns so from the failed condition.
 - The fence grows with every new holder. The resource that the lease protects can refuse a lower
   fence.
 

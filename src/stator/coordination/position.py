@@ -16,8 +16,9 @@ stream. Two forms:
   entry for each shard. A shard is forgotten two days after its last change, which is longer than a
   stream keeps a change.
 
-A batch that has a name but no number, such as a parked change that is retried, is applied in one
-transaction with an item of that name: ``applied_marker``. If the marker exists, so does the effect.
+Some batches have a name but no number, such as a parked change that is retried. Such a batch is
+applied in one transaction with an item of that name: ``applied_marker``. If the marker exists, so
+does the effect.
 
 What fails: when two writers write the same changes, the second writer's condition fails. It reads
 the position from the refusal, drops the changes that are already applied, and writes the rest, if

@@ -2,12 +2,13 @@
 
 ``report`` turns these quantities into dollars.
 
-Every quantity belongs to one pattern, one entity and one place (a table or one of its indexes), so
-that sums over any of the three are sums of the same numbers. The plan's demand says which fields an
-update changes, how often a pattern makes a change, and what ``writes=`` declares. A plan without a
-demand (lock format 1) may borrow the demand of a design. If there is no demand at all, the plan's
-own units of each write pattern are used. Units that the table itself does not need are then spread
-evenly over the entity's indexes, and ``writes=`` is not counted.
+Every quantity belongs to one pattern, one entity and one place (a table or one of its indexes). So
+the sums by pattern, by entity and by place all have the same total. The plan's demand (the stored
+workload) says which fields an update changes, how often a pattern makes a change, and what
+``writes=`` declares. A plan without a demand (lock format 1) may borrow the demand of a design. If
+there is no demand at all, the plan's own units of each write pattern are used. Units that the table
+itself does not need are then spread evenly over the entity's indexes, and ``writes=`` is not
+counted.
 """
 
 from __future__ import annotations

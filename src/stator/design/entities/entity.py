@@ -8,8 +8,8 @@
 access. ``Order.total`` on the class is a ``FieldRef`` that builds conditions. PEP 681 tells type
 checkers all of it, without a plugin.
 
-Shapes and codecs are derived from the annotations on first use, not when the class is created,
-because annotations may name classes that come later in the module.
+Shapes and codecs are derived from the annotations on first use, not when the class is created.
+Annotations may name classes that come later in the module.
 """
 
 from __future__ import annotations

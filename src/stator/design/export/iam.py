@@ -12,10 +12,11 @@ Their statements have no ``Null`` test, so a request without a leading key is no
 that is a number, or that consists of several attributes, gets no condition. Entities that share a
 prefix are not separated by it: IAM sees partition keys, not sort keys.
 
-A write that changes a unique field reads the item first, and runs in a transaction with the guard
-of the field in ``own_table``, the design's additional table. Plans do not say which fields are
-unique, so these statements need the design. Pattern objects, tokens, workers and views also use
-that table. With ``with_patterns``, one statement allows all of that.
+A guard is an item that reserves a unique value, in ``own_table``, the design's additional table. A
+write that changes a unique field reads the item first, and runs in a transaction with the field's
+guard. Plans do not say which fields are unique, so these statements need the design. Pattern
+objects, tokens, workers and views also use that table. With ``with_patterns``, one statement allows
+all of that.
 """
 
 from __future__ import annotations

@@ -164,8 +164,8 @@ class ServedNeed:
     def is_blunt(self) -> bool:
         """Whether the key cannot exclude the upper bound of a range exactly.
 
-        If the ranged field is the last part of a string key, the bound can be excluded only if the
-        value just below it is known. In an inverted key, the same holds for the lower bound.
+        A string key that ends with the ranged field can exclude the bound only if the value just
+        below it is known. In an inverted key, the same holds for the lower bound.
         """
         span = self.span
         if span is None or span.field != self.path.sort[-1]:

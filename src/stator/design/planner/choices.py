@@ -308,7 +308,7 @@ def _clashes(path: AccessPath, neighbours: tuple[type[Entity], ...]) -> bool:
 def _local_fits(path: AccessPath, costs: CostModel) -> bool:
     """Whether a local index is possible.
 
-    The table must be able to have this partition, and the items of one partition value must stay
+    The table must be able to have this partition key. The items of one partition value must stay
     below DynamoDB's limit for tables with local indexes.
     """
     if path.constants or path.shards > 1 or path.handwritten or not path.partition:
