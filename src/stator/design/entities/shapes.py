@@ -1,5 +1,6 @@
 """Shapes: the Python types of fields, resolved once for the codec and the planner.
 
+A field may have one of these types:
 str int float Decimal bool bytes datetime date time UUID Enum Literal
 Optional list tuple dict set and dataclasses of all of these
 """
