@@ -113,7 +113,7 @@ def large(
     """Mark a value that may be large, so that it is compressed before it is stored.
 
     ``auto`` picks the compression with the smallest result; None turns compression off. If
-    ``offload_over_bytes`` is set, a larger value is stored outside the table.
+    ``offload_over_bytes`` is set, a value that is still larger is stored outside the table.
     """
     return _marked(
         Marker("large", compress=compress, offload_over_bytes=offload_over_bytes), default
