@@ -12,9 +12,9 @@ from stator.pipeline.workers.app import StreamApp
 
 
 def load_app(text: str) -> StreamApp:
-    """Return the app that ``text`` names.
+    """Return the app that ``text`` names, with its design planned from its lock file.
 
-    Its design is planned from the lock file next to the app's file.
+    The lock file is next to the app's file.
     """
     target = parse_target(text, APP_HINT)
     module = run_target(target)

@@ -1,6 +1,6 @@
 """Code that the commands load, export and copy share.
 
-It finds the target of ``--entity``, draws the progress bar, says that ``--between`` makes a job
+It finds the target of ``--entity``, draws the progress bar, reports when ``--between`` makes a job
 wait, and handles Ctrl-C.
 """
 
@@ -77,7 +77,7 @@ def open_target(
     region: str | None = None,
     profile: str | None = None,
 ) -> BulkTarget:
-    """Open the table that exactly one of ``table`` and ``entity`` names."""
+    """Open the table that ``table`` names, or the table of ``entity``. Pass exactly one of them."""
     if (table is None) == (entity is None):
         raise typer.BadParameter(
             "give either --table NAME or --entity design.py:Entity"
@@ -143,14 +143,14 @@ class ProgressBar:
 
 
 class WaitNotice:
-    """Says on stderr, once for each pause, that a job with ``--between`` waits for its hours."""
+    """Says on stderr that a job waits for the hours of ``--between``, once for each wait."""
 
     def __init__(self, between: str | None) -> None:
         self._between = between
         self._said: float | None = None
 
     def facts(self, waits_until: float | None, facts: str) -> str:
-        """Return the facts for the progress bar, preceded by the wait if there is one.
+        """Return ``facts`` for the progress bar, preceded by "waiting until ..." if the job waits.
 
         Prints the notice when a wait begins.
         """

@@ -32,7 +32,7 @@ _HOMES = {
 
 
 def explain(error: BaseException, target: str) -> DesignFileWrong:
-    """Explain an exception that a design file raised while it ran."""
+    """Return an error with file, line and hint for an exception that a design file raised."""
     if isinstance(error, SyntaxError):
         return _syntax_error(error, target)
     where = error_location(error) or Location(target, 1)
@@ -147,7 +147,10 @@ def _frame(error: BaseException) -> FrameType | None:
 
 
 def located(error: DesignError, design: Design) -> DesignError:
-    """Return the same error, with the file and line it is about at the start of its message."""
+    """Put the file and line of an error at the start of its message, and return the error.
+
+    The message stays the same if the location cannot be found.
+    """
     where, problem = locate(error, design)
     if where is not None:
         excerpt = where.excerpt.strip()

@@ -1,8 +1,8 @@
 """Finds the design that a command works on, and explains what is wrong with its file.
 
 A target is ``shop.py``, ``shop.py:shop``, ``package.module:shop`` or a folder. Without a target,
-the current folder is searched. The design of a folder is the one that ``[tool.stator] design =
-"..."`` in its pyproject.toml names, or design.py, or the only file that assigns a Design.
+the current folder is searched. ``[tool.stator] design = "..."`` in a folder's pyproject.toml names
+its design. Otherwise it is in design.py, or in the only file that assigns a Design.
 
 A design file is a program, so anything may go wrong in it. No error becomes a traceback: it names
 the file, the line, the line's text and a correction. Text that the file prints goes to stderr,
@@ -93,7 +93,7 @@ def plan_of(design: Design) -> Plan:
 
 
 def choices(target: DesignTarget, names: Iterable[str]) -> str:
-    """Return targets that name these objects in a file: ``shop.py:a or shop.py:b``."""
+    """Return text that names these objects of a file as targets: ``shop.py:a or shop.py:b``."""
     return " or ".join(f"{target}:{name}" for name in names)
 
 
@@ -101,7 +101,7 @@ def choices(target: DesignTarget, names: Iterable[str]) -> str:
 
 
 def parse_target(text: str, hint: str = DESIGN_HINT) -> DesignTarget:
-    """Parse a target from the command line. ``hint`` is the hint of the error if that fails."""
+    """Parse a target from the command line. If that fails, the error has the given ``hint``."""
     if Path(text).is_dir():
         return _find(Path(text))
     head, colon, name = text.rpartition(":")

@@ -10,9 +10,10 @@ from stator.errors import ConfigurationError, DesignError
 
 
 def plan_at(revision: str, path: Path) -> Plan:
-    """Return the plan in the lock file ``path`` at a revision.
+    """Return the plan in the lock file ``path`` as of a git revision.
 
-    Raises ConfigurationError if there is no git repository, no such revision or no lock file in it.
+    Raises ConfigurationError if there is no git repository, no such revision, or no lock file in
+    that revision.
     """
     folder, name = path.parent.resolve(), path.name
     if _git(folder, "rev-parse", "--show-toplevel") is None:

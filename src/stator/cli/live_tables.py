@@ -52,7 +52,7 @@ class LiveTables:
             raise self._unreachable(error) from None
 
     def sample(self, table: str, count: int, segments: int = 8) -> Iterator[Item]:
-        """Yield items from across the table: an equal number from each of several segments."""
+        """Yield about ``count`` items of a table, the same number from each of several segments."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         per_segment = -(-count // segments)

@@ -21,7 +21,7 @@ def show_error(error: StatorError, *, as_json: bool) -> None:
 
 
 def error_facts(error: StatorError) -> dict[str, str]:
-    """Return the JSON form of an error, the same for every command."""
+    """Return the JSON form of an error, which is the same for every command."""
     facts = {"type": type(error).__name__, "message": error.message}
     return facts | {"hint": error.hint} if error.hint else facts
 

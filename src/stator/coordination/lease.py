@@ -29,9 +29,9 @@ The operations, each one conditional write:
 Invariants.
 - At any moment at most one holder can write: *held* compares owner and fence in the same request
   that writes.
-- A lease is taken only if it is free, if its end plus the drift of the clocks has passed, or if
-  nobody has written it since the taker read it (*as seen*). A holder that renews in time is safe
-  from the first two. A taker that lost a race learns so from the failed condition.
+- A lease is taken only in one of three cases. It is free, its end plus the drift of the clocks has
+  passed, or nobody has written it since the taker read it (*as seen*). A holder that renews in time
+  is safe from the first two. A taker that lost a race learns so from the failed condition.
 - The fence grows with every new holder. The resource that the lease protects can refuse a lower
   fence.
 
@@ -64,7 +64,10 @@ Condition = Callable[[Expressions], str]
 
 @dataclass(frozen=True, slots=True)
 class LeaseHold:
-    """A lease as it is held, or as it was read. ``owner`` and ``fence`` are the fencing token."""
+    """The state of a lease, as its holder knows it or as it was read from the item.
+
+    ``owner`` and ``fence`` together are the fencing token. ``owner`` is None if the lease is free.
+    """
 
     owner: str | None
     fence: int = 0
@@ -73,9 +76,10 @@ class LeaseHold:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The outcome of a take.
+    """The outcome of trying to take a lease.
 
-    ``item`` is the item as stored now; it is empty if that is not known.
+    ``is_mine`` says whether the caller now holds the lease. ``item`` is the item as now stored, or
+    empty if that is not known.
     """
 
     is_mine: bool
@@ -98,7 +102,7 @@ class LeaseAttributes:
         )
 
     def free(self, before: float = 0.0) -> Condition:
-        """Return the condition that the lease has no holder, or ended before ``before``."""
+        """Return the condition that the lease has no holder, or that it ended before ``before``."""
 
         def write(written: Expressions) -> str:
             if self.until is None:
@@ -129,7 +133,7 @@ class LeaseAttributes:
         return write
 
     def as_seen(self, hold: LeaseHold) -> Condition:
-        """Return the condition that the lease has not changed since it was read."""
+        """Return the condition that the lease is still as it was when ``hold`` was read."""
 
         def write(written: Expressions) -> str:
             term = self.held(hold)(written)
@@ -212,7 +216,7 @@ class LeaseItem:
     def renew(
         self, hold: LeaseHold, until: float, sets: Mapping[str, Value] | None = None
     ) -> Work[Item | None]:
-        """Move the end of the lease. Return the updated item, or None if the lease is lost."""
+        """Set a new end for the lease. Returns the updated item, or None if the lease is lost."""
         assert self.attributes.until is not None
         end = {self.attributes.until: seconds(until)}
         return (yield from self.change(hold, {**end, **(sets or {})}))
@@ -220,13 +224,19 @@ class LeaseItem:
     def change(
         self, hold: LeaseHold, sets: Mapping[str, Value], removes: tuple[str, ...] = ()
     ) -> Work[Item | None]:
-        """Write other attributes of the item under the lease. Returns None if the lease is lost."""
+        """Write other attributes of the item while holding the lease.
+
+        Returns the updated item, or None if the lease is lost.
+        """
         return (yield from self._changed(self._update(self.attributes.held(hold), sets, removes)))
 
     def hand_over(
         self, hold: LeaseHold, to: str, until: float, removes: tuple[str, ...] = ()
     ) -> Work[Item | None]:
-        """Make another process the holder, with a new fence. Returns None if the lease is lost."""
+        """Make another process the holder, with a new fence.
+
+        Returns the updated item, or None if the lease is lost.
+        """
         condition = self.attributes.held(hold)
         request = self._update(condition, self._holder(to, until), removes, counts=True)
         return (yield from self._changed(request))
@@ -237,10 +247,7 @@ class LeaseItem:
         sets: Mapping[str, Value] | None = None,
         removes: tuple[str, ...] = (),
     ) -> Work[bool]:
-        """Release the lease.
-
-        Its fence stays. Returns False if another process already had the lease.
-        """
+        """Release the lease and keep its fence. Returns False if the lease was already lost."""
         attributes = self.attributes
         names = (attributes.owner, *(() if attributes.until is None else (attributes.until,)))
         request = self._update(attributes.held(hold), sets or {}, (*names, *removes))
@@ -251,10 +258,7 @@ class LeaseItem:
         return True
 
     def delete(self, hold: LeaseHold) -> Work[bool]:
-        """Delete the item with the lease.
-
-        Returns False if another process already had the lease.
-        """
+        """Delete the item that carries the lease. Returns False if the lease was already lost."""
         try:
             yield Call("DeleteItem", self._conditional(self.attributes.held(hold)), self.label)
         except ConditionFailed as refused:
@@ -262,7 +266,7 @@ class LeaseItem:
         return True
 
     def check(self, hold: LeaseHold) -> dict[str, Any]:
-        """Return an action for a transaction that must fail once the lease is lost."""
+        """Return a ConditionCheck that makes a transaction fail if the lease is lost."""
         return {"ConditionCheck": self._conditional(self.attributes.held(hold))}
 
     # -- requests
@@ -289,7 +293,7 @@ class LeaseItem:
         *,
         counts: bool = False,
     ) -> dict[str, Any]:
-        """Return an UpdateItem request. If ``counts``, it increments the fence."""
+        """Return an UpdateItem request. With ``counts``, the request also increments the fence."""
         written = Expressions()
         terms = [f"{written.name(name)} = {written.value(value)}" for name, value in sets.items()]
         if counts and self.attributes.fence is not None:

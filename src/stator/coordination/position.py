@@ -16,8 +16,9 @@ stream. Two forms:
   entry for each shard. A shard is forgotten two days after its last change, which is longer than a
   stream keeps a change.
 
-A batch that has a name but no number, such as a parked change that is retried, is applied in one
-transaction with an item of that name: ``applied_marker``. If the marker exists, so does the effect.
+Some batches have a name but no number, such as a parked change that is retried. Such a batch is
+applied in one transaction with an item of that name: ``applied_marker``. If the marker exists, so
+does the effect.
 
 What fails: when two writers write the same changes, the second writer's condition fails. It reads
 the position from the refusal, drops the changes that are already applied, and writes the rest, if
@@ -75,16 +76,16 @@ class AppliedPosition:
         return item[self.attribute]["S"] if item and self.attribute in item else ""
 
     def assignment(self, written: Expressions, last: str) -> str:
-        """Return a term of SET that records everything up to ``last`` as applied."""
+        """Return a SET clause that records all changes up to ``last`` as applied."""
         return f"{written.name(self.attribute)} = {written.value({'S': last})}"
 
     def below(self, written: Expressions, first: str) -> str:
-        """Return the condition that nothing from ``first`` on has been applied yet."""
+        """Return the condition that neither ``first`` nor any later change has been applied."""
         name = written.name(self.attribute)
         return f"(attribute_not_exists({name}) OR {name} < {written.value({'S': first})})"
 
     def unchanged(self, written: Expressions, item: Item) -> str:
-        """Return the condition that nothing has been applied since the item was read."""
+        """Return the condition that nothing has been applied since ``item`` was read."""
         name = written.name(self.attribute)
         if self.attribute not in item:
             return f"attribute_not_exists({name})"
@@ -110,7 +111,10 @@ class ShardPositions:
         return self.marks.get(shard, "").partition("@")[0]
 
     def moved(self, shard: str, last: str, now: float) -> ShardPositions:
-        """Return the positions with ``shard`` applied up to ``last``, and without old shards."""
+        """Return the positions with ``shard`` moved to ``last``.
+
+        Shards without a change in the last two days are dropped.
+        """
         oldest = now - _SHARD_SECONDS
         recent = {
             name: mark
@@ -127,7 +131,11 @@ class ShardPositions:
 
 
 def applied_marker(place: Place, name: str, expires_at: float) -> Statement:
-    """Return a transaction action that fails with ConditionFailed if the batch has been applied."""
+    """Return a transaction action that marks a named batch as applied.
+
+    The transaction fails with ConditionFailed if the batch has already been applied. The marker
+    expires at ``expires_at``, in seconds since the epoch.
+    """
     written = Expressions()
     request = {
         "TableName": place.table,

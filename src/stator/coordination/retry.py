@@ -72,12 +72,12 @@ def retry_with(
 def retry(
     context: Context, check: Callable[[], Any] | None, make: Callable[[], Work[T]]
 ) -> Work[T]:
-    """Run ``make()`` until it succeeds, for as long as ``check`` does not raise."""
+    """Run ``make()`` until it succeeds, retrying transient errors unless ``check`` raises."""
     return (yield from retry_with(context.random, make, check=check))
 
 
 def retry_call(context: Context, check: Callable[[], Any] | None, call: Call) -> Work[Reply]:
-    """Return the reply to one request, retried for as long as ``check`` does not raise."""
+    """Return the reply to one request, retried after transient errors unless ``check`` raises."""
     return (yield from retry_with(context.random, lambda: answered(call), check=check))
 
 

@@ -26,7 +26,7 @@ ATTRIBUTE: Final = "_format"
 class StoredFormat:
     """The version of a family of items.
 
-    ``family`` names it in words, such as ``lock`` or ``view``.
+    ``family`` is the word for these items in messages, such as ``lock`` or ``view``.
     """
 
     family: str
@@ -46,9 +46,9 @@ class StoredFormat:
         return f"(attribute_not_exists({name}) OR {name} <= {version})"
 
     def check(self, item: Item, name: str) -> None:
-        """Raise if a newer program wrote the item.
+        """Raise an error if a newer program wrote the item.
 
-        ``name`` is the name of the lock, view and so on.
+        ``name`` is the name of the particular lock, view and so on, for the message.
         """
         found = int(item[ATTRIBUTE]["N"]) if ATTRIBUTE in item else 1
         if found > self.version:

@@ -118,7 +118,7 @@ def _rows(history: History, schema: Any, first: int, count: int) -> Any:
 
 
 def _latency(pc: Any, seconds: Any, farther: Any, chance: list[Any]) -> Any:
-    """Return latencies in milliseconds: 8 plus up to 30 at random.
+    """Return latencies in milliseconds: a base of 8, and up to 30 more at random.
 
     ``farther`` adds a constant for the provider, and the hour of the day adds up to 12. One test in
     three hundred takes 300 more.

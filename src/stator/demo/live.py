@@ -25,7 +25,7 @@ HOT: Final = ISPS[0]
 
 
 def feed_of(db: Db, shards: int) -> Series[Db, Feed]:
-    """Return the live feed: a provider's newest tests in time order.
+    """Return the live feed, a Series with each provider's newest tests in time order.
 
     Each shard of each hour is a partition.
     """

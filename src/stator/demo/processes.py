@@ -160,7 +160,7 @@ def rebuild_views(url: str, names: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def wait_until(holds: Any, seconds: float) -> bool:
-    """Poll until a condition holds. Return whether it did in time."""
+    """Poll until a condition holds. Returns False if it still does not hold after ``seconds``."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if holds():

@@ -33,7 +33,7 @@ class Counted:
 
 
 def count_table(db: Db) -> Counted:
-    """Count every test with a parallel scan of the raw items."""
+    """Count the tests in the table with a parallel Scan of the raw items."""
     table = db.context.schema.of(Test).plan.table
     total = Counted()
     with ThreadPoolExecutor(_SEGMENTS) as threads:
@@ -75,7 +75,7 @@ def unique_ids(folder: Path, name: str) -> set[str]:
 
 
 def kept_hours(db: Db) -> dict[str, list[Row]]:
-    """Read the hourly rows that the workers maintained for each provider."""
+    """Return the hourly rows of each provider's view, which the workers maintained."""
     return {isp: per_isp_hour.on(db).all(isp=isp) for isp in ISPS}
 
 

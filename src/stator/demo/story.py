@@ -48,7 +48,7 @@ class IspSummary:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One total of the recount."""
+    """One comparison of the recount: an expected total and the counted one."""
 
     what: str
     expected: int

@@ -1,9 +1,9 @@
 """Capacity units and stored bytes, as DynamoDB counts them. The search and the bill both use this.
 
-Counts are whole numbers (reads in half units), so they are the same whether sizes are floats, as in
-the search, or Decimals, as in a bill. A read takes one unit per 4 KB and a write one unit per 1 KB
-of the whole item, rounded up. An eventually consistent read takes half as much; a transactional
-read or write takes twice as much.
+Counts are whole numbers; reads are counted in half units. So the count is the same for sizes that
+are floats, as in the search, and for Decimals, as in a bill. A read takes one unit per 4 KB and a
+write one unit per 1 KB of the whole item, rounded up. An eventually consistent read takes half as
+much; a transactional read or write takes twice as much.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HALVES: Final[dict[Consistency, int]] = {"eventual": 1, "strong": 2, "transacti
 
 
 def _blocks(size_bytes: Number, block_bytes: int) -> int:
-    """Return the number of blocks that are at least partly used, and at least one.
+    """Return how many blocks of ``block_bytes`` the size fills, rounded up, and at least 1.
 
     Reading or deleting a missing item is billed as one block.
     """
@@ -38,10 +38,10 @@ def _blocks(size_bytes: Number, block_bytes: int) -> int:
 
 
 def half_read_units(size_bytes: Number, consistency: Consistency = "eventual") -> int:
-    """Return the half units of one read.
+    """Return the cost of one read, in halves of a read unit.
 
-    ``size_bytes`` is the size of the item or, for a Query or Scan, of everything it reads before
-    any filter.
+    ``size_bytes`` is the size of the item. For a Query or Scan, it is the total size of the items
+    that are read, before any filter.
     """
     return _blocks(size_bytes, READ_UNIT_BYTES) * _HALVES[consistency]
 
@@ -51,9 +51,9 @@ def read_units(size_bytes: float, *, consistent: bool) -> float:
 
 
 def write_units(size_bytes: Number, *, transactional: bool = False) -> int:
-    """Return the units of one write to the table.
+    """Return the cost of one write to the table, in write units.
 
-    An update counts the larger of the old and new size.
+    For an update, pass the larger of the old and the new size.
     """
     return _blocks(size_bytes, WRITE_UNIT_BYTES) * (2 if transactional else 1)
 
@@ -65,11 +65,12 @@ def index_write_units(
     key_changes: bool = False,
     changes: bool = True,
 ) -> int:
-    """Return the units that one write to the table costs in one index.
+    """Return the write units that one write to the table costs in one index.
 
-    ``before_bytes`` and ``after_bytes`` are the sizes of the projected entry, or None if the index
-    has no entry for the item. A change to the index's key deletes the old entry and inserts a new
-    one, and both are billed. A write that changes nothing projected costs nothing. Transactions
+    ``before_bytes`` and ``after_bytes`` are the sizes of the index entry before and after the
+    write. None means that the index has no entry for the item. ``key_changes`` means that the write
+    changes the index's key: deleting the old entry and inserting the new one are both billed.
+    ``changes=False`` means that no projected attribute changes, which costs nothing. Transactions
     double only the table's own writes, not the index's.
     """
     if before_bytes is None:

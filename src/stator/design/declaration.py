@@ -143,7 +143,10 @@ class Declaration:
 
     @property
     def declared_writes(self) -> Mapping[type[Entity], float]:
-        """The creations a second from ``writes=``, in addition to those of the write patterns."""
+        """The number of items of each entity that ``writes=`` creates each second.
+
+        Creations by write patterns are not included.
+        """
         return self._writes
 
     def changes(self) -> list[tuple[DeclaredWrite, float]]:

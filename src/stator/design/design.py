@@ -4,9 +4,9 @@
     print(shop.plan().pattern("orders_of_user").key_condition)
 
 ``Design`` is the façade of this package: ``Declaration`` holds the data, and each method calls the
-package that does the work. The methods import that package when they are called, because a program
-that only reads and writes items by a lock file needs neither the planner nor the lint rules
-(loading them takes about as long as the rest of the package).
+package that does the work. A method imports that package only when it is called. A program that
+only reads and writes items by a lock file needs neither the planner nor the lint rules, and loading
+them takes about as long as the rest of the package.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""For tests: an engine per test, virtual time, faults by a seed number, and boto3 without a socket.
+"""For tests: an engine per test, virtual time, seeded faults, and boto3 without a socket.
 
 pytest finds the fixtures ``stator_engine``, ``stator_clock``, ``stator_connect``,
 ``dynamodb_client`` and ``dynamodb_resource`` once Stator is installed (``plugin``). ``boto``
-connects boto3 without a socket. ``faults`` disturbs calls, ``kill_switch`` kills a program at each
-of them, ``schedules`` runs a test under many seeds, ``shards`` splits the shards of a stream, and
-``storage_damage`` flips bytes on disk. Stator's own tests use the same tools. The engine itself is
-``stator.engine``, the clock ``stator.clock``.
+connects boto3 without a socket. ``faults`` makes calls fail, ``kill_switch`` kills a program at
+each of its calls, ``schedules`` runs a test under many seeds, ``shards`` splits the shards of a
+stream, and ``storage_damage`` flips bytes on disk. Stator's own tests use the same tools. The
+engine itself is ``stator.engine``, the clock ``stator.clock``.
 
-A name imports its module when it is first used: every pytest run of an environment loads this
-package with its plugin.
+Every pytest run in an environment with Stator loads this package for its plugin. The modules are
+therefore imported only when one of their names is first used.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Faults between a program and DynamoDB, chosen by a seed number.
+"""Faults between a program and DynamoDB, chosen at random from a seed.
 
 A ``FaultyTransport`` stands in front of another transport: the embedded engine or an HTTP client.
-Before each call a function decides which fault happens, if any. ``Faults`` is such a function: it
-decides by its seed and the number of the call, so the same program meets the same faults again.
+Before each call a function decides which fault happens, if any. ``Faults`` is such a function: its
+choice depends only on its seed and on the call, so the same program meets the same faults again.
 
     lost request    Unreachable: the request never arrived, nothing happened
     lost answer     ReplyLost: the request was carried out, but the caller cannot know
@@ -70,7 +70,10 @@ DATA_OPERATIONS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class InterceptedCall:
-    """A call on its way to DynamoDB. ``number`` counts the calls of a transport from 1."""
+    """A call on its way to DynamoDB.
+
+    ``number`` is 1 for the first call of a transport, 2 for the second, and so on.
+    """
 
     number: int
     operation: str
@@ -80,12 +83,11 @@ class InterceptedCall:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What goes wrong with one call.
+    """The fault that one call meets.
 
-    ``error`` replaces the error that this kind of fault raises by itself. If ``carried_out`` is
-    True, a server error or a delay comes after the request was carried out, otherwise before.
-    ``seconds`` is the delay of a late call. ``processed`` is the share of a batch that is carried
-    out.
+    ``error`` is raised in place of the usual error of this kind of fault. ``carried_out`` says
+    whether the request is carried out before a server error or a delay. ``seconds`` is the delay of
+    a late call. ``processed`` is the share of a batch that is carried out.
     """
 
     kind: FaultKind
@@ -106,11 +108,12 @@ class InjectedFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faults:
-    """Faults by a seed number. Each rate is the share of calls, from 0 to 1, that meet the fault.
+    """Chooses the fault of each call from a seed and from the rate of each kind of fault.
 
-    A fault happens only to calls that can meet it: ``conflict`` to transactions, ``unprocessed`` to
-    batches, ``duplicated`` to idempotent calls. Calls of other operations than ``operations`` meet
-    no fault. A late call takes up to ``late_seconds``.
+    A rate is the share of calls, from 0 to 1, that meet the fault. A fault happens only to calls
+    that can meet it: ``conflict`` to transactions, ``unprocessed`` to batches, ``duplicated`` to
+    idempotent calls. Only calls of the given ``operations`` meet faults. A late call takes up to
+    ``late_seconds``.
     """
 
     seed: int = 0
@@ -127,10 +130,10 @@ class Faults:
 
     @classmethod
     def mixed(cls, seed: int, rate: float = 0.2) -> Faults:
-        """Return faults of every kind; about ``rate`` of the calls meet one.
+        """Return faults of every kind, so that about ``rate`` of the calls meet a fault.
 
-        Transactions and batches meet one about twice as often: ``conflict`` and ``unprocessed``
-        come on top.
+        Transactions and batches meet a fault about twice as often, because ``conflict`` or
+        ``unprocessed`` is added to the other kinds.
         """
         each = rate / 6
         return cls(
@@ -146,7 +149,10 @@ class Faults:
         )
 
     def __call__(self, call: InterceptedCall) -> Fault | None:
-        """Return the fault that this call meets. The seed and the call's number decide it."""
+        """Return the fault that this call meets, or None if it meets no fault.
+
+        The choice depends only on the seed, the call's number and the kind of call.
+        """
         if call.operation not in self.operations:
             return None
         chance = random.Random(f"{self.seed}/{call.number}")  # noqa: S311 - it must repeat itself
@@ -221,7 +227,7 @@ class _Injector:
 
 
 def _disturbed(call: InterceptedCall, fault: Fault) -> _Steps:
-    """Carry out a call with a fault."""
+    """Yield the steps of a call with a fault, and return its reply or raise the fault's error."""
     match fault.kind:
         case "lost request":
             raise fault.error or Unreachable("the request was lost")
@@ -252,7 +258,7 @@ def _disturbed(call: InterceptedCall, fault: Fault) -> _Steps:
 
 
 def _fail_unknown(call: InterceptedCall, error: StatorError) -> NoReturn:
-    """Raise the error of a call that was carried out, as the client does.
+    """Raise an error for a call that was carried out, as the client does.
 
     If the call is not idempotent, an error of the service or the connection becomes OutcomeUnknown.
     """
@@ -352,7 +358,7 @@ class FaultyTransport:
         idempotent: bool = True,
         deadline_seconds: float | None = None,
     ) -> dict[str, Any]:
-        """Return the reply, or raise what the fault of this call raises."""
+        """Make the call and return the reply, or raise the error of the fault that it meets."""
 
         def take(step: _Send | _Wait) -> Any:
             if isinstance(step, _Wait):
@@ -413,7 +419,7 @@ class AsyncFaultyTransport:
         idempotent: bool = True,
         deadline_seconds: float | None = None,
     ) -> dict[str, Any]:
-        """Return the reply, or raise what the fault of this call raises."""
+        """Make the call and return the reply, or raise the error of the fault that it meets."""
 
         async def take(step: _Send | _Wait) -> Any:
             if isinstance(step, _Wait):

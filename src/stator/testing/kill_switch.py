@@ -20,12 +20,18 @@ from stator.transport import AsyncTransport, Transport
 
 
 class Killed(BaseException):
-    """The process is gone. Not an ``Exception``, so that no handler of the program catches it."""
+    """Raised in a program to kill it.
+
+    It is not an ``Exception``, so that no handler of the program catches it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class KillPoint:
-    """The call at which the program dies. ``carried_out``: the service carried that call out."""
+    """The call at which the program is killed, and whether that call is carried out first.
+
+    ``call`` is the number of the call, from 1.
+    """
 
     call: int
     carried_out: bool
@@ -64,10 +70,11 @@ def _points() -> Iterator[KillPoint]:
 def kill_points(
     target: Db | AsyncDb | Transport | AsyncTransport, work: Callable[[Any], Any]
 ) -> Iterator[KillPoint]:
-    """Run ``work`` and kill it at its first call, its second, and so on, until it gets through.
+    """Run ``work`` repeatedly: kill it at its first call, then at its second, until a run finishes.
 
-    Yields each kill point after the kill; the target then works again. ``work`` receives the
-    target. If ``work`` is asynchronous, it runs in an event loop of its own.
+    Each call is tried twice: first it is not carried out, then it is. Yields each kill point after
+    the kill; the target then works again. ``work`` receives the target. If ``work`` is
+    asynchronous, each run gets an event loop of its own.
     """
     for point in _points():
         switch = KillSwitch(point)

@@ -1,4 +1,4 @@
-"""Schedules: a test that runs under many seeds, and is replayed by the seed that failed."""
+"""Schedules: runs of a test under many seeds, each of which can be replayed by its seed."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ SEED_VARIABLE = "STATOR_SEED"
 
 
 def run_schedules(schedule: Callable[[int], Any], seeds: int | Iterable[int] = 1000) -> int:
-    """Call ``schedule`` with each seed, 0 to ``seeds`` - 1, and return how many were run.
+    """Call ``schedule`` with each seed, and return the number of runs.
 
-    The first failure is raised as it is, with a note that names the seed. To replay that schedule
-    alone, pass ``seeds=[417]``, or set STATOR_SEED=417 and leave the program as it is. If
-    ``schedule`` is asynchronous, each run gets an event loop of its own.
+    If ``seeds`` is a number, the seeds are 0 to ``seeds`` - 1. The first failure is raised
+    unchanged, with a note that names the seed. To replay that run alone, pass ``seeds=[417]``, or
+    set the environment variable STATOR_SEED=417. If ``schedule`` is asynchronous, each run gets an
+    event loop of its own.
     """
     chosen = _replayed()
     if chosen is None:

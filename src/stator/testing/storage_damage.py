@@ -1,4 +1,4 @@
-"""Damaged storage: bytes of an engine's folder that change on disk, chosen by a seed number.
+"""Damaged storage: flips bytes in an engine's folder on disk, chosen at random from a seed.
 
 The engine promises to find damage: a read returns what was written, or raises StorageError. With
 this module, you can test how a program reacts to that error, for example by restoring a backup.
@@ -39,7 +39,7 @@ def damage(
     """Flip bytes in the data files of an engine's folder, and return the flipped bytes.
 
     The engine must be closed. ``files`` are glob patterns of file names. Every byte of those files
-    is equally likely, and the same seed flips the same bytes of the same files.
+    is equally likely. For the same files, the same seed flips the same bytes.
     """
     where = Path(folder)
     _check_closed(where)
@@ -67,7 +67,7 @@ def _flip(chance: random.Random, files: list[Path], sizes: list[int]) -> Flipped
 
 
 def repair(flipped: Sequence[FlippedByte]) -> None:
-    """Undo the damage, so that the next seed starts from a sound folder."""
+    """Undo the damage, so that the next seed starts from an undamaged folder."""
     for byte in reversed(flipped):
         _check_closed(byte.file.parent)
         with byte.file.open("r+b") as content:

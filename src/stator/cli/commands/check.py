@@ -205,7 +205,7 @@ def _show_unchecked(error: StatorError, *, github: bool, as_json: bool) -> None:
 
 
 def _data(text: str) -> str:
-    """Escape text as GitHub's runner expects it in a workflow command."""
+    """Escape text for a GitHub Actions workflow command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -70,7 +70,10 @@ def command(
 
 
 def _write(place: Path, identifier: str, example: Starter) -> list[str]:
-    """Write the files of a starter, with its name filled in. Returns the names of the files."""
+    """Write the files of a starter project, with the project's name filled in.
+
+    Returns the names of the files.
+    """
     place.mkdir(parents=True, exist_ok=True)
     starters = resources.files("stator.cli").joinpath("starters")
     created = []

@@ -54,8 +54,8 @@ def command(
     """List, retry or drop items whose changes could not be handled.
 
     An item whose change fails is set aside with its later changes, and workers retry it. Once its
-    attempts are used up it is parked. It waits only for the handlers that could not handle it.
-    `retry` calls them in this process with the changes in order, and releases the item once all are
+    attempts are used up it is parked, but only for the handlers that failed. `retry` calls these
+    handlers in this process with the changes in order, and releases the item once all changes are
     handled. Workers may run at the same time. Exit code 1 means that an item is still parked.
 
     Example: stator parked retry billing.py:app --all --at http://localhost:8000

@@ -89,7 +89,7 @@ def _freeze(file: DesignFile, plan: Plan, *, force: bool) -> None:
 
 
 def _compare(file: DesignFile, plan: Plan, *, fresh: bool) -> None:
-    """Say on stderr how the plan differs from the lock file, and what keeping to it costs."""
+    """Print on stderr whether the plan differs from the lock file, and what keeping to it costs."""
     path, old = file.lock, file.frozen
     if old is None:
         note = f"there is no {path.name} yet; stator plan --write creates it for you to commit"

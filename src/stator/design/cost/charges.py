@@ -5,8 +5,8 @@
 ``stator.design.capacity_units``; prices are in ``prices``.
 
 All numbers are ``Decimal``: prices have up to ten decimal places, and a design has billions of
-units a month. A month has 730 hours, as in the AWS Pricing Calculator; a month of a bill has 672 to
-744. A GB is 2**30 bytes. Taxes, data transfer and savings plans are not included.
+units a month. A month has 730 hours, as in the AWS Pricing Calculator; on a real bill it has 672 to
+744 hours. A GB is 2**30 bytes. Taxes, data transfer and savings plans are not included.
 """
 
 from __future__ import annotations
@@ -39,12 +39,16 @@ _HOURLY: Final[dict[str, PriceName]] = {
 
 
 def _exact(value: Number) -> Decimal:
-    """Return the number as written: the float 0.7 becomes exactly seven tenths."""
+    """Return a number as the Decimal with the same digits: the float 0.7 becomes exactly 0.7."""
     return value if isinstance(value, Decimal) else Decimal(str(value))
 
 
 def stored_bytes(items: Number, item_bytes: Number, *, replicated: bool = False) -> Decimal:
-    """Return the billed storage of items or index entries, including the overhead of each."""
+    """Return the bytes billed for storing a number of items or index entries.
+
+    DynamoDB adds a fixed overhead to each of them, and a further one if the table is
+    ``replicated``.
+    """
     overhead = units.ITEM_OVERHEAD_BYTES + (REPLICATED_ITEM_OVERHEAD_BYTES if replicated else 0)
     return _exact(items) * (_exact(item_bytes) + overhead)
 
@@ -56,10 +60,10 @@ def capacity(
     utilisation: Number = Decimal("0.7"),
     auto_scaling: bool = True,
 ) -> Decimal:
-    """Return the capacity units to provision for a load in units a second, averaged over the month.
+    """Return the capacity units to provision for an average load in units a second.
 
-    Without auto scaling, the capacity must cover the peak all the time. With auto scaling, capacity
-    follows the load, and only the headroom above the load is wasted.
+    ``utilisation`` is the share of the capacity that the load uses. With auto scaling, the capacity
+    follows the load. Without it, the capacity must cover the peak all the time.
     """
     share = _exact(utilisation)
     if not 0 < share <= 1:
@@ -143,7 +147,7 @@ def provisioned(
     table_class: TableClass = "standard",
     free: FreeTier | None = None,
 ) -> tuple[Charge, ...]:
-    """Return the charges for capacity over some hours.
+    """Return the charges for provisioned capacity that is kept for a number of hours.
 
     ``free`` is the unused part of the account's free tier, which covers the Standard class only.
     """
@@ -167,10 +171,11 @@ def provisioned(
 def reserved(
     prices: RegionPrices, *, read_capacity: Number = 0, write_capacity: Number = 0, years: Years = 1
 ) -> tuple[Charge, ...]:
-    """Return the charges for a month of capacity, with every whole block of 100 units reserved.
+    """Return the charges for one month of capacity, reserved as far as whole blocks allow.
 
-    The upfront fee is spread over the term. The remaining units are provisioned at the usual rate.
-    Reserved capacity exists for the Standard class only, and not for replicated writes.
+    A block has 100 units. Its upfront fee is spread over the term of ``years``. Units that do not
+    fill a block are charged as provisioned capacity. Reserved capacity exists for the Standard
+    class only, and not for replicated writes.
     """
     charges: list[Charge] = []
     kinds: tuple[tuple[Literal["read", "write"], Number], ...] = (

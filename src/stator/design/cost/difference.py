@@ -1,8 +1,9 @@
 """The difference between two cost reports: what a change adds or saves, and why.
 
-Each line of a report has one cause. It is the entity's place in an index, named by its key because
-index numbers change; or else the pattern that makes the request; or else the stored entity. The
-differences of the causes add up to the difference of the totals.
+Each line of a report has one cause. For a line about an index, the cause is the entity's key in
+that index, because index numbers change. For any other request, it is the pattern that makes the
+request. For storage, it is the entity. The differences of the causes add up to the difference of
+the totals.
 """
 
 from __future__ import annotations
@@ -91,10 +92,10 @@ def _origin_data(origin: Origin) -> dict[str, Any]:
 def compare(
     before: CostReport, after: CostReport, plans: tuple[Plan, Plan] | None = None
 ) -> CostDiff:
-    """Return the difference between two reports, which must have the same basis.
+    """Return the difference between two reports.
 
-    ``plans`` are the plans of the two reports. If they are passed, the difference is attributed to
-    its origins.
+    Both reports must have the same region, billing mode and other options. ``plans`` are the plans
+    of the two reports. If they are passed, the difference is also split by origin.
     """
     if before.basis != after.basis:
         raise DesignError(

@@ -6,9 +6,9 @@ Each cause of a difference (see ``difference``) is attributed by comparing the t
 - an *index* that only one side has, or that projects differently, belongs to the **keys**;
 - a *read* that makes the same requests on both sides, every write to a table and all storage differ
   because of the **workload**: rates, volumes, sizes, items returned and fields changed;
-- a *read* that makes different requests differs because of both. The workload's share is what the
-  old requests would cost more or less at the new rate and with the new number of items; the rest
-  belongs to the keys.
+- a *read* that makes different requests differs because of both. To find the workload's share, the
+  old requests are priced at the new rate and with the new number of items. The rest belongs to the
+  keys.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _CENT = Decimal("0.005")
 
 @dataclass(frozen=True, slots=True)
 class CostChange:
-    """The cost of one cause.
+    """The cost of one cause in both reports, in dollars a month.
 
-    ``before`` or ``after`` is None if the cause does not exist on that side.
+    ``before`` or ``after`` is None if that report does not have the cause.
     """
 
     cause: str
@@ -54,7 +54,7 @@ class CostChange:
 class Origin:
     """A difference in dollars a month, split by origin.
 
-    ``asked`` describes in words how the workload changed.
+    ``asked`` lists the changes of the workload in words.
     """
 
     workload: Decimal
@@ -86,10 +86,10 @@ class Origin:
 
 
 def origin_of(changes: Iterable[CostChange], before: Plan, after: Plan) -> Origin | None:
-    """Return the origins of the changes, or None if a plan has no demand.
+    """Return the difference split by origin, or None if either plan stores no workload (demand).
 
-    Without its own demand, a plan is priced with the other plan's. The two workloads are then
-    equal, and the origins cannot be separated.
+    A plan without a demand is priced with the workload of the other plan. The two workloads are
+    then equal, so the origins cannot be separated.
     """
     if before.demand is None or after.demand is None:
         return None
@@ -136,7 +136,7 @@ class _Attribution:
         return [("workload", more), ("keys", change.dollars - more)]
 
     def _growth(self, old: PatternPlan, new: PatternPlan) -> Decimal:
-        """Return the factor by which the new workload raises the cost of the old requests."""
+        """Return the factor by which the new workload multiplies the cost of the old requests."""
         rate, before = Decimal(str(new.requests_per_second)), Decimal(str(old.requests_per_second))
         growth = rate / before if before else Decimal(1)
         was, now = (
@@ -156,9 +156,9 @@ class _Attribution:
 
 
 def _least(pattern: PatternPlan) -> Decimal:
-    """Return the smallest possible cost of a call, as a share of its planned units.
+    """Return the lowest possible cost of a call, as a share of its planned cost.
 
-    Each request takes at least half a unit, or one unit if it is consistent.
+    Each request costs at least half a read unit, or one unit if it is strongly consistent.
     """
     least = sum(
         len(step.conditions) * step.shards * (1.0 if step.consistent else 0.5)
@@ -168,7 +168,10 @@ def _least(pattern: PatternPlan) -> Decimal:
 
 
 def _indexes(plan: Plan) -> dict[str, tuple[object, ...]]:
-    """Return how each index projects each entity, by cause: ``index of Order by status``."""
+    """Return the projection of each index by cause, such as ``index of Order by status``.
+
+    An index that several entities share has one cause for each of them.
+    """
     return {
         f"index of {entity.name} by {found_by(entity, index.name)}": (
             index.projection,

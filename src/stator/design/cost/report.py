@@ -111,7 +111,7 @@ class Basis:
 class CostLine:
     """The smallest part of the bill.
 
-    ``quantity`` is in ``unit``s a month. ``by`` names the fields of an index key.
+    ``quantity`` is the number of ``unit``s in a month. ``by`` names the fields of an index key.
     """
 
     kind: Kind
@@ -149,9 +149,9 @@ class CostReport:
         return self.by(lambda line: line.kind)
 
     def by_pattern(self) -> dict[str, Decimal]:
-        """Return the dollars by pattern, index writes included.
+        """Return the dollars by pattern. The cost of a write includes its writes to indexes.
 
-        Other costs are listed by kind, in brackets.
+        Costs without a pattern are listed by their kind in brackets, such as ``(storage)``.
         """
         return self.by(
             lambda line: line.pattern or (IDLE if line.entity == IDLE else f"({line.kind})")
@@ -220,8 +220,8 @@ def cost(
 ) -> CostReport:
     """Return the monthly cost of a design or of a plan.
 
-    ``known`` replaces the prices that come with Stator. If the plan has no demand, ``facts`` is the
-    design that provides one.
+    ``known`` replaces the prices that come with Stator. A plan from an old lock file stores no
+    workload; ``facts`` is then the design whose workload is used.
     """
     basis = Basis(**options)
     plan = subject if isinstance(subject, Plan) else plan_of(subject)
@@ -237,7 +237,7 @@ def report(name: str, workload: Workload, basis: Basis, region: RegionPrices) ->
 
 
 class _Bill:
-    """The lines of one month. ``used`` collects the names of the prices behind them."""
+    """The lines of one month's bill. ``used`` collects the names of the prices behind them."""
 
     def __init__(self, workload: Workload, basis: Basis, region: RegionPrices) -> None:
         self.workload = workload
@@ -295,7 +295,11 @@ class _Bill:
         }
 
     def _capacity_dollars(self, kind: str, held: list[Decimal]) -> list[Decimal]:
-        """Return the cost of each capacity. Reserved blocks are bought for all of them together."""
+        """Return the monthly cost of each of the capacities in ``held``.
+
+        Reserved blocks are bought for the sum of the capacities, and their cost is divided among
+        them.
+        """
         if self.basis.mode == "reserved":
             whole = {f"{kind}_capacity": sum(held, Decimal(0))}
             dollars = self._dollars(charges.reserved(self.region, years=self.basis.years, **whole))
@@ -460,9 +464,9 @@ def _rounded(dollars: Decimal) -> Decimal:
 
 
 def _shares(dollars: Decimal, weights: Sequence[Decimal]) -> list[Decimal]:
-    """Divide dollars by weight and round the shares.
+    """Divide dollars in proportion to the weights, and round each share.
 
-    The heaviest share absorbs the rounding error.
+    The share with the largest weight absorbs the rounding error.
     """
     whole, weight = _rounded(dollars), sum(weights, Decimal(0))
     found = [_rounded(whole * each / weight) for each in weights]

@@ -2,12 +2,13 @@
 
 ``report`` turns these quantities into dollars.
 
-Every quantity belongs to one pattern, one entity and one place (a table or one of its indexes), so
-that sums over any of the three are sums of the same numbers. The plan's demand says which fields an
-update changes, how often a pattern makes a change, and what ``writes=`` declares. A plan without a
-demand (lock format 1) may borrow the demand of a design. Without either, a write pattern's units
-are the plan's own, the units beyond the table are spread evenly over the entity's indexes, and
-``writes=`` is not counted.
+Every quantity belongs to one pattern, one entity and one place (a table or one of its indexes). So
+the sums by pattern, by entity and by place all have the same total. The plan's demand (the stored
+workload) says which fields an update changes, how often a pattern makes a change, and what
+``writes=`` declares. A plan without a demand (lock format 1) may borrow the demand of a design. If
+there is no demand at all, the plan's own units of each write pattern are used. Units that the table
+itself does not need are then spread evenly over the entity's indexes, and ``writes=`` is not
+counted.
 """
 
 from __future__ import annotations
@@ -122,9 +123,9 @@ class _WorkloadCounter:
             )
 
     def _changes(self, pattern: PatternPlan) -> tuple[ChangeDemand, ...] | None:
-        """Return the changes that a write pattern makes, or None if the demand does not have them.
+        """Return the changes that a write pattern makes, or None if they are not known.
 
-        The demand must list the same entities as the planned steps.
+        They are known if the demand lists the pattern with the same entities as its planned steps.
         """
         found = self.demand.pattern(pattern.name) if self.demand is not None else None
         planned = [step.entities[0] for step in pattern.steps]
@@ -135,7 +136,10 @@ class _WorkloadCounter:
         )
 
     def _declared(self) -> Iterator[CapacityUse]:
-        """Yield the creations that ``Design(writes=...)`` declares, which belong to no pattern."""
+        """Yield the capacity used by the creations that ``Design(writes=...)`` declares.
+
+        These creations belong to no pattern.
+        """
         for entity in () if self.demand is None else self.demand.entities:
             if entity.creates and entity.name in self.entities:
                 change = ChangeDemand("create", entity.name)
@@ -175,9 +179,9 @@ class _WorkloadCounter:
         return units * self._presence(entity, index)
 
     def _undeclared(self, pattern: PatternPlan, rate: Decimal) -> Iterator[CapacityUse]:
-        """Yield the capacity that a write pattern without demand uses.
+        """Yield the capacity that a write pattern uses if the demand does not list its changes.
 
-        The plan's units are distributed over the pattern's steps.
+        The plan's units for the pattern are distributed over the pattern's steps.
         """
         total = sum((_exact(step.units) for step in pattern.steps), Decimal(0))
         for step in pattern.steps:
@@ -221,7 +225,11 @@ class _WorkloadCounter:
         return None if self.demand is None else self.demand.entity(entity.name)
 
     def _presence(self, entity: EntityPlan, index: IndexPlan) -> Decimal:
-        """Return the share of items that match the constants and have every field of the key."""
+        """Return the estimated share of an entity's items that have an entry in the index.
+
+        An item has an entry if it has every field of the key. In a sparse index, some of its fields
+        must also equal constants.
+        """
         tests = {test for key in entity.keys if key.index == index.name for test, _ in key.when}
         constants = {name for test in tests for name in _holes(test)}
         known = self._known(entity)

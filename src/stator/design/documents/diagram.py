@@ -71,7 +71,7 @@ def _relations(design: Declaration) -> list[Relation]:
 def _references(parent: EntityInfo, child: EntityInfo) -> set[str]:
     """Return the fields of a child that identify its parent.
 
-    A field with the bare name ``id`` identifies its own entity, so it relates nothing.
+    A field named ``id`` is never such a field, because it identifies the child itself.
     """
     if "id" not in parent.identity and set(parent.identity) <= child.fields.keys():
         return set(parent.identity)

@@ -30,7 +30,10 @@ class _Placed:
     height: float
 
     def row_y(self, fields: set[str]) -> float:
-        """Return the vertical position of the first of these fields, or of the head."""
+        """Return the vertical position of the first of these fields in the box.
+
+        If the box has none of them, return the position of its head.
+        """
         for at, field in enumerate(self.box.fields):
             if field.name in fields:
                 return self.y + _HEAD + at * _ROW + _ROW / 2 + 4
@@ -70,7 +73,10 @@ def _place(diagram: Diagram) -> dict[str, _Placed]:
 
 
 def _height_of_parents(box: EntityBox, diagram: Diagram, placed: dict[str, _Placed]) -> float:
-    """Return the average height of a box's parents. Placing the box there makes few lines cross."""
+    """Return the average vertical position of a box's parents.
+
+    Placing the box there makes few lines cross.
+    """
     parents = [
         placed[each.parent]
         for each in diagram.relations
@@ -167,7 +173,7 @@ def _relation(relation: Relation, placed: dict[str, _Placed]) -> str:
 
 
 def _label(relation: Relation, x: float, y: float, side: int) -> str:
-    """Return the label at the child's end of the line, where lines do not meet."""
+    """Return the label of a line, placed at the child's end, where lines do not meet."""
     anchor = "end" if side < 0 else "start"
     return (
         f'<text class="each" x="{x + side * (_FOOT + 5):.1f}" y="{y - 6:.1f}" '

@@ -103,7 +103,7 @@ class _Handle(type):
 
 
 class AdaptedInfo(EntityInfo):
-    """The ``EntityInfo`` of an adapted model. ``cls`` is its handle."""
+    """The ``EntityInfo`` of an adapted model. ``cls`` is the model's handle."""
 
     def __init__(
         self, model: type, library: Library, roles: dict[str, Marker], overrides: Overrides
@@ -161,7 +161,7 @@ class AdaptedInfo(EntityInfo):
 
     @cached_property
     def identity(self) -> tuple[str, ...]:
-        """The identity in the order of ``ident``, not in the order of the model's fields."""
+        """The names of the identity fields, in the order of ``ident``."""
         names = tuple(name for name, marker in self.roles.items() if marker.role == "ident")
         if not names:
             raise DesignError(
@@ -248,7 +248,8 @@ class NestedModel(Nested):
 class ModelField:
     """A field of a model.
 
-    ``default`` creates its value if it is omitted; None means it is required.
+    ``default`` is a function that creates the field's default value, or None if the field is
+    required.
     """
 
     name: str
@@ -268,7 +269,10 @@ class Library(Protocol):
     def fields(self, model: type) -> list[ModelField]: ...
 
     def plain(self, annotation: Any) -> type | None:
-        """Return the Python type behind one of the library's own types, or None for other types."""
+        """Return the Python type behind one of the library's own types.
+
+        Returns None if the annotation is no such type.
+        """
         ...
 
     def maker(self, model: type, entity: str | None) -> Callable[[dict[str, Any]], Any]:
@@ -333,7 +337,10 @@ class _Pydantic:
 
 
 def _alias(field: Any) -> str | None:
-    """Return the key from which pydantic reads a field, or None if it is the field's name."""
+    """Return the alias under which pydantic expects a field's value, or None.
+
+    None means that the field has no alias, or none that is a plain name.
+    """
     alias = field.validation_alias or field.alias
     choices = [choice for choice in getattr(alias, "choices", [alias]) if isinstance(choice, str)]
     return choices[0] if choices else None

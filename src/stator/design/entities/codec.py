@@ -1,8 +1,7 @@
 """The codec of an entity: generated functions between objects and DynamoDB JSON.
 
-For ``class Order(Entity): order_id: str; total: Decimal; note: str | None`` the generated code is
-about
-
+For ``class Order(Entity): order_id: str; total: Decimal; note: str | None`` the generated code
+looks like this:
     def encode(o):
         item = {}
         v = o.order_id
@@ -22,10 +21,10 @@ about
         ...
         return o
 
-(``codec_source`` writes the expressions), with one function for each single field. If either fails,
-a second, slow walk finds the field at fault, so that errors name the entity, the field and the
-value. Classes with their own ``__init__`` logic, and models of other libraries, are built by a call
-with all values (``ObjectMaker``).
+``codec_source`` writes the expressions. Each field also gets functions of its own. If encoding or
+decoding fails, a second, slow walk finds the field at fault, so that errors name the entity, the
+field and the value. Classes with their own ``__init__`` logic, and models of other libraries, are
+built by a call with all values (``ObjectMaker``).
 """
 
 from __future__ import annotations
@@ -68,8 +67,9 @@ class Codec:
 class ObjectMaker:
     """Builds objects from values by field name.
 
-    ``absent`` has a function for each field, which returns the value of a missing attribute. The
-    function REQUIRED refuses a missing attribute; LEFT_OUT leaves the choice to ``make``.
+    ``absent`` has a function for each field. It is called if the item lacks the field's attribute,
+    and returns the value to use. The function REQUIRED raises an error instead; LEFT_OUT leaves the
+    choice to ``make``.
     """
 
     make: Callable[[dict[str, Any]], Any]
@@ -156,7 +156,7 @@ def _checked(entity: str, field: str, shape: Shape, decode: Decoder) -> Decoder:
 def _problem(shape: Shape, value: Value) -> Exception | None:
     """Return the error that says why a stored value does not fit a shape, or None if it fits.
 
-    The error comes from the closures of ``wire``, which explain it in words.
+    The closures of ``wire`` raise this error, with an explanation in words.
     """
     try:
         decoder(shape)(value)
@@ -218,7 +218,10 @@ def _fault(
     item: Item,
     error: Exception,
 ) -> ItemMismatch:
-    """Find the field that made decoding fail, by a slow walk over all fields."""
+    """Return an error that names the field that made decoding fail.
+
+    It decodes all fields again, one by one, which is slow.
+    """
     for name, shape in shapes.items():
         if name not in item:
             if absent[name] is REQUIRED:

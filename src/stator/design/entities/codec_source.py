@@ -81,7 +81,7 @@ class CodecSource:
         """The functions written for nested classes, so that each is written once."""
 
     def bind(self, prefix: str, value: Any) -> str:
-        """Bind an object to a fresh name in the source."""
+        """Make an object available to the generated code, and return its new name there."""
         name = self.fresh(prefix)
         self.names[name] = value
         return name
@@ -149,9 +149,9 @@ class CodecSource:
         return name
 
     def put(self, field: str, shape: Shape) -> list[str]:
-        """Return statements that put ``v`` into ``item``.
+        """Return statements that encode the variable ``v`` and store it in ``item``.
 
-        They skip a value that is stored as no attribute, such as None.
+        They store nothing for None or an empty set.
         """
         form = f"item[{field!r}] = {self.encode(shape, 'v')}"
         tests = []
@@ -227,9 +227,9 @@ class CodecSource:
     def get(
         self, name: str, shape: Shape, absent: Callable[[], Any], *, leave_out: bool = False
     ) -> list[str]:
-        """Return statements that decode an attribute into ``d``.
+        """Return statements that decode the attribute ``name`` of ``item`` into ``d``.
 
-        ``leave_out`` skips a missing attribute.
+        With ``leave_out``, they skip a missing attribute.
         """
         form = self.decode(shape, "v")
         if leave_out:
@@ -243,15 +243,18 @@ class CodecSource:
 
 
 def attribute(owner: str, name: str) -> str:
-    """Return source that reads an attribute.
+    """Return source that reads an attribute, also if its name is a Python keyword.
 
-    A model library may allow Python keywords as field names.
+    A model library may allow such names for fields.
     """
     return f"getattr({owner}, {name!r})" if keyword.iskeyword(name) else f"{owner}.{name}"
 
 
 def is_plain(cls: type) -> bool:
-    """Whether a dataclass's ``__init__`` only stores its arguments in ``__dict__``."""
+    """Whether instances can be built by filling ``__dict__``, without calling ``__init__``.
+
+    They can if the ``__init__`` of the dataclass does nothing else.
+    """
     if "__dataclass_params__" not in cls.__dict__ or hasattr(cls, "__post_init__"):
         return False
     made: Any = cls
@@ -270,9 +273,9 @@ def is_plain(cls: type) -> bool:
 
 
 def default_of(cls: type, name: str, shape: Shape) -> Callable[[], Any]:
-    """Return a function for the value of a missing attribute.
+    """Return a function that creates a field's value if the item lacks the attribute.
 
-    The value is the field's default, or the one that the field's type implies.
+    The value is the field's default. If there is none, the field's type decides (``absent_value``).
     """
     declared = next(field for field in dataclasses.fields(cls) if field.name == name)
     if declared.default_factory is not dataclasses.MISSING:

@@ -100,7 +100,7 @@ def as_condition(value: Any) -> Condition:
 class FieldRef:
     """A reference to a field of a class, such as ``Order.total``.
 
-    It is not a data descriptor, so ``order.total`` on an instance finds the value itself first.
+    It is not a data descriptor, so ``order.total`` on an instance is the value, not a reference.
     """
 
     __slots__ = ("owner", "path")
@@ -180,7 +180,7 @@ def same_field(left: FieldRef, right: FieldRef) -> bool:
 
 
 class Attribute(Protocol[V]):
-    """The type that checkers see for a field reference."""
+    """The methods of a field reference, as type checkers see them after ``attr``."""
 
     def between(self, low: V, high: V) -> Condition: ...
 
@@ -196,7 +196,7 @@ class Attribute(Protocol[V]):
 
 
 def attr(field: T) -> Attribute[T]:
-    """Return the methods of a field reference, typed.
+    """Return a field reference, typed so that checkers know its methods.
 
     Example: ``attr(Order.status).is_in([Status.OPEN])``.
     """

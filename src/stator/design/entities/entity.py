@@ -8,8 +8,8 @@
 access. ``Order.total`` on the class is a ``FieldRef`` that builds conditions. PEP 681 tells type
 checkers all of it, without a plugin.
 
-Shapes and codecs are derived from the annotations on first use, not when the class is created,
-because annotations may name classes that come later in the module.
+Shapes and codecs are derived from the annotations on first use, not when the class is created.
+Annotations may name classes that come later in the module.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ KeyTemplate = tuple[str, str] | tuple[str]
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Handwritten keys, indexes and the entity's name. The planner must keep them."""
+    """The keys, indexes and name that the user set by hand on an entity. The planner keeps them."""
 
     key: KeyTemplate | None = None
     indexes: tuple[tuple[str, KeyTemplate], ...] = ()
@@ -93,7 +93,10 @@ class Entity:
 
 
 def _forget_inherited_references(cls: type) -> None:
-    """Remove inherited references, so that none becomes the default of a field annotated again."""
+    """Remove inherited field references for the fields that this class annotates again.
+
+    Otherwise the dataclass would take the inherited reference as the field's default value.
+    """
     for name in inspect.get_annotations(cls):
         if name not in cls.__dict__ and isinstance(getattr(cls, name, None), FieldRef):
             setattr(cls, name, dataclasses.field())

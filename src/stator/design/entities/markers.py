@@ -66,9 +66,10 @@ def unique(*, default: Any = dataclasses.MISSING) -> Any:
 
 
 def version(*, init: Literal[False] = False) -> Any:
-    """Mark a field as the version, for optimistic locking.
+    """Mark a field as the item's version number, for optimistic locking.
 
-    Each write increments it, and fails if another write came first.
+    Each write increments the version. A write fails if another write has changed the version since
+    the item was read.
     """
     return field(default_factory=int, init=init, metadata={_METADATA: Marker("version")})
 
@@ -109,9 +110,10 @@ def large(
     offload_over_bytes: int | None = None,
     default: Any = dataclasses.MISSING,
 ) -> Any:
-    """Mark a value that may be large: it is compressed, and above a size stored outside the table.
+    """Mark a value that may be large, so that it is compressed before it is stored.
 
-    ``auto`` picks the compression with the smallest result.
+    ``auto`` picks the compression with the smallest result; None turns compression off. If
+    ``offload_over_bytes`` is set, a value that is still larger is stored outside the table.
     """
     return _marked(
         Marker("large", compress=compress, offload_over_bytes=offload_over_bytes), default

@@ -1,5 +1,6 @@
 """Shapes: the Python types of fields, resolved once for the codec and the planner.
 
+A field may have one of these types:
 str int float Decimal bool bytes datetime date time UUID Enum Literal
 Optional list tuple dict set and dataclasses of all of these
 """
@@ -212,7 +213,7 @@ def nested_shape(cls: type, where: str) -> Nested:
 
 
 def field_shapes(cls: type, where: str) -> list[tuple[str, Shape, bool]]:
-    """Return the name, the shape and whether it may be missing, for each field of a dataclass."""
+    """Return, for each field of a dataclass, its name, its shape and whether it has a default."""
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
     except NameError as error:

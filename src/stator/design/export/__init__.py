@@ -35,9 +35,10 @@ __all__ = ["TARGETS", "ExportSource", "Exported", "export"]
 def export(
     design: Declaration, target: str, plan: Plan | None = None, *, with_patterns: bool = False
 ) -> Exported:
-    """Return the text for a target, with notes on what it cannot express.
+    """Return the text for a target, with notes on what its format cannot express.
 
-    ``with_patterns`` includes the table ``<design>-stator`` even if no field is unique.
+    The table ``<design>-stator`` is included if a field is unique. ``with_patterns`` includes it in
+    any case, for programs that use pattern objects such as locks and counters.
     """
     exporter = TARGETS.get(target)
     if exporter is None:

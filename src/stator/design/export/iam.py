@@ -12,10 +12,11 @@ Their statements have no ``Null`` test, so a request without a leading key is no
 that is a number, or that consists of several attributes, gets no condition. Entities that share a
 prefix are not separated by it: IAM sees partition keys, not sort keys.
 
-A write that changes a unique field reads the item first, and runs in a transaction with the guard
-of the field in ``own_table``, the design's additional table. Plans do not say which fields are
-unique, so these statements need the design. Pattern objects, tokens, workers and views also use
-that table. With ``with_patterns``, one statement allows all of that.
+A guard is an item that reserves a unique value, in ``own_table``, the design's additional table. A
+write that changes a unique field reads the item first, and runs in a transaction with the field's
+guard. Plans do not say which fields are unique, so these statements need the design. Pattern
+objects, tokens, workers and views also use that table. With ``with_patterns``, one statement allows
+all of that.
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ def _statements(pattern: PatternPlan, plan: Plan, arns: str, guards: Guards) -> 
 
 
 def _needs(step: Step, plan: Plan, transaction: bool) -> Iterable[tuple[str, str, dict[str, Any]]]:
-    """Yield the action, resource and condition of each request of a step."""
+    """Yield the IAM action, the table or index, and the condition for each request of a step."""
     table = step.table
     if step.operation in ("PutItem", "UpdateItem", "DeleteItem"):
         entity = plan.entity(step.entities[0])
@@ -209,7 +210,10 @@ def _leading(template: Template | None, *, certain: bool) -> dict[str, Any]:
 
 
 def _pattern(template: Template) -> str | None:
-    """Return the constant start of a key followed by a star, or the whole key if it is constant."""
+    """Return the LeadingKeys pattern for a partition key, or None if no constant starts the key.
+
+    The pattern is the constant start of the key and a star, or the whole key if it is constant.
+    """
     if template.native:
         return None
     texts = []

@@ -145,7 +145,7 @@ def _index(index: IndexPlan, kinds: dict[str, str]) -> dict[str, Any]:
 
 
 def _others(table: TablePlan, examples: dict[str, Item]) -> list[dict[str, str]]:
-    """Return every attribute except the table's key.
+    """Return the name and type of every attribute except the table's key attributes.
 
     The type of an attribute comes from the first example item that has it.
     """
@@ -162,7 +162,7 @@ def _others(table: TablePlan, examples: dict[str, Item]) -> list[dict[str, str]]
 
 
 def _facet(name: str, item: Item, table: TablePlan, source: ExportSource) -> dict[str, Any]:
-    """Return the facet of an entity: its items, and its own names for the key."""
+    """Return the facet of an entity: an example item, and its key templates as key aliases."""
     templates = {
         key.name: str(key.template) for key in source.plan.entity(name).keys if key.index is None
     }

@@ -27,7 +27,7 @@ class Exported:
 
 @dataclass(frozen=True)
 class ExportSource:
-    """A design, its plan, and whether the table of pattern objects is included."""
+    """A design, its plan, and whether the export includes the table of pattern objects."""
 
     design: Declaration
     plan: Plan

@@ -38,9 +38,10 @@ class ItemKind:
 
 
 def type_attribute(items: Sequence[Item]) -> str | None:
-    """Return the attribute that names the type of an item, or None.
+    """Return the attribute that names the type of each item, or None if there is no such attribute.
 
-    Every item has this attribute, its name is a common one, and it has few, repeated values.
+    It is an attribute of every item, with a common name such as ``type``, and with few distinct
+    values.
     """
     for name in sorted(set().union(*items) if items else set()):
         if name.lower() not in _TYPE_NAMES:
@@ -87,5 +88,5 @@ def kinds_of(
 
 
 def _signature(shape: KeyShape | None) -> Any:
-    """Return a value that is equal for keys with the same words in the same places."""
+    """Return a value that is equal for keys with the same words in the same positions."""
     return None if shape is None else (shape.parts, shape.separator)

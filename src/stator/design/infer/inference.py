@@ -39,8 +39,8 @@ class GuessedEntity:
 class GuessedPattern:
     """A guessed read pattern.
 
-    If there are several ``entities``, they are read together. ``equal`` names the compared fields,
-    which are also the parameters.
+    If there are several ``entities``, they are read together. ``equal`` names the fields that the
+    pattern compares with its parameters; each parameter has the name of its field.
     """
 
     name: str
@@ -165,7 +165,11 @@ class _Guesses:
         return number
 
     def _attributes(self, kind: ItemKind) -> dict[str, list[dict[str, Any]]]:
-        """Return every attribute with its values, except composed keys and the type attribute."""
+        """Return every attribute with its values, except the type attribute and composed keys.
+
+        A composed key contains constant words (``USER#17``), or has a generic name such as
+        ``GSI1PK``.
+        """
         hidden = {self.type_name} | {
             key for key, shape in kind.shapes.items() if shape.words or self._is_generic(key)
         }
@@ -186,10 +190,10 @@ class _Guesses:
     def _holes(
         self, entity: str, kind: ItemKind, key: str, attributes: Mapping[str, Any]
     ) -> tuple[str, ...]:
-        """Return the field for each value in a key.
+        """Return a field name for each variable part of a key, in order.
 
-        The field is the attribute that always equals the value. If there is none, it is a new field
-        named after the word before the value.
+        The field is an attribute that equals the part in every item. If there is no such attribute,
+        the field is new, and is named after the word before the part.
         """
         shape = kind.shapes[key]
         columns = list(zip(*(shape.values(item[key]["S"]) for item in kind.items if key in item)))

@@ -41,9 +41,9 @@ class KeyShape:
 
 
 def shapes_of(texts: list[str]) -> dict[str, KeyShape]:
-    """Return the shape of each distinct key.
+    """Return the shape of each distinct key: which of its pieces are words and which are values.
 
-    A piece is a word if it looks like one and few different pieces occur in its place.
+    See ``_words`` for the rules.
     """
     separator = separator_of(texts)
     distinct = sorted(set(texts))
@@ -59,11 +59,11 @@ def separator_of(texts: Iterable[str]) -> str:
 
 
 def _words(texts: list[str], separator: str) -> set[tuple[int, str]]:
-    """Return the pieces that are words, each with its position in the key.
+    """Return the pieces of keys that are constant words, each with its position in the key.
 
-    A word looks like one, and few different words occur in its position. It is also repeated, or
-    written in capitals, or followed by a separator at the start of a key. A whole key without
-    separators can be a word, too.
+    A piece is a word if all of these hold: it has the form of a word, few such pieces occur in its
+    position, and there is a further sign. The sign is that the piece is repeated, is in capitals,
+    or is the first of several pieces of its key. A whole key without separators can be a word, too.
     """
     seen: Counter[tuple[int, str]] = Counter()
     for text in texts:

@@ -93,7 +93,7 @@ class Facts:
         return self.design.changes()
 
     def rate(self, entity: type[Entity], *kinds: str) -> float:
-        """Return the writes a second of the given kinds."""
+        """Return how many writes of the given kinds an entity gets each second."""
         return sum(
             rate
             for change, rate in self.changes
@@ -101,7 +101,7 @@ class Facts:
         )
 
     def update_rate(self, entity: type[Entity], fields: set[str]) -> float:
-        """Return the updates a second that change any of these fields."""
+        """Return how many updates each second change any of these fields of an entity."""
         always = {
             each.name for each in info(entity).fields.values() if each.role in _ALWAYS_WRITTEN
         }
@@ -158,9 +158,9 @@ class Facts:
         return self.estimates.distinct(entity, fields) if fields else 1.0
 
     def presence(self, collection: Collection, entity: type[Entity]) -> float:
-        """Return the share of an entity's items that have an entry.
+        """Return the share of an entity's items that are in the collection.
 
-        In a sparse index it is below 1.
+        It is below 1 only in a sparse index.
         """
         held = collection.index.name if collection.index else None
         tests = {
@@ -192,7 +192,7 @@ class Facts:
         return {index.name for index in table.indexes if index.kind == "LSI"}
 
     def read_units_per_value(self, collection: Collection) -> float:
-        """Return the read units a second for one key value."""
+        """Return the read units that one key value of a collection takes each second."""
         units = sum(
             pattern.requests_per_second * step.units for pattern, step in self.steps_on(collection)
         )
@@ -202,7 +202,7 @@ class Facts:
         return self.write_units_of(collection) / collection.values
 
     def write_units_of(self, collection: Collection) -> float:
-        """Return the write units a second for all key values together."""
+        """Return the write units that all key values of a collection together take each second."""
         return sum(self._write_units_of(collection, entity) for entity in collection.entities)
 
     def _write_units_of(self, collection: Collection, entity: type[Entity]) -> float:
@@ -217,7 +217,7 @@ class Facts:
         return rate * each * self.presence(collection, entity)
 
     def key_fields(self, entity: type[Entity], index: str | None) -> set[str]:
-        """Return the fields in an entity's key of a table or index.
+        """Return the fields in an entity's key of the table, or of the index if one is given.
 
         Fields that decide whether an item is in a sparse index are included.
         """
@@ -268,7 +268,8 @@ class Facts:
     ) -> Finding:
         """Return a finding about a collection.
 
-        Its subject is the key's field if the key has only one, or else the index or the entity.
+        Its subject is the field of the partition key, if one entity has one field there. Otherwise
+        it is the index, or the first entity for the table itself.
         """
         entity = collection.entities[0]
         fields = collection.fields[entity]
@@ -283,9 +284,10 @@ class Facts:
         return None if pattern is None else function_location(pattern.function)
 
     def _index_location(self, index: IndexPlan) -> Location | None:
-        """Return where the index comes from.
+        """Return the location of the code that an index is needed for.
 
-        This is the entity that declares it by hand, or else the first pattern that uses it.
+        This is the entity that declares the index by hand, or the first pattern that uses it. If
+        neither is found, it is the first entity in the index.
         """
         for name in index.entities:
             if index.name in dict(info(self.by_name[name]).overrides.indexes):

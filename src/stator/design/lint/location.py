@@ -93,7 +93,7 @@ def _classes(text: str) -> dict[str, ast.ClassDef]:
 
 
 def function_location(function: Any) -> Location:
-    """Return the line of a function's ``def``, below its decorators."""
+    """Return the line of a function's ``def``, which is below its decorators."""
     code = function.__code__
     first: int = code.co_firstlineno
     for line in range(first, first + 30):
@@ -103,9 +103,10 @@ def function_location(function: Any) -> Location:
 
 
 def error_location(error: BaseException) -> Location | None:
-    """Return the innermost line of user code in the traceback of an error or of its cause.
+    """Return the innermost line of user code that led to an error, or None if there is none.
 
-    User code is everything outside Stator, installed packages and the standard library.
+    The tracebacks of the error and of its causes are searched. User code is everything outside
+    Stator, installed packages and the standard library.
     """
     seen: set[int] = set()
     found: Location | None = None

@@ -67,7 +67,7 @@ def _time_fields(entity: type[Entity], names: tuple[str, ...]) -> list[str]:
 
 
 def _tells_time(field: EntityField) -> bool:
-    """Whether a field holds a day, an hour or another value that all current items share.
+    """Whether a field holds a day, an hour or another period, whose value all new items share.
 
     A full timestamp does not count, because no two items share it.
     """
@@ -201,7 +201,11 @@ def large_collection(facts: Facts) -> Iterator[Finding]:
 
 
 def _grows(facts: Facts, collection: Collection, entity: type[Entity]) -> bool:
-    """Whether items are only added, and many of them share a key value."""
+    """Whether the number of items under one key value keeps growing.
+
+    It does if items of the entity are created, none is deleted or expires, and several share a
+    value.
+    """
     known = info(entity)
     leaves = facts.rate(entity, "delete") > 0 or any(
         each.role == "ttl" for each in known.fields.values()

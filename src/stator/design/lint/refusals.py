@@ -20,10 +20,10 @@ _TOO_MANY = re.compile(r" needs \d+ global and \d+ local indexes on one table")
 def plan_without_refused(
     design: Declaration, lock: Plan | None
 ) -> tuple[Declaration, Plan | None, list[Finding]]:
-    """Plan a design without its refused patterns, starting from the lock.
+    """Plan a design without the read patterns that the planner refuses, starting from the lock.
 
-    Returns the remaining design, its plan (None if even that cannot be planned) and a finding for
-    each refusal.
+    Returns the design without these patterns, its plan, and a finding for each refusal. The plan is
+    None if the planner refuses anything but a read pattern.
     """
     findings: list[Finding] = []
     while True:
@@ -52,9 +52,9 @@ def _refusal(error: DesignError, design: Declaration) -> Finding:
 
 
 def locate(error: DesignError, design: Declaration) -> tuple[Location | None, str]:
-    """Return the location of a planner error in the user's file, and the error's message.
+    """Return the location of a planner error in the user's file, and its message.
 
-    The message no longer contains the location.
+    The location is removed from the message. It is None if it cannot be found.
     """
     pattern = _pattern_of(error, design)
     if pattern is not None:
@@ -63,7 +63,10 @@ def locate(error: DesignError, design: Declaration) -> tuple[Location | None, st
 
 
 def _pattern_of(error: DesignError, design: Declaration) -> Pattern[..., Any] | WritePattern | None:
-    """Return the pattern that an error names, or whose location starts the error's message."""
+    """Return the pattern that an error is about, or None if it is about no pattern.
+
+    The error names the pattern, or its message starts with the pattern's file and line.
+    """
     named = error.pattern if isinstance(error, PatternRefused) else None
     patterns: list[Pattern[..., Any] | WritePattern] = [*design.reads, *design.write_patterns]
     return next(
@@ -77,7 +80,10 @@ def _pattern_of(error: DesignError, design: Declaration) -> Pattern[..., Any] | 
 
 
 def _entity_location(problem: str, design: Declaration) -> Location | None:
-    """Return the location of the entity or field whose name starts the message."""
+    """Return the location of the entity or field whose name starts the message, or None.
+
+    None means that the message starts with another word, or that the source cannot be found.
+    """
     for entity in design.entities:
         begun = re.match(rf"{re.escape(info(entity).name)}\b(?:\.(\w+))?", problem)
         if begun:

@@ -1,9 +1,9 @@
 """Argument types of a pattern function, which may itself be local to another function.
 
-With ``from __future__ import annotations`` an annotation is text, and a class that is local to a
-function is in no module where it could be looked up. If the pattern's body uses the class, the
-closure holds it. Otherwise only the frame that declares the pattern has it, so the names that the
-annotations use are copied from that frame when the pattern is decorated.
+With ``from __future__ import annotations`` an annotation is text. A class that is local to a
+function cannot be looked up in any module. If the pattern's body uses the class, the closure holds
+it. Otherwise only the frame that declares the pattern has it. The names that the annotations use
+are therefore copied from that frame when the pattern is decorated.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class _Annotated:
 
 
 def used_names(function: Callable[..., Any], frame: FrameType | None) -> dict[str, Any]:
-    """Return the names in a function's annotations that are local variables of ``frame``.
+    """Return the local variables of ``frame`` that a function's annotations name, with values.
 
-    ``frame`` is where the function is defined. The values are those of the variables.
+    ``frame`` is the frame in which the function is defined.
     """
     if frame is None or frame.f_locals is frame.f_globals:
         return {}

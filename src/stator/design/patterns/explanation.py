@@ -12,8 +12,8 @@ from stator.design.plan.plan import PatternPlan, Request
 class Explanation:
     """A pattern's plan and the requests of one call, in the form boto3 takes.
 
-    Most calls make one request. Each shard, each table and each of several key values takes its
-    own.
+    Most calls make one request. A call that reads several shards, tables or key values makes one
+    request for each of them.
     """
 
     pattern: PatternPlan

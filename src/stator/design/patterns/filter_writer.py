@@ -28,7 +28,10 @@ class FilterWriter:
         self._terms.append(self._write(condition, known))
 
     def term(self, condition: Condition, known: EntityInfo) -> str:
-        """Write one condition. Its placeholders are unique within this writer."""
+        """Return one condition as expression text.
+
+        Its placeholders are unique within this writer.
+        """
         return self._write(condition, known)
 
     @property
@@ -37,7 +40,10 @@ class FilterWriter:
 
     @property
     def values(self) -> dict[str, Value]:
-        """The values by placeholder. No condition may contain a parameter."""
+        """The placeholders of all conditions, with the values they stand for.
+
+        No condition may contain a parameter of a pattern, because its value is not known here.
+        """
         return {value.placeholder: value.fill({}) for value in self._values}
 
     def add_type(self, attribute: str, types: Iterable[str]) -> None:
@@ -47,7 +53,10 @@ class FilterWriter:
     def add_unless_other(
         self, attribute: str, type_: str, conditions: list[Condition], known: EntityInfo
     ) -> None:
-        """Add conditions for the items of one entity. Items of other entities pass."""
+        """Add conditions that apply only to the items of one entity.
+
+        Items of other entities pass.
+        """
         written = " AND ".join(self._write(condition, known) for condition in conditions)
         self._terms.append(
             f"({self._name(attribute)} <> {self._constant({'S': type_})} OR ({written}))"

@@ -142,8 +142,8 @@ class PlanSource(Protocol):
 class Question:
     """A read to run: its query, the pattern it belongs to, and the arguments of the call.
 
-    ``arguments`` are by name, defaults included. Once a pattern has been traced, ``ask`` is its
-    traced shape, in which parameters take the place of values.
+    ``arguments`` maps names to values, including defaults. ``ask`` is the query. If the pattern has
+    been traced, ``ask`` has parameters in place of the values.
     """
 
     __slots__ = ("arguments", "ask", "pattern")
@@ -194,7 +194,7 @@ class Question:
 
 
 class Selection(Question, Generic[F]):
-    """A query that returns items of type ``F``. A ``Count`` returns none."""
+    """A query that returns items of type ``F``, unlike a ``Count``, which returns a number."""
 
     __slots__ = ()
 
@@ -317,14 +317,18 @@ class Traffic:
 
 
 class Pattern(Generic[P, Q]):
-    """A declared read. Calling it returns the query; ``trace`` returns its shape."""
+    """A declared read. Calling it returns a query.
+
+    ``trace`` returns the same query with parameters in place of the arguments, for the planner.
+    """
 
     def __init__(
         self, function: Callable[P, Q], traffic: Traffic, around: Mapping[str, Any] | None = None
     ) -> None:
         """Create a pattern.
 
-        ``around`` has the names that annotations may use, for a function inside another function.
+        ``around`` has the local variables of the enclosing function that the annotations of
+        ``function`` name, with their values.
         """
         self.function = function
         self.traffic = traffic
@@ -349,7 +353,8 @@ class Pattern(Generic[P, Q]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Q:
         """Return the query for these arguments.
 
-        A traced pattern has one shape for all arguments, so its function does not run again.
+        Once the pattern has been traced, its function does not run again, because the query has the
+        same form for all arguments.
         """
         if self._traced is not None:
             arguments = self._arguments(args, kwargs)
@@ -381,7 +386,7 @@ class Pattern(Generic[P, Q]):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameter names with their annotations."""
+        """The annotations of the parameters by name."""
         try:
             hints = argument_types(self.function, self._around)
         except NameError as error:

@@ -3,8 +3,8 @@
 It is stored with the plan, so that an old lock can be priced with the workload of its time.
 
 A plan already has rates, volumes and item sizes. The demand adds the rest: how much each pattern
-returns, what each write changes, the writes that only ``writes=`` declares, and for every field its
-type, its size, its number of distinct values and whether it may be missing.
+returns, what each write changes, and the writes that only ``writes=`` declares. For every field it
+adds the type, the size, the number of distinct values and whether the field may be missing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FieldDemand:
 class EntityDemand:
     """The demand of one entity.
 
-    ``creates`` are the creations a second from ``writes=``, in addition to those of the write
+    ``creates`` is the number of items that ``writes=`` creates each second, without the write
     patterns.
     """
 

@@ -32,10 +32,9 @@ class Difference:
 def drift(
     plan: Plan, described: Mapping[str, Description | None], beside: Iterable[TablePlan] = ()
 ) -> list[Difference]:
-    """Return the differences of all tables of a plan, and of the additional tables ``beside``.
+    """Return how deployed tables differ from a plan's tables and from the tables in ``beside``.
 
-    ``described`` has the description of each table by name; None means that the table does not
-    exist.
+    ``described`` maps each table name to its description, or to None if the table does not exist.
     """
     return [
         each

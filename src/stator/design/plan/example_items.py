@@ -122,9 +122,9 @@ def _singular(name: str) -> str:
 
 
 def _constants(known: EntityInfo, plan: EntityPlan, values: dict[str, Any]) -> dict[str, Any]:
-    """Choose values that sparse indexes require, for fields with few possible values.
+    """Return values for fields with few possible values, so that the item is in the sparse indexes.
 
-    If indexes require different values, the first index wins.
+    If two indexes require different values of a field, the first index wins.
     """
     found: dict[str, Any] = {}
     for key in plan.keys:

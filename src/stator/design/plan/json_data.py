@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def to_data(value: Any) -> Any:
-    """Return JSON data. Equal values return equal data in the same order."""
+    """Return a value as JSON data. Equal values give equal data in the same order."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
             field.name: float(found) if field.type == "float" else to_data(found)

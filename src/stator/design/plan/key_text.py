@@ -65,7 +65,7 @@ _ESCAPES: Final = {code: f"${code:02X}" for code in range(ord("$") + 1)}
 
 
 def escape(text: str) -> str:
-    """Escape every character up to and including ``$``, and with them the separator."""
+    """Escape every character up to and including ``$``, which includes the separator ``#``."""
     return text.translate(_ESCAPES)
 
 
@@ -123,10 +123,10 @@ def _decode_decimal(text: str) -> Decimal:
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How values of one type are written.
+    """How values of one type are written in a key.
 
-    ``native`` is the DynamoDB key type that sorts these values correctly by itself, if there is
-    one.
+    ``native`` is the DynamoDB type (S, N or B) whose own order is already right for these values,
+    or None.
     """
 
     name: str
@@ -286,7 +286,7 @@ def encoding_of(shape: Shape) -> Encoding | None:
 
 
 def plain(value: Any) -> Any:
-    """Return the value of an Enum member; any other value unchanged."""
+    """Return the value of an Enum member, and any other value unchanged."""
     return value.value if isinstance(value, Enum) else value
 
 

@@ -5,8 +5,8 @@ Keys cannot change once data is stored under them, so the planner's choice is fr
 
 | risk | meaning | example |
 |---|---|---|
-| ``safe`` | deploy it; at most DynamoDB has work to do | a new entity, pattern or native index |
-| ``backfill`` | rewrite items, or create an index again, before it is read | a new ``GSI2PK`` |
+| ``safe`` | deploy it; stored items need no change | a new entity, pattern or native index |
+| ``backfill`` | first rewrite the items, or create the index again | a new ``GSI2PK`` |
 | ``orphans`` | items would stay under keys that no code computes any more | another base key |
 
 The file carries a format number (``plan.FORMAT``). Older formats are read, newer ones refused.
@@ -82,7 +82,10 @@ def read_lock(path: Path) -> Plan | None:
 
 
 def write_lock(path: Path, plan: Plan) -> bool:
-    """Write a plan atomically. Returns False if the file already has the same text."""
+    """Write a plan to a lock file atomically.
+
+    Returns False if the file already had the same text.
+    """
     text = plan.to_json()
     with contextlib.suppress(OSError, UnicodeDecodeError):
         if path.read_text(encoding="utf-8") == text:

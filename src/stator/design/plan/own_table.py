@@ -1,9 +1,9 @@
 """The table ``<design>-stator``, an additional table for items that belong to no entity.
 
-It holds the guards of ``unique()`` values, the tokens of transactions, and the items of pattern
-objects (counters, locks, outboxes and so on), which are created at run time and are not part of any
-design. No plan contains it, because its items outlive plans. Code that creates or compares tables
-gets it from here.
+It holds the guards of ``unique()`` values (one item reserves each value), the tokens of
+transactions, and the items of pattern objects (counters, locks, outboxes and so on). Pattern
+objects are created at run time and are not part of any design. No plan contains this table, because
+its items outlive plans. Code that creates or compares tables gets it from here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ def own_table(design: str, prefix: str = "") -> TablePlan:
 
 
 def needs_own_table(entities: Iterable[type]) -> bool:
-    """Whether any entity has a ``unique()`` field. Pattern objects need the table regardless."""
+    """Whether a design with these entities needs the table: an entity has a ``unique()`` field.
+
+    Programs that use pattern objects need the table in any case.
+    """
     return any(unique_fields(entity) for entity in entities)
 
 
@@ -43,7 +46,7 @@ def unique_fields(entity: type) -> tuple[str, ...]:
 
 
 def guard_prefix(entity: str, field: str) -> str:
-    """Return the start of the partition keys of a field's guards. The field's value follows it."""
+    """Return the text before the field's value in the partition keys of a field's guards."""
     return f"UNIQUE#{entity}#{field}#"
 
 

@@ -47,9 +47,10 @@ Operation = Literal[
 class IndexPlan:
     """An index.
 
-    ``partition`` and ``sort`` are attribute names; a native key has several of each.
-    ``dollars_per_month`` is the cost of writing and storing its entries. The plan's total already
-    includes both: the writes with the write patterns, the storage with the table.
+    ``partition`` and ``sort`` are attribute names. Each has one name, except that a native key,
+    which uses the entity's own attributes, may have several. ``dollars_per_month`` is the cost of
+    writing and storing its entries. The plan's total already includes both: the writes with the
+    write patterns, the storage with the table.
     """
 
     name: str
@@ -121,7 +122,7 @@ def _schema(partition: Iterable[str], sort: Iterable[str]) -> list[Request]:
 
 
 class Attributes(dict[str, Any]):
-    """A mapping view of an object's attributes. Each attribute is looked up on access."""
+    """A dictionary that looks up each missing name as an attribute of an object."""
 
     def __init__(self, of: Any) -> None:
         super().__init__()
@@ -154,7 +155,7 @@ class EntityPlan:
         return self._filled(self.keys, Attributes(entity))
 
     def base_key(self, **values: Any) -> Item:
-        """Return the table's key, computed from its fields."""
+        """Return the table's key for an item, computed from the values of the fields in the key."""
         try:
             return self._filled([key for key in self.keys if key.index is None], values)
         except KeyError as error:
@@ -197,7 +198,7 @@ class EntityPlan:
 
 @dataclass(frozen=True, slots=True)
 class KeyConditionPart:
-    """One comparison of a key attribute in a key condition."""
+    """One comparison of a key attribute, as part of a key condition."""
 
     attribute: str
     operator: Literal["=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"]
@@ -217,9 +218,9 @@ class KeyConditionPart:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One request of a pattern, repeated for each shard and for each of the ``alternatives``.
+    """One request of a pattern, which is repeated for each shard and each of the ``alternatives``.
 
-    The reader merges the answers, in order and up to the limit.
+    The reader merges the results in order, up to the limit.
     """
 
     operation: Operation
@@ -256,9 +257,10 @@ class Step:
     def requests(
         self, arguments: Mapping[str, Any], *, limited: bool = True
     ) -> tuple[Request, ...]:
-        """Return the requests with their values.
+        """Return the requests of this step, with the arguments filled in.
 
-        A reader that counts items by itself passes ``limited=False`` to leave ``Limit`` out.
+        A reader that limits the number of items itself passes ``limited=False`` to leave ``Limit``
+        out.
         """
         if self.operation == "GetItem":
             return (self._get(arguments),)
@@ -383,10 +385,7 @@ class PatternPlan:
         return self.steps[0].consistent
 
     def joined(self, other: PatternPlan) -> PatternPlan:
-        """Join this plan with another part of the same pattern.
-
-        The entities of the other part are in another table.
-        """
+        """Return one plan for a pattern that reads two tables: this part and the other one."""
         return replace(
             self,
             steps=(*self.steps, *other.steps),
@@ -400,7 +399,10 @@ class PatternPlan:
         )
 
     def request(self, **arguments: Any) -> Request:
-        """Return the single request that answers the pattern."""
+        """Return the request of a pattern that takes exactly one.
+
+        Raises DesignError if the pattern takes several requests.
+        """
         found = self.requests(**arguments)
         if len(found) != 1:
             raise DesignError(

@@ -61,9 +61,10 @@ class Part:
 
 
 def stepped(part: Part, value: Any) -> Any:
-    """Return the value just above or below ``value``, as ``part.step`` says.
+    """Return the next value above or below ``value``, in the direction of ``part.step``.
 
-    A key condition needs it for an exclusive bound. Without a step, the value stays the same.
+    A key condition needs it for an exclusive bound. If the part has no step, return ``value``
+    itself.
     """
     if not part.step or value is None:
         return value
@@ -79,7 +80,7 @@ def text(value: str) -> Part:
 def shard_of(identity: str, shards: int) -> int:
     """Return the shard of an item, computed from the key text of its identity.
 
-    The hash never changes.
+    The hash function must never change, because stored keys contain the shard.
     """
     return zlib.crc32(identity.encode()) % shards
 
@@ -131,7 +132,7 @@ class PlannedKeyAttribute:
     """A key attribute that items carry: its name and the template that fills it.
 
     ``index`` is None for the table's own key. ``when`` makes an index sparse: the attribute is
-    written only on items whose fields have exactly these texts.
+    written only on items for which each of its templates gives exactly the text next to it.
     """
 
     name: str
@@ -153,7 +154,10 @@ class PlannedKeyAttribute:
 
 @dataclass(frozen=True, slots=True)
 class FilterValue:
-    """A value in a filter: the argument ``param`` written as ``encoding``, or a ``constant``."""
+    """A value in a filter: an argument of the pattern (``param``), or a ``constant``.
+
+    ``encoding`` says how the argument is written.
+    """
 
     placeholder: str
     param: str | None = None

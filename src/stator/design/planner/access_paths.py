@@ -50,7 +50,11 @@ _ALL_SUBSETS_UP_TO: Final = 3
 
 @dataclass(frozen=True)
 class AccessPath:
-    """A way to key an entity. ``constants`` are part of the partition."""
+    """A way to key an entity.
+
+    ``constants`` are values written into the partition key; only items that have them are in the
+    index.
+    """
 
     entity: type[Entity]
     partition: tuple[str, ...]
@@ -76,7 +80,7 @@ class AccessPath:
 
     @cached_property
     def rank(self) -> tuple[object, ...]:
-        """The position in a fixed order that decides ties.
+        """A sort key that decides between equally cheap paths.
 
         Shorter paths come first, then paths whose fields were declared earlier.
         """
@@ -102,7 +106,7 @@ class AccessPath:
 
 @dataclass(frozen=True, slots=True)
 class ServedNeed:
-    """How a path serves a need: the part that the key answers, and the part left to a filter.
+    """How a path serves a need: which comparisons the key answers, and which are left to a filter.
 
     ``amplification`` is the number of items read for each item returned.
     """
@@ -127,7 +131,10 @@ class ServedNeed:
 
     @property
     def queries(self) -> int:
-        """The number of queries: one for each combination of the compared values."""
+        """The number of queries that a call makes.
+
+        If ``is_in`` allows several values for key fields, there is one query for each combination.
+        """
         return self.need.options((*self.path.partition, *self.prefix))
 
     @property
@@ -155,10 +162,10 @@ class ServedNeed:
 
     @property
     def is_blunt(self) -> bool:
-        """Whether the key cannot express the upper bound exactly.
+        """Whether the key cannot exclude the upper bound of a range exactly.
 
-        A string key that ends with the ranged field can exclude the upper bound only if the value
-        just below it is known.
+        A string key that ends with the ranged field can exclude the bound only if the value just
+        below it is known. In an inverted key, the same holds for the lower bound.
         """
         span = self.span
         if span is None or span.field != self.path.sort[-1]:
@@ -198,9 +205,9 @@ def serve(path: AccessPath, need: Need, estimates: Estimates) -> ServedNeed | No
 
 
 def _holds_all(path: AccessPath, need: Need) -> bool:
-    """Whether the path holds every item that matches the need.
+    """Whether every item that matches the need has a key on this path.
 
-    A path does not hold items that lack one of its optional fields.
+    An item without one of the path's optional fields has none.
     """
     asked = {*need.equal, need.order, *(span.field for span in need.spans)}
     return all(name in asked or not is_optional(info(path.entity), name) for name in path.sort)
@@ -268,7 +275,7 @@ def _tails(need: Need) -> list[tuple[str, ...]]:
 def _splits(
     equal: list[str], others: list[Need], need: Need
 ) -> list[tuple[tuple[str, ...], list[str]]]:
-    """Return ways to divide the fields compared for equality into a partition and the rest.
+    """Return ways to divide the fields compared for equality into partition fields and the rest.
 
     With many fields, only some partitions are tried: all fields, each one alone, and the fields
     that another need shares.
@@ -341,11 +348,12 @@ def is_ordered(member: Need) -> bool:
 
 
 def group_inverts(group: TogetherGroup, labels: KeyLabels) -> bool | None:
-    """Whether the ordered members must be written inverted, or None if it makes no difference.
+    """Whether the children's order field must be written inverted, so that the parent comes first.
 
     A limited query over a parent and its children must reach the parent first. Sort keys begin with
     the entity's label, so the direction that puts the parent's label first may be the wrong one for
-    the children. In that case, the children's time is written inverted.
+    the children. In that case, the children's field is written inverted. Returns None if the group
+    needs no such choice, or if no choice helps.
     """
     ordered = [labels.entity(member.entity) for member in group.members if is_ordered(member)]
     others = [labels.entity(member.entity) for member in group.members if not is_ordered(member)]

@@ -49,7 +49,10 @@ def within(used: Caps, caps: Caps) -> bool:
 
 
 class Assignment:
-    """The search for one entity, given its base key and the placements that must be open."""
+    """The search for the placements of one entity, with its base key already chosen.
+
+    Some placements may be required: they are open from the start.
+    """
 
     def __init__(
         self, choices: EntityChoices, base: Placement, forced: tuple[Placement, ...], caps: Caps
@@ -188,7 +191,11 @@ def _number(price: float | None) -> float:
 
 
 def _fits_base(placement: Placement, base: Placement) -> bool:
-    """Whether a local index fits: it needs the table's partition and another order."""
+    """Whether a placement is possible with this base key.
+
+    A local index must have the table's partition key and another sort key. Other placements always
+    fit.
+    """
     if placement.kind != "local":
         return True
     mine, its = placement.path, base.path

@@ -34,8 +34,8 @@ LOCAL_COLLECTION_BYTES: Final = 5 * 1024**3
 class EntityChoices:
     """The placements that can be chosen for one entity.
 
-    ``use_dollars`` has the monthly cost of each need by placement, or None if the placement cannot
-    serve the need.
+    ``use_dollars`` has, for each placement, the monthly cost of each need. The cost is None if the
+    placement cannot serve the need.
     """
 
     entity: type[Entity]
@@ -110,11 +110,11 @@ def _native_bounds(served: ServedNeed) -> bool:
 
 
 def _string_bounds(served: ServedNeed) -> bool:
-    """Whether a string key may serve the bounds.
+    """Whether a string key may serve the need's range, if necessary with a filter.
 
-    A path that cannot express them exactly (``is_blunt``) is refused if it lacks part of the
-    identity: the path with the identity appended can express them. If nothing can be appended, a
-    filter helps.
+    A path that cannot express the range exactly (``is_blunt``) is refused if part of the identity
+    can still be appended: the longer path expresses it exactly. If nothing can be appended, a
+    filter is added.
     """
     path = served.path
     if not served.is_blunt or path.handwritten is not None:
@@ -219,7 +219,7 @@ def _natively_keyed(path: AccessPath) -> bool:
 def _hotter(choices: EntityChoices, placement: Placement) -> Iterable[Placement]:
     """Yield copies of a placement with more shards.
 
-    There is one for each need whose reads of one key value are too many for the present shards.
+    Each is for a need that reads one key value more often than the present shards can serve.
     """
     for need in choices.needs:
         served = choices.serve(placement, need)
@@ -271,7 +271,7 @@ def _secondary(
 def _still_holds(
     placement: Placement, neighbours: tuple[type[Entity], ...], costs: CostModel
 ) -> bool:
-    """Whether a locked path can stay in its index."""
+    """Whether a locked path can stay in its index, with its shards and its kind of key."""
     path = placement.path
     if path.shards < costs.write_shards(path):
         return False
@@ -308,7 +308,7 @@ def _clashes(path: AccessPath, neighbours: tuple[type[Entity], ...]) -> bool:
 def _local_fits(path: AccessPath, costs: CostModel) -> bool:
     """Whether a local index is possible.
 
-    The table must be able to have this partition, and the items of one partition value must stay
+    The table must be able to have this partition key. The items of one partition value must stay
     below DynamoDB's limit for tables with local indexes.
     """
     if path.constants or path.shards > 1 or path.handwritten or not path.partition:

@@ -60,9 +60,10 @@ def shards_for(peak: float, limit: float) -> int:
 
 @dataclass(frozen=True)
 class Placement:
-    """A path and the place that holds it.
+    """A path and the place where its keys are stored.
 
-    The place is the table's own key, generic strings in an index, or the attributes themselves.
+    The place is the table's own key or an index. Keys are generic strings (``GSI1PK``), or the
+    entity's own attributes (native keys).
     """
 
     path: AccessPath
@@ -87,7 +88,7 @@ class Placement:
 
     @cached_property
     def shares_slot(self) -> bool:
-        """Whether other entities may share the index."""
+        """Whether other entities may use the same index."""
         return (
             self.kind == "concatenated"
             and self.projection != "INCLUDE"
@@ -125,7 +126,10 @@ class CostModel:
         return self.estimates.item_bytes(entity) + KEYS_BYTES
 
     def key_bytes(self, placement: Placement) -> float:
-        """Return the bytes that a path adds to an item: 0 if the item has the attributes anyway."""
+        """Return the bytes that a path's key attributes add to an item.
+
+        Returns 0 for a native key, which uses attributes that the item has anyway.
+        """
         path = placement.path
         if placement.is_native:
             return 0.0
@@ -145,7 +149,11 @@ class CostModel:
         return min(KEYS_BYTES + self.key_bytes(placement) + fields, self.item_bytes(entity))
 
     def presence(self, path: AccessPath) -> float:
-        """Return the share of items that have an entry in the path."""
+        """Return the estimated share of items that are in an index on this path.
+
+        Items that lack one of the path's fields, or do not have its constants, are not in the
+        index.
+        """
         known = info(path.entity)
         constants = math.prod(
             1 / self.estimates.distinct(path.entity, (name,)) for name, _ in path.constants
@@ -186,7 +194,10 @@ class CostModel:
         return present * (self.key_bytes(placement) + entries)
 
     def open_dollars(self, placement: Placement) -> float:
-        """Return the monthly cost of having the path, including penalties that no bill shows."""
+        """Return the monthly cost of a placement without its reads: its storage and index writes.
+
+        Small penalties that no bill shows are included.
+        """
         return self.billed_dollars(placement) + self._burdens(placement)
 
     def billed_dollars(self, placement: Placement) -> float:
@@ -198,9 +209,9 @@ class CostModel:
         )
 
     def _burdens(self, placement: Placement) -> float:
-        """Return the penalties in dollars.
+        """Return the penalties of a placement in dollars.
 
-        There is one if the key has few distinct partition values, and one if a base key uses fields
+        One applies if the key has few distinct partition values, another if a base key uses fields
         outside the entity's identity.
         """
         path = placement.path
@@ -212,16 +223,16 @@ class CostModel:
         return float(write_units(self.item_bytes(entity)))
 
     def fixed_dollars(self, entity: type[Entity]) -> float:
-        """Return the cost of storing and writing an entity's items.
+        """Return the monthly cost of storing and writing an entity's items in the table.
 
-        It does not depend on the entity's keys.
+        This cost is the same for all keys.
         """
         rates = self.rates[entity]
         writes = (rates.creates + rates.by_key) * self.base_write_units(entity)
         return writes * MONTH_SECONDS * WRITE_UNIT_DOLLARS + self.items_dollars(entity)
 
     def items_dollars(self, entity: type[Entity]) -> float:
-        """Return the cost of storing the items without their keys."""
+        """Return the monthly cost of storing an entity's items without their keys."""
         each = self.estimates.item_bytes(entity) + ITEM_OVERHEAD_BYTES
         return self.estimates.volume(entity) * each * STORAGE_BYTE_DOLLARS
 
@@ -234,7 +245,10 @@ class CostModel:
         return max(need.wanted, min(need.wanted * factor, self.estimates.volume(need.entity)))
 
     def read_units(self, served: ServedNeed, placement: Placement) -> float | None:
-        """Return the read units of one call, or None if the placement cannot serve it."""
+        """Return the read units that one call takes through a placement.
+
+        Returns None if the placement cannot serve the need.
+        """
         need, path = served.need, placement.path
         if need.consistent and not (placement.is_base or placement.kind == "local"):
             return None

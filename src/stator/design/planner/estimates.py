@@ -124,9 +124,9 @@ class Estimates:
 
     @cached_property
     def _identities(self) -> dict[str, float]:
-        """The number of distinct values of each field that refers to an entity, by field name.
+        """The number of distinct values of each field that identifies an entity, by field name.
 
-        For example, ``user_id`` has one value for each user.
+        For example, ``user_id`` has one value for each user, in every entity that has this field.
         """
         found: dict[str, float] = {}
         for entity in sorted(self.design.entities, key=lambda each: info(each).name):

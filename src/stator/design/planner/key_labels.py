@@ -70,14 +70,20 @@ def labels_of(
 
 
 def _free(word: str, taken: set[str]) -> str:
-    """Return the word, with a number if the lock already uses it."""
+    """Return the word, or the word with the lowest number from 2 that makes it free.
+
+    ``taken`` are the labels that the lock uses.
+    """
     return next(
         each for each in chain([word], (f"{word}{at}" for at in count(2))) if each not in taken
     )
 
 
 def _joined(labels: KeyLabels, groups: list[TogetherGroup], kept: KeyLabels) -> dict[Column, str]:
-    """Return one label for all columns that a pattern compares with the same value."""
+    """Return the labels of columns that some pattern compares with the same value.
+
+    Such columns have the same label.
+    """
     classes: dict[Column, set[Column]] = {}
     entities: dict[str, type[Entity]] = {}
     for group in groups:

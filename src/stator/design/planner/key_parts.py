@@ -68,16 +68,16 @@ def tidy(parts: list[Part]) -> tuple[Part, ...]:
 
 
 def same_partition(one: tuple[Part, ...], other: tuple[Part, ...]) -> bool:
-    """Whether two keys can be equal.
+    """Whether two partition keys can be equal for some values of their fields.
 
-    Values contain no separator, so segments are compared one by one.
+    Values contain no separator, so the keys are compared segment by segment.
     """
     mine, its = _segments(one), _segments(other)
     return len(mine) == len(its) and all(_may_meet(*each) for each in zip(mine, its))
 
 
 def same_stretch(one: tuple[Part, ...], other: tuple[Part, ...]) -> bool:
-    """Whether sort keys of both kinds may start with the same text.
+    """Whether sort keys made of these parts may lie in the same range.
 
     Only the text before the first field of each key is compared.
     """

@@ -16,9 +16,9 @@ moving the items to the price of every other key. The rules:
   became free is not reused in the same step.
 - A path that no pattern needs any more is dropped. A choice that is equally good stays.
 
-A locked key is no longer available if its fields are gone or have another type, if a write now
-changes one of them, or if it has too few shards for the traffic. Then the plan changes it, and
-``compare`` in ``stator.design.plan.lock_file`` says what that means.
+A locked key is no longer available if its fields are gone or have another type, or if a write now
+changes one of them. The same holds if it has too few shards for the traffic. Then the plan changes
+the key, and ``compare`` in ``stator.design.plan.lock_file`` says what that means.
 """
 
 from __future__ import annotations
@@ -66,7 +66,10 @@ class LockedChoices:
 
 
 def moving_dollars(placement: Placement, locked: LockedChoices | None, costs: CostModel) -> float:
-    """Return the price of moving from the lock to a placement, spread over ``PAYBACK_MONTHS``."""
+    """Return the price of rewriting the stored items for a placement, in dollars a month.
+
+    The price is spread over ``PAYBACK_MONTHS``. It is 0 if no item has to be rewritten.
+    """
     if locked is None or placement == locked.base or placement.path.handwritten is not None:
         return 0.0
     if placement.kind == "native" or any(placement == each for _, each in locked.indexes):

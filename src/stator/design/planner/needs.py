@@ -45,7 +45,10 @@ class ValueSource:
 
     @property
     def same(self) -> str:
-        """A text that is equal for sources whose values are always equal."""
+        """A text that is equal for two sources of the same value.
+
+        For ``options``, it is equal for the same options in the same order.
+        """
         if self.options:
             return f"one of {', '.join(each.same for each in self.options)}"
         return f":{self.param}" if self.param is not None else repr(keys.plain(self.constant))
@@ -59,7 +62,7 @@ def source_of(value: Any) -> ValueSource:
 
 @dataclass(frozen=True, slots=True)
 class FieldSpan:
-    """The range of one field, merged from its comparisons."""
+    """The range of values that a need allows for one field, merged from its comparisons."""
 
     field: str
     low: ValueSource | None = None
@@ -111,9 +114,10 @@ class Need:
 
 @dataclass(frozen=True)
 class TogetherGroup:
-    """Needs that one query must serve.
+    """Needs of several entities that one query must serve.
 
-    ``shared`` lists the values that every member compares, each as one field name per member.
+    Each entry of ``shared`` stands for one value that every member compares a field with. It lists
+    these fields in the order of ``members``.
     """
 
     name: str
@@ -211,7 +215,10 @@ def _sorted_tests(
 
 
 def _may_be_asked_one_by_one(test: Comparison, ask: Ask) -> bool:
-    """Whether each value can get its own query: there is one entity, and few values."""
+    """Whether an ``is_in`` test can become one query for each of its values.
+
+    It can if the pattern reads one entity, and the values are few.
+    """
     return len(ask.targets) == 1 and 1 <= len(test.values) <= MOST_VALUES
 
 
@@ -220,7 +227,7 @@ def _merged(
 ) -> tuple[FieldSpan | None, list[Comparison]]:
     """Merge the comparisons of one field into one span.
 
-    Also return the comparisons that do not fit into the span.
+    Returns the span, or None if no comparison fits into one, and the comparisons that do not fit.
     """
     span, rest = FieldSpan(name), []
     encoding = key_encoding(known, name)
@@ -288,7 +295,7 @@ def _order(
 
 
 def _usual(need: Need, estimates: Estimates) -> float:
-    """Estimate the number of matching items from the fields."""
+    """Estimate how many items match a need, from its conditions and the distinct field values."""
     matching = estimates.volume(need.entity) / estimates.distinct(need.entity, tuple(need.equal))
     matching = min(matching * need.options(need.equal), estimates.volume(need.entity))
     return max(1.0, matching * KEPT_BY_FILTER ** (len(need.spans) + len(need.filters)))
@@ -352,10 +359,10 @@ def group_of(pattern: Pattern[..., Any], estimates: Estimates) -> TogetherGroup:
 
 
 def _field_for(same: str, at: int, members: list[Need]) -> str | None:
-    """Return a member's field for a value, or None.
+    """Return the field of one member that a pattern compares with a value, or None.
 
-    It is the field that the member compares with the value. If there is none, it is a field of the
-    same name as the one that another member compares.
+    If the member itself does not compare any field with the value, a field is taken that has the
+    same name as another member's. Returns None if there is no such field either.
     """
     own = [name for name, source in members[at].equal.items() if source.same == same]
     if own:
@@ -388,9 +395,10 @@ def _check_link(pattern: Pattern[..., Any], columns: list[tuple[type[Entity], st
 
 
 def _shares(members: list[Need], declared: float | None) -> list[float]:
-    """Return how many items of each entity a call returns.
+    """Return how many items of each entity a call is expected to return.
 
-    It is one if the entity's identity is known. The other entities share the rest equally.
+    Without a ``declared`` total, these are the estimates of the needs. Otherwise an entity whose
+    whole identity is known has one item, and the other entities share the rest equally.
     """
     if declared is None:
         return [member.returns for member in members]
@@ -457,9 +465,9 @@ def mutable_fields(entity: type[Entity], rates: WriteRates) -> frozenset[str]:
 
 
 def identity_need(entity: type[Entity], rates: WriteRates) -> Need | None:
-    """Return the need of updates and deletes, or None if there are none.
+    """Return the need to find an item by its identity, or None if nothing updates or deletes items.
 
-    They know the item's identity and need its key.
+    Updates and deletes know the item's identity and need its key.
     """
     if rates.by_key <= 0:
         return None

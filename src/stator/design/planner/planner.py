@@ -178,7 +178,11 @@ class Planner:
         return found
 
     def _locked_table_name(self, members: list[type[Entity]]) -> str | None:
-        """Return the name of the locked table that holds these entities and no others."""
+        """Return the name of the one locked table that holds these entities, or None.
+
+        Returns None if there is no lock, if its layout differs, or if no or several tables hold
+        them. Also returns None if the table holds other entities of the design.
+        """
         if self.previous is None or self.previous.layout != self.design.layout:
             return None
         names = {info(each).name for each in members}
@@ -192,7 +196,10 @@ class Planner:
         )
 
     def _locked(self, entity: type[Entity], paths: tuple[AccessPath, ...]) -> LockedChoices | None:
-        """Return the lock's choices for an entity, unless the layout puts it into another table."""
+        """Return the lock's choices for an entity.
+
+        Returns None if there is no lock, or if the lock does not have the entity in the same table.
+        """
         if self.previous is None:
             return None
         table = next(name for name, members in self.tables() if entity in members)
@@ -287,10 +294,9 @@ class Planner:
 
 
 def _even_shards(component: Component) -> None:
-    """Add base keys so that entities that could share a partition can have equal shards.
+    """Offer each base key also with the most shards that any entity has on the same partition.
 
-    Each of their base keys is also offered with the largest number of shards that any of them
-    needs.
+    Entities can share a partition only if their base keys have the same number of shards.
     """
     if not component.groups:
         return

@@ -30,7 +30,7 @@ MANY_INDEXES = 5
 def refuse_unserved(
     choices: EntityChoices, reads: Iterable[Pattern[..., Any]], labels: KeyLabels
 ) -> None:
-    """Refuse the first need that no placement serves."""
+    """Raise PatternRefused or ScanNeeded for the first need that no placement serves."""
     where = {pattern.name: pattern.where for pattern in reads}
     for at, need in enumerate(choices.needs):
         prices = [
@@ -95,7 +95,7 @@ def _inconsistent(choices: EntityChoices, need: Need, where: str) -> PatternRefu
 
 
 def refuse_component(component: Component) -> None:
-    """Refuse needs that can be served one by one, but not together."""
+    """Raise PatternRefused if needs that can be served one by one cannot be served together."""
     if component.solve(UNCAPPED) is not None:
         return
     consistent = sorted(
@@ -119,7 +119,7 @@ def refuse_component(component: Component) -> None:
 
 
 def refuse_indexes(design: str, found: TableLayout) -> None:
-    """Refuse a table with more than twenty global or five local indexes."""
+    """Raise an error if a table has more than twenty global or five local indexes."""
     opened = {
         each
         for one in found.components

@@ -2,10 +2,10 @@
 
 The cost of a layout, in dollars a month, is the sum of
 
-- *reads*: for each pattern, its rate times the read units of one call. A call pays for what the key
-  finds (not only for what the filter keeps) times the size of an entry, in steps of 4 KB, half of
-  that when eventually consistent, and at least one step. Each shard is one call. Where an index
-  does not hold the whole item, each wanted item costs one more read.
+- *reads*: for each pattern, its rate times the read units of one call. A call pays for all entries
+  that the key finds, not only for those the filter keeps. Their size is billed in steps of 4 KB, at
+  least one, at half the price if eventually consistent. Each shard is one call. Where an index does
+  not hold the whole item, each wanted item costs one more read.
 - *writes*: for each path in an index, every create and delete of the entity writes an entry of the
   projected size, in steps of 1 KB. An update writes one entry if it changes something projected,
   and two (delete and insert) if it changes the key. A sparse path pays for the share of items it
@@ -28,9 +28,9 @@ entity by entity, and below that each entity's needs are assigned to placements.
 bound. The bound of an assignment lets each need pay a share of the price of every placement it
 could use: the price divided by the number of needs that could use it. No assignment pays less. All
 numbers of shared indexes that could pay off are tried. The result is the optimum of this model,
-with two exceptions that ``proven`` reports: the search was cut off after ``NODE_BUDGET`` steps
-(``ASSIGNMENT_BUDGET`` for one entity), or patterns over several entities, all placed in indexes,
-need more of them than any one entity has paths.
+with two exceptions that ``proven`` reports. One is that the search was cut off after
+``NODE_BUDGET`` steps (``ASSIGNMENT_BUDGET`` for one entity). The other is that patterns over
+several entities, all placed in indexes, need more indexes than any one entity has paths.
 
 Costs that differ by less than a millionth of a cent are ties. A tie goes to the first candidate in
 a fixed order, so equal inputs lead to equal layouts.
@@ -142,7 +142,10 @@ class Component:
 
     @property
     def freest(self) -> ComponentLayout:
-        """The layout without a limit on shared indexes. No limited layout is cheaper."""
+        """The cheapest layout if the number of shared indexes is not limited.
+
+        No layout with a limit is cheaper.
+        """
         found = self.solve(UNCAPPED)
         assert found is not None, "unserved patterns are refused before the search"
         return found
@@ -208,9 +211,9 @@ class Component:
     def _present_options(
         self, group: TogetherGroup, by_entity: dict[type[Entity], EntityChoices]
     ) -> Iterator[GroupLayout]:
-        """Yield the existing indexes that hold every member of the group.
+        """Yield the ways to read a group from an index that exists already and holds every member.
 
-        They are handwritten, or in the lock.
+        Such an index is handwritten, or is in the lock.
         """
         present = [_present(by_entity[member.entity]) for member in group.members]
         for name in present[0]:
@@ -242,7 +245,7 @@ class Component:
         return len(heads) == 1
 
     def _head(self, member: Need, path: AccessPath) -> tuple[str, ...]:
-        """Return the partition key as the pattern fills it, to compare it between members."""
+        """Return the partition key as comparable tokens, with the pattern's values filled in."""
         parts = partition_parts(path, self.labels)
         return tuple(
             f":{member.equal[part.value].same}"
@@ -360,7 +363,10 @@ class _BaseSearch:
         return total, most
 
     def _moving(self, placed: GroupLayout, bases: dict[type[Entity], Placement]) -> float:
-        """Return how much more the entities of an index cost if they must use it."""
+        """Return the extra cost of a group's entities if they must use the group's index.
+
+        Returns FAR if one of the entities cannot use it.
+        """
         added = 0.0
         for choices in self.choices:
             for placement in placed.placements:

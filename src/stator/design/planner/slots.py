@@ -23,9 +23,9 @@ IMPOSSIBLE: Final = (1000, 1000)
 def slots_needed(
     opened: Iterable[Sequence[Placement]], groups: Iterable[Vertex]
 ) -> tuple[int, int]:
-    """Return the fewest shared indexes that can hold the open placements.
+    """Return the smallest numbers of shared indexes that can hold the open placements.
 
-    There are two numbers: for indexes with the projection KEYS_ONLY, and for those with ALL.
+    The first number is for indexes that project KEYS_ONLY, the second for those that project ALL.
     Returns IMPOSSIBLE if paths that must share an index belong to the same entity.
     """
     placements = [each for several in opened for each in several]
@@ -50,11 +50,12 @@ def colour(
     fixed: Mapping[Placement, int] | None = None,
     free: int = 0,
 ) -> dict[Placement, int]:
-    """Assign a number from 0 to each placement, with as few numbers as possible, in a fixed order.
+    """Return an index number for each placement, using as few numbers as possible.
 
-    Numbers below ``free`` are in use; ``fixed`` says by which placements. Placements that are read
-    together take the number of the first that has one, unless another path of the same entity
-    already has that number.
+    The result is the same for equal inputs. Numbers below ``free`` are existing indexes, and
+    ``fixed`` has the placements that are already in them. Placements that are read together take
+    the number of the first that is fixed, unless another path of one of their entities already has
+    that number.
     """
     vertices = _vertices(placements, groups)
     given = _given(vertices, fixed or {})
@@ -83,7 +84,7 @@ def _vertices(placements: Sequence[Placement], groups: Iterable[Vertex]) -> list
 
 
 def _given(vertices: list[Vertex], fixed: Mapping[Placement, int]) -> dict[int, int]:
-    """Return the numbers that vertices already have, by position in ``vertices``."""
+    """Return the numbers that vertices get from ``fixed``, by their position in ``vertices``."""
     given: dict[int, int] = {}
     held: set[tuple[int, object]] = set()
     # Vertices that are entirely fixed come first: new members give way.

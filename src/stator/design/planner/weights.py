@@ -5,7 +5,7 @@ their ratio: a write costs as much as five reads, and a gigabyte stored for a mo
 million reads. The plan and the linter also show dollars in these prices. The bill, in any region
 and billing mode, is computed in ``stator.design.cost`` from a price file.
 
-AWS does not bill the charges. They decide between layouts that cost the same.
+The small charges are not part of any bill. They decide between layouts that cost the same.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     prices("eu-west-1")["write_request_unit"]     # Decimal("7.05E-7") dollars
 
-Each number in a file names its source: a ``transcript`` of AWS's price list in some public file, a
-``tool`` that carries prices, or a ``recollection`` if there is no better source. Prices from
-recollection are listed in ``doubtful``. A file has a region only if its prices for reads, writes
-and storage are known. Asking for any other unknown price raises an error; another region's price is
-never used instead. A newer file of the same form can be loaded from anywhere.
+Each number in a file names its source. A ``transcript`` is a public copy of AWS's price list, a
+``tool`` is a program that includes prices, and a ``recollection`` is a number from memory. Prices
+from memory are listed in ``doubtful``. A region is in the file only if its prices for reads, writes
+and storage are known. Its other prices may be missing: asking for a missing price raises an error.
+Another region's price is never used instead. ``price_file`` loads a file of your own.
 """
 
 from __future__ import annotations

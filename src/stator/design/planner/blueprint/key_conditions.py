@@ -98,7 +98,7 @@ def key_attributes(
 
 @dataclass(frozen=True)
 class KeyConditionTemplate:
-    """A key condition, the comparisons it cannot express, and the number of shards to query."""
+    """A key condition, the comparisons left to a filter, and the number of shards to query."""
 
     tests: tuple[KeyConditionPart, ...]
     filters: tuple[Comparison, ...]
@@ -126,7 +126,7 @@ def condition_for(
 
 
 def group_partition(path: AccessPath, member: Need, labels: KeyLabels) -> tuple[Part, ...]:
-    """Return the partition key that a query over several entities asks for.
+    """Return the partition key for a query over several entities.
 
     The shard number is left open, because the reader queries every shard.
     """
@@ -226,7 +226,7 @@ def _range_tests(
 
 
 def _end_of(head: list[Part]) -> list[Part]:
-    """Return a bound that is greater than every key with this beginning."""
+    """Return a text that is greater than every key that starts with these parts."""
     *rest, final = head
     if final.kind == "text" and final.value.endswith(keys.SEPARATOR):
         return [*rest, text(final.value[:-1] + keys.AFTER)]

@@ -95,9 +95,9 @@ class ReadPlans:
         )
 
     def _strangers(self, placement: Placement, slot: Slot) -> list[tuple[type[Entity], AccessPath]]:
-        """Return other entities whose items a query of the placement may find.
+        """Return the other entities whose items a query of this placement may also find.
 
-        Labels keep generated keys apart; handwritten keys may overlap.
+        Each comes with its path. Labels keep generated keys apart; handwritten keys may overlap.
         """
         if slot.native or slot.kind == "LSI" or placement.projection != "ALL":
             return []
@@ -113,7 +113,10 @@ class ReadPlans:
     def _in_partition(
         self, path: AccessPath, index: str | None, wanted: set[type[Entity]]
     ) -> list[tuple[type[Entity], AccessPath]]:
-        """Return other entities that may have items in the same partition of the table or index."""
+        """Return the entities other than ``wanted`` whose items may be in the same partition.
+
+        Each comes with its path. ``index`` is None for the table itself.
+        """
         partition = partition_parts(path, self.labels)
         found = []
         for entity, layout in self.layouts.items():

@@ -226,7 +226,10 @@ def group_reasons(
 
 
 def runner_up(choices: EntityChoices, layout: EntityLayout, at: int) -> str:
-    """Describe the next best placement for one need, with everything else unchanged."""
+    """Return a text about the next best placement for one need, with everything else unchanged.
+
+    The text is empty if there is no other placement.
+    """
     chosen = layout.assigned[at]
     best: tuple[float, tuple[object, ...], Placement] | None = None
     for placement in (layout.base, *layout.opened, *choices.secondary):

@@ -22,9 +22,9 @@ from stator.model.limits import GLOBAL_INDEXES
 
 
 class SlotNames:
-    """The names of slots.
+    """The index and attribute names for each base key and each path in an index.
 
-    ``base`` has the slot of each entity's base key; ``slots`` has the slot of each path in an
+    ``base`` has the slot of each entity's base key; ``slots`` has the slot of each placement in an
     index.
     """
 
@@ -38,8 +38,8 @@ class SlotNames:
     ) -> None:
         """Name the slots of a layout.
 
-        ``held`` are paths that a lock has in an index; ``taken`` are the names of the lock's
-        indexes.
+        ``held`` has the index name of each placement that a lock already has in an index. ``taken``
+        has the names of all indexes in the lock.
         """
         self.found = found
         self.own_names = own_names
@@ -63,7 +63,10 @@ class SlotNames:
         return Slot(None, "table", (self._own("PK"),), (self._own("SK"),), native=False)
 
     def _name_all(self, opened: list[Placement]) -> None:
-        """Number shared indexes first, then others. Handwritten and locked names stay."""
+        """Name the slots of all placements: shared indexes get the first numbers, then the others.
+
+        Handwritten and locked indexes keep their names.
+        """
         fresh = {kind: self._free_names(kind) for kind in ("GSI", "LSI")}
         for projection in ("ALL", "KEYS_ONLY"):
             self._name_shared(projection, fresh["GSI"])

@@ -67,7 +67,10 @@ def write_blueprint(
     reads: Iterable[Pattern[..., Any]],
     taken: frozenset[str],
 ) -> TableBlueprint:
-    """Write out the layout of a table. ``taken`` are the names of its indexes in the lock."""
+    """Return the blueprint of a table.
+
+    ``taken`` has the names of the table's indexes in the lock.
+    """
     return _BlueprintWriter(
         name, design, choices, found, costs, labels, {each.name: each for each in reads}, taken
     ).write()
