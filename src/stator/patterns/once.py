@@ -60,9 +60,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(slots=True)
 class Attempt:
-    """The right to run the work of a key.
+    """One attempt to do the work of an idempotency key.
 
-    If ``is_done``, ``result`` comes from an earlier attempt.
+    If ``is_done``, an earlier attempt did the work, and ``result`` is its result.
     """
 
     key: str
@@ -344,7 +344,11 @@ class AttemptBlock(OnDb[D]):
 
 
 def _finished(key: str, payload: Any, record: Item) -> Attempt | None:
-    """Return the earlier attempt if it finished, or None while it is running."""
+    """Return the earlier attempt if it finished, or None while it is running.
+
+    Raises PayloadDiffers if the request has another payload, and Unstorable if the earlier result
+    could not be stored.
+    """
     if record.get("sum", {}).get("S") not in (None, _checksum(payload)):
         raise PayloadDiffers(key)
     if record.get("state") != {"S": "done"}:

@@ -47,7 +47,7 @@ class KeyIdentity:
         return found
 
     def overlaps(self, other: KeyIdentity) -> bool:
-        """Whether some key could belong to either entity."""
+        """Whether the same key could belong to an item of this entity and to one of ``other``."""
         theirs = {each.name: each for each in other._attributes}
         return all(
             each.name not in theirs or each.overlaps(theirs[each.name]) for each in self._attributes

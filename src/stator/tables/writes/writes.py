@@ -99,9 +99,9 @@ class WritePlanner:
         return (yield from packed(of, item, self.context.blobs, self.context.token()))
 
     def upsert(self, entity: Any, when: Any = None) -> Work[list[Statement]]:
-        """Set every field of the object.
+        """Plan the write that creates an item or sets every field of the existing one.
 
-        Other attributes and the time of creation do not change.
+        The time of creation does not change, nor do attributes that are not fields.
         """
         of = self.context.schema.of_object(entity)
         now = self.context.now()
@@ -206,9 +206,10 @@ class WritePlanner:
         return [statement, *guards(self.place, of, old, after, key, now)]
 
     def _clear_expired(self, of: EntityMap, key: Item, now: float) -> Work[None]:
-        """Delete an item that has expired.
+        """Delete the item with this key if it has expired.
 
-        An update that may create the item would otherwise change the expired one.
+        An update with ``or_create`` would otherwise change the expired item instead of creating
+        one.
         """
         old = yield from self.stored(of, key)
         if old is None or not of.is_expired(old, now):
@@ -228,7 +229,7 @@ class WritePlanner:
     def _pack_changes(
         self, of: EntityMap, recording: Recording, key: Item, names: list[str]
     ) -> Work[tuple[str, ...]]:
-        """Pack the large values that an update sets. Return the names of their blobs."""
+        """Pack the large values that an update sets, in the recording. Return the blobs' names."""
         found: Item = dict(key)
         for name in names:
             action = recording.actions.get((name,))
@@ -324,7 +325,10 @@ def _wire(of: EntityMap, values: Mapping[str, Any]) -> dict[str, Value | None]:
 
 
 def _set_all(of: EntityMap, item: Item, terms: Terms) -> str:
-    """SET every attribute of the item, and REMOVE every field and index key it lacks."""
+    """Return an UpdateExpression that makes a stored item equal to ``item``.
+
+    It sets every attribute of ``item``, and removes every field and index key that ``item`` lacks.
+    """
     written = terms.expressions
     sets, removals = [], []
     key_attributes = {key.name for key in of.plan.keys if key.index is not None}
@@ -348,7 +352,11 @@ def _set_all(of: EntityMap, item: Item, terms: Terms) -> str:
 
 
 def _watched(of: EntityMap, old: Item | None, terms: Terms, otherwise: Meaning) -> Meaning:
-    """Add the condition that the unique values have not changed since they were read."""
+    """Add the condition that the unique values have not changed since they were read.
+
+    Return the function that turns a failed condition into an error: LostRace if they have changed,
+    and the error of ``otherwise`` if not.
+    """
     for name in of.unique:
         terms.equal(name, None if old is None else old.get(name))
     return _raced_or(of, old, otherwise)
