@@ -227,18 +227,19 @@ class Once(OnDb[D]):
         return result
 
     def attempt(self, key: str, payload: Any = None) -> AttemptBlock[D]:
-        """Make an attempt for a block: ``with once.attempt(key) as attempt:``, or ``async with``.
+        """Return a context manager for one attempt: ``with once.attempt(key) as attempt:``.
 
-        If ``attempt.is_done``, use ``attempt.result``. Otherwise do the work and set
-        ``attempt.result``, which is stored when the block ends. If the block raises, the attempt is
-        forgotten.
+        With an AsyncDb, write ``async with``. If ``attempt.is_done``, use ``attempt.result``.
+        Otherwise do the work and set ``attempt.result``, which is stored when the block ends. If
+        the block raises, the attempt is forgotten.
         """
         return AttemptBlock(self, key, payload)
 
     def decorate(self, key: Callable[..., str]) -> Callable[[F], F]:
-        """Make a function run once per key.
+        """Return a decorator that makes a function run once for each key.
 
-        For example: ``@once.decorate(key=lambda order: order.order_id)``.
+        ``key`` computes the key from the function's arguments, for example
+        ``@once.decorate(key=lambda order: order.order_id)``.
         """
 
         def wrap(function: F) -> F:

@@ -36,7 +36,7 @@ class Runner:
         self._pool = _Pool(threads)
 
     def within(self, seconds: float) -> Runner:
-        """Return this runner with a deadline for each call. Both share the threads."""
+        """Return a runner with a deadline for each call. It shares the threads of this one."""
         made = Runner(
             self.transport,
             self.clock,

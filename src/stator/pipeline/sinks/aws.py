@@ -93,7 +93,10 @@ class AwsSink(WaveSink):
         return refusals
 
     def _isolate(self, messages: list[Message]) -> list[Refusal]:
-        """Send a request. If all of it is refused, send halves to find the message at fault."""
+        """Send a request and return the refused messages.
+
+        If the service refuses the whole request, send its halves to find the message at fault.
+        """
         try:
             return self.send_request(messages)
         except SinkRefused as error:

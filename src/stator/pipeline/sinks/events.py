@@ -45,7 +45,7 @@ def event_id(record: Record) -> str:
 
 
 def event_of(change: Change[Any], context: Context, images: Images = "plain") -> dict[str, Any]:
-    """Return the event of a change, for ``encoded``.
+    """Return the event of a change as a dictionary that ``encoded`` turns into JSON.
 
     Numbers are JSON fragments, so that they keep every digit.
     """

@@ -23,7 +23,7 @@ class WaveSink(Sink):
         """Deliver messages of different items and return refusals. May raise, like ``send``."""
 
     def send(self, messages: Sequence[Message]) -> Sequence[Refusal] | None:
-        """Send wave after wave.
+        """Send wave after wave, and return one refusal for each item that was not fully sent.
 
         After an outage nothing more is sent: each item waits from its first unsent change.
         """

@@ -266,7 +266,7 @@ class On:
         name: str | None = None,
         needs: StreamView = "NEW_AND_OLD_IMAGES",
     ) -> Callable[[Callable[[list[Change[Any]]], Any]], Callable[[list[Change[Any]]], Any]]:
-        """Handle changes as a list, of some entities or of all.
+        """Handle changes in lists. Without ``entities``, handle the changes to all entities.
 
         If the function raises, it is called again with each half of the list.
         """

@@ -64,7 +64,10 @@ def key_reader(known: EntityInfo, key: PlannedKeyAttribute) -> KeyReader:
 
 
 class _KeySource:
-    """Writes the source of key attributes. ``read`` returns the source that reads a field."""
+    """Generates the Python source that computes key attributes.
+
+    ``read`` returns the source that reads a field.
+    """
 
     def __init__(self, known: EntityInfo, read: Callable[[str], str], *, is_checked: bool) -> None:
         self.source = CodecSource()

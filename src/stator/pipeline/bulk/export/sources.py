@@ -68,9 +68,9 @@ def snapshot_export(
 
 
 def _filters(target: BulkTarget) -> dict[str, Any]:
-    """Return the Scan's filter for one entity.
+    """Return Scan parameters that select the target's entity, or none if it has no entity.
 
-    The Scan reads as much as without a filter, but sends less.
+    With a filter the Scan reads just as much, but sends less.
     """
     entity = target.entity
     if entity is None or entity.plan.discriminator is None:

@@ -87,7 +87,11 @@ def _first_position(shard: str, beginning: Beginning) -> str:
 
 
 def is_ready(lease: ShardLease, group: WorkerGroup, streams: Mapping[str, StreamInfo]) -> bool:
-    """Whether a shard may be read: its parent has been read, or cannot be read."""
+    """Whether a shard may be read now: everything that comes before it is done.
+
+    Its parent must have been read or be gone. The table's snapshot and the shards of an earlier
+    stream come first, too.
+    """
     if lease.is_ended:
         return False
     beginning = group.beginnings.get(lease.table)
