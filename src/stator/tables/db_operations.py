@@ -312,8 +312,8 @@ class DbOperations:
     ) -> Work[int]:
         """Count the items a pattern finds.
 
-        DynamoDB reads and bills them, but sends none. An index that does not hold the expiry time
-        counts expired items until the service deletes them.
+        DynamoDB reads and bills them, but sends none. If the index does not hold the expiry time,
+        expired items are counted until DynamoDB deletes them.
         """
         return PatternRead(self.context, query, ReadOptions(consistent, include_expired)).count()
 
@@ -347,7 +347,7 @@ class DbOperations:
     # -- several at once
 
     def transaction(self, *, token: str | None = None) -> Transaction:
-        """Collect the writes of a ``with`` block and send them as one: all of them or none.
+        """Collect the writes of a ``with`` block and send them as one transaction: all or none.
 
         Nothing is sent if the block raises. A transaction with a ``token`` is applied once, no
         matter how often it is sent within a day.
@@ -355,9 +355,10 @@ class DbOperations:
         return Transaction(self.context, token)
 
     def write_many(self, changes: Iterable[Any]) -> Work[BatchResult]:
-        """Put entities and apply ``Delete(...)`` objects, any number, in batches.
+        """Write any number of changes in batches.
 
-        The result names every change that was not written, and the reason.
+        A change is an entity to put, or a ``Delete(...)``. The result names every change that was
+        not written, and the reason.
         """
         batch, result = Batch(self.context, changes), BatchResult()
         while (window := (yield from batch.window())) is not None:

@@ -139,7 +139,7 @@ class EntityMap:
         return item
 
     def key_value(self, key: PlannedKeyAttribute, values: Mapping[str, Any]) -> Value | None:
-        """Return the value of a key attribute, or None if such an item lacks the attribute."""
+        """Return a key attribute of an item with these values, or None if the item lacks it."""
         which = (key.name, key.index)
         read = self._key_readers.get(which)
         if read is None:

@@ -99,7 +99,10 @@ def json_encoded(body: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value of a transform's result that JSON lacks: Decimal, set or dataclass."""
+    """Convert a Decimal, set or dataclass in a transform's result to a form that JSON has.
+
+    Raises TypeError for any other value.
+    """
     if isinstance(value, Decimal):
         return orjson.Fragment(str(value))
     if isinstance(value, (set, frozenset)):

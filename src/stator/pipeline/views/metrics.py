@@ -85,7 +85,7 @@ def add(sums: dict[str, Number], more: Parts, sign: int = 1) -> None:
 
 
 def count(of: Any = None) -> Additive:
-    """Count the sources, or, with a field, the sources where it is not None."""
+    """Count the sources. With a field, count only the sources in which the field is not None."""
     if of is None:
         return Additive(
             None, lambda name, value: (), lambda name, totals, kind: int(totals.get("n", 0))

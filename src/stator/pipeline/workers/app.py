@@ -73,7 +73,7 @@ class StreamApp:
         self.subscribers.append(subscriber)
 
     def add_handler(self, handler: ChangeHandler) -> None:
-        """Register a function for single changes. All of them form one subscriber."""
+        """Register a function for single changes. All such functions form one subscriber."""
         self._refuse_name(handler.name)
         if not self._handlers.handlers:
             self.add(self._handlers)
@@ -154,9 +154,9 @@ class StreamApp:
         return db.ensure(replace(settings or TableSettings(), streams=streams))
 
     def start(self, db: Db, options: WorkerOptions | None = None) -> RunningWorker:
-        """Run a worker in threads of this process.
+        """Start a worker in threads of this process, and return it.
 
-        ``with app.start(db): ...`` stops it at the end.
+        ``with app.start(db): ...`` stops the worker at the end of the block.
         """
         return RunningWorker(self, db, options)
 

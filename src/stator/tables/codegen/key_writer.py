@@ -121,7 +121,7 @@ class _KeySource:
         return self._encoded(part, value)
 
     def _member(self, part: Part, lines: list[str]) -> str:
-        """Return the source of one part of the identity that determines a shard.
+        """Return the source for one field of the identity whose hash determines a shard.
 
         None is written as "None".
         """

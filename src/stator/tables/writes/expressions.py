@@ -1,4 +1,4 @@
-"""Builds expressions: names and values under placeholders, the user's conditions and our own."""
+"""Builds the expressions of a request, with placeholders for names and values."""
 
 from __future__ import annotations
 

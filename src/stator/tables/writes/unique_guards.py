@@ -159,7 +159,8 @@ def guards(
 ) -> list[Statement]:
     """Return the guard statements for a write that turns ``old`` into ``new``.
 
-    If a value does not change, its guard is written again only if its expiry changes.
+    None stands for no item. If a value does not change, its guard is written again only if its
+    expiry changes.
     """
     found = []
     if old is not None and of.is_expired(old, now):

@@ -390,9 +390,10 @@ def _refuse_unseen(of: EntityMap, recording: Recording) -> None:
 
 
 def _after(of: EntityMap, old: Item | None, recording: Recording, created_at: float | None) -> Item:
-    """Return the unique values and expiry of an item after an update.
+    """Return an item as it is after an update, with the unique values and expiry that it sets.
 
-    ``created_at`` is set if the update may have created the item.
+    If the update creates the item, its expiry is counted from ``created_at``. None means that the
+    update cannot create it.
     """
     after: Item = dict(old or {})
     if old is None and created_at is not None and of.ttl is not None:

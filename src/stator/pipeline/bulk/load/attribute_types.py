@@ -36,7 +36,10 @@ class AttributeType:
 
 @dataclass(frozen=True, slots=True)
 class TableKey:
-    """The names of a table's key attributes; ``kinds`` also has the key attributes of indexes."""
+    """The names of a table's key attributes, and their types (``kinds``).
+
+    ``kinds`` also has the types of the key attributes of indexes.
+    """
 
     names: tuple[str, ...]
     kinds: Mapping[str, str]

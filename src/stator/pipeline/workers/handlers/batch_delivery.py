@@ -100,7 +100,10 @@ class _Batch:
 def next_attempt(
     context: Context, options: WorkerOptions, attempts: int, tries: int
 ) -> float | None:
-    """Return when to try a change again, or None if its attempts are used up."""
+    """Return when to try a change again, or None if its attempts are used up.
+
+    The wait grows with ``tries``, which also counts attempts during an outage.
+    """
     if attempts >= options.max_attempts:
         return None
     return context.now() + context.backoff(tries - 1, options.retry_backoff)

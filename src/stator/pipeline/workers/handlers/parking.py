@@ -108,7 +108,10 @@ class ParkedRecord:
 
 @dataclass(frozen=True, slots=True)
 class FailedAttempt:
-    """Why a change failed, how often so far, and when it is tried again (None: not by itself)."""
+    """Why a change failed, how often it has failed so far, and when workers retry it.
+
+    ``retry_at`` is None if the item is to be parked.
+    """
 
     handler: str
     error: BaseException
