@@ -1,4 +1,7 @@
-"""Runs work with blocking calls. A ``Gather`` uses threads if they make the transport faster."""
+"""Runs work (``tables.work``) with blocking calls.
+
+The parts of a ``Gather`` run in threads if that is faster with the given transport.
+"""
 
 from __future__ import annotations
 

@@ -180,9 +180,9 @@ class Outbox(OnDb[D]):
         return None if item is None else OutboxHead(int(item["_shard"]["N"]), item["_last"]["S"])
 
     def _register(self) -> Work[None]:
-        """Record our number of shards, once per object.
+        """Record the number of shards of this Outbox, once per object.
 
-        Relays that know of fewer shards learn of ours.
+        Relays that know of fewer shards then read all of them.
         """
         if self._is_registered:
             return

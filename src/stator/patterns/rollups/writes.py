@@ -172,8 +172,9 @@ class RollupBook:
 def _expected(stored: RollupTally | None, added: RollupTally) -> list[tuple[str, bool, str, str]]:
     """Return how ``added`` affects the stored minimum, maximum and last key.
 
-    Each is a tuple: the attribute, whether ``added`` replaces the stored value, and two comparison
-    operators. The first operator holds if the stored value stays, the second if it is replaced.
+    For each of the three, the result has the attribute, whether ``added`` replaces the stored
+    value, and two comparison operators. The first operator holds if the stored value stays, the
+    second if it is replaced.
     """
     return [
         ("_min", stored is None or added.min < stored.min, "<=", ">"),

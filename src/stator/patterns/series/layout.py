@@ -136,7 +136,7 @@ class SeriesLayout:
     def shard(self, entity: Any, shards: int) -> int:
         """Return the shard of a reading in a bucket with this many shards.
 
-        Readings with the same identity have the same shard.
+        It is a hash of the reading's identity, or of the field ``shard_by`` if the series has one.
         """
         if shards == 1:
             return 0

@@ -36,10 +36,11 @@ _RETRIES: Final = 3
 
 
 class AwsSink(WaveSink):
-    """A sink that defines ``send_request``, for up to ``max_entries`` messages.
+    """The base of sinks that send to AWS. A subclass defines ``send_request``.
 
-    Constructors of subclasses take the same parameters: ``region``, ``endpoint`` and ``client``, a
-    client of botocore or boto3. Without a client, one is created the way boto3 would.
+    A request has up to ``max_entries`` messages. Constructors of subclasses take the same
+    parameters: ``region``, ``endpoint`` and ``client``, a client of botocore or boto3. Without a
+    client, one is created the way boto3 would.
     """
 
     service: str

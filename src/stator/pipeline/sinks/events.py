@@ -99,7 +99,7 @@ def json_encoded(body: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a Decimal, set or dataclass in a transform's result to a form that JSON has.
+    """Convert a Decimal, set or dataclass in a transform's result to a value that JSON has.
 
     Raises TypeError for any other value.
     """

@@ -16,7 +16,10 @@ from stator.pipeline.sinks.sink import Refusal, Sink
 
 
 class WaveSink(Sink):
-    """A sink that defines ``send_wave`` instead of ``send``."""
+    """The base of sinks that send in waves.
+
+    A subclass defines ``send_wave`` instead of ``send``.
+    """
 
     @abstractmethod
     def send_wave(self, messages: Sequence[Message]) -> list[Refusal]:

@@ -128,9 +128,8 @@ def guard_delete(place: Place, of: EntityMap, field: str, value: Any, owner: Ite
 def merge_guard_handovers(statements: list[Statement]) -> list[Statement]:
     """Return the statements with at most one guard write for each unique value.
 
-    If one item frees a value and another takes it, their two guard writes become one.
-
-    A transaction may write each item, and so each guard, only once.
+    If one item frees a value and another takes it, their two guard writes become one, because a
+    transaction may write each item only once.
     """
     freed = {
         each.guard.key: each

@@ -325,9 +325,10 @@ def _wire(of: EntityMap, values: Mapping[str, Any]) -> dict[str, Value | None]:
 
 
 def _set_all(of: EntityMap, item: Item, terms: Terms) -> str:
-    """Return an UpdateExpression that makes a stored item equal to ``item``.
+    """Return the UpdateExpression of an upsert.
 
     It sets every attribute of ``item``, and removes every field and index key that ``item`` lacks.
+    The time of creation is set only if it is missing, and the version is incremented.
     """
     written = terms.expressions
     sets, removals = [], []

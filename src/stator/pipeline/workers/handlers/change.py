@@ -46,7 +46,7 @@ class Record:
     def image(self) -> Item:
         """The item after the change or, if it was deleted, the item before.
 
-        If the stream shows no image, only the item's key.
+        If the stream shows no image, it is only the item's key.
         """
         return self.new or self.old or self.keys
 

@@ -85,7 +85,10 @@ class Subscriber(Protocol):
 
 @runtime_checkable
 class ClosingSubscriber(Protocol):
-    """A subscriber with resources to close when a worker ends. More records may follow."""
+    """A subscriber with resources to close when a worker ends.
+
+    It may receive more records after it was closed.
+    """
 
     def close(self) -> None: ...
 

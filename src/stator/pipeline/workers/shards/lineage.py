@@ -127,9 +127,9 @@ def forgettable(
 ) -> list[ShardLease]:
     """Return leases that can be deleted.
 
-    Their shards are gone, and they ended longer ago than a stream retains changes. A shard missing
-    from the list does not prove that it is gone: this worker's list may predate the shard. If its
-    lease were deleted, it would be created again and the shard re-read from the start.
+    Their shards are gone, and the leases ended longer ago than a stream retains changes. A shard
+    missing from the list does not prove that it is gone: this worker's list may predate the shard.
+    If its lease were deleted, it would be created again and the shard re-read from the start.
     """
     return [
         lease
