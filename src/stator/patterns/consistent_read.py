@@ -14,7 +14,10 @@ _ATTEMPTS = 12
 def read_snapshot(
     context: Context, keys: list[tuple[str, Item]], label: str
 ) -> Work[list[Item | None]]:
-    """Return items by table and key, with None for a key that has no item."""
+    """Return the items with these tables and keys, all as of one moment, in the same order.
+
+    The result has None for each key that has no item.
+    """
     gets = [{"Get": {"TableName": table, "Key": key}} for table, key in keys]
     for attempt in range(_ATTEMPTS):
         try:

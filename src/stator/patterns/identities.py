@@ -1,4 +1,4 @@
-"""Identities as key text: encodes an object, or its identity values, as part of a key, and back."""
+"""Identities as key text: turns objects or identity values into part of a key, and back."""
 
 from __future__ import annotations
 

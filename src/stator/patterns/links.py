@@ -304,7 +304,7 @@ class Links(OnDb[D], Generic[D, L, R]):
                 return done  # None: the entity exists again
 
     def _unlink_gone(self, entity: Any) -> Work[int | None]:
-        """Delete the links of a missing entity. Returns None if the entity exists again.
+        """Delete the links of a missing entity. Return how many, or None if it exists again.
 
         Each transaction checks that the entity is absent, because an entity that was created again
         may have new links.

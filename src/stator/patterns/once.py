@@ -60,9 +60,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(slots=True)
 class Attempt:
-    """The right to run the work of a key.
+    """One attempt to do the work of an idempotency key.
 
-    If ``is_done``, ``result`` comes from an earlier attempt.
+    If ``is_done``, an earlier attempt did the work, and ``result`` is its result.
     """
 
     key: str
@@ -227,18 +227,19 @@ class Once(OnDb[D]):
         return result
 
     def attempt(self, key: str, payload: Any = None) -> AttemptBlock[D]:
-        """Make an attempt for a block: ``with once.attempt(key) as attempt:``, or ``async with``.
+        """Return a context manager for one attempt: ``with once.attempt(key) as attempt:``.
 
-        If ``attempt.is_done``, use ``attempt.result``. Otherwise do the work and set
-        ``attempt.result``, which is stored when the block ends. If the block raises, the attempt is
-        forgotten.
+        With an AsyncDb, write ``async with``. If ``attempt.is_done``, use ``attempt.result``.
+        Otherwise do the work and set ``attempt.result``, which is stored when the block ends. If
+        the block raises, the attempt is forgotten.
         """
         return AttemptBlock(self, key, payload)
 
     def decorate(self, key: Callable[..., str]) -> Callable[[F], F]:
-        """Make a function run once per key.
+        """Return a decorator that makes a function run once for each key.
 
-        For example: ``@once.decorate(key=lambda order: order.order_id)``.
+        ``key`` computes the key from the function's arguments, for example
+        ``@once.decorate(key=lambda order: order.order_id)``.
         """
 
         def wrap(function: F) -> F:
@@ -344,7 +345,11 @@ class AttemptBlock(OnDb[D]):
 
 
 def _finished(key: str, payload: Any, record: Item) -> Attempt | None:
-    """Return the earlier attempt if it finished, or None while it is running."""
+    """Return the earlier attempt if it finished, or None while it is running.
+
+    Raises PayloadDiffers if the request has another payload, and Unstorable if the earlier result
+    could not be stored.
+    """
     if record.get("sum", {}).get("S") not in (None, _checksum(payload)):
         raise PayloadDiffers(key)
     if record.get("state") != {"S": "done"}:

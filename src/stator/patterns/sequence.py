@@ -255,9 +255,10 @@ class _Hand:
 
 
 def _raced(failed: TransactionFailed, last: int | None) -> int | None:
-    """Return the sequence's current number after a lost race.
+    """Return the sequence's current number if the transaction failed because of a lost race.
 
-    Raises the error if there was another reason.
+    The number is ``last`` if the failure does not show it. If the transaction failed for another
+    reason, that error is raised.
     """
     at, _, error = failed.failures[0]
     if at == 0 and isinstance(error, ConditionFailed):

@@ -55,8 +55,9 @@ _ATTEMPTS = 10
 class UniqueFinding:
     """A mismatch between a guard and an item.
 
-    ``guard`` and ``owner`` are the keys of a guard and of the item it names. ``item`` is the key of
-    the item whose value should be guarded; it is None if the guard itself is wrong.
+    ``guard`` is the key of the guard, and ``owner`` the key of the item that the guard names.
+    ``item`` is the key of the item whose value should be guarded; it is None if the finding is
+    ``orphan`` or ``expiry``, that is, about the guard itself.
     """
 
     kind: Kind
@@ -85,9 +86,9 @@ class UniqueAuditReport:
 
 @dataclass(slots=True)
 class UniqueRepairReport:
-    """The result of a repair.
+    """The result of a repair: the findings that were repaired, and those that were ``left``.
 
-    ``left`` has the duplicates, and findings that changed faster than they could be judged.
+    The latter are duplicates, and findings that changed faster than they could be judged.
     """
 
     repaired: list[UniqueFinding] = field(default_factory=list)
@@ -222,10 +223,10 @@ class UniqueAudit(OnDb[D]):
         return (None if seen.guard is None else self._judge_guard(seen.guard, seen.owner)), seen
 
     def _look_at_item(self, key: Item, name: str) -> Work[tuple[UniqueFinding | None, _Seen]]:
-        """Judge one unique field of an item from a snapshot of guard, owner and item.
+        """Return the finding about one unique field of an item, or None, and what was read.
 
-        The item's value identifies the guard. If the value changes meanwhile, the next guard is
-        read.
+        Guard, owner and item are read at one moment. The item's value determines the guard to read.
+        If the value changes meanwhile, the guard of the new value is read.
         """
         [item] = yield from self._moment([(self._of.table.name, key)])
         for _ in range(_ATTEMPTS):

@@ -1,4 +1,4 @@
-"""Runs work with awaited calls."""
+"""Runs work (``tables.work``) on an event loop: its calls are awaited."""
 
 from __future__ import annotations
 
@@ -93,10 +93,10 @@ class AsyncRunner:
         return reply
 
     async def _gather(self, effect: Gather) -> list[Any]:
-        """Run parts concurrently.
+        """Run the parts concurrently and return their results in the same order.
 
-        A StatorError of a part becomes its result. Any other error, or a cancellation, cancels the
-        remaining parts and is raised.
+        If a part raises a StatorError, that error takes the place of its result. Any other error,
+        or a cancellation, cancels the remaining parts and is raised.
         """
         tasks = [asyncio.ensure_future(self._part(part)) for part in effect.parts]
         try:

@@ -112,9 +112,10 @@ _DEFAULTS: dict[str, Any] = {
 
 
 def _with_options(function: _F) -> _F:
-    """List the options in a function's signature and docstring.
+    """Add every connection option to a function's signature and docstring, for ``help()``.
 
-    Type checkers read them from ``Unpack[ConnectOptions]``; ``help()`` would show ``**options``.
+    Without this, ``help()`` would show only ``**options``. Type checkers read the options from
+    ``Unpack[ConnectOptions]``.
     """
     signature = inspect.signature(function)
     required = list(signature.parameters.values())[:-1]

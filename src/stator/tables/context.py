@@ -25,7 +25,7 @@ class Context:
         return self.clock.now()
 
     def backoff(self, attempt: int, backoff: Backoff = _BACKOFF) -> float:
-        """Return the seconds to wait after ``attempt`` earlier failures, counted from 0."""
+        """Return the seconds to wait before a retry; ``attempt`` is 0 for the first retry."""
         return backoff.delay(attempt, self.random.random())
 
     def timer(self, backoff: Backoff, wait_seconds: float | None = None) -> BackoffTimer:

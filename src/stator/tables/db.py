@@ -128,9 +128,10 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def _described(method: _F, plan: Callable[..., Any], owner: str, result: str) -> _F:
-    """Copy the name, docstring and signature of a plan to its method, for ``help()`` and editors.
+    """Copy the name, docstring and signature of a planning method to the method that runs it.
 
-    ``result`` is the method's return type, with ``{}`` for the type inside the plan's annotation.
+    ``result`` is the return type of the new method. ``{}`` in it stands for the type inside the
+    planning method's ``Work[...]`` or ``Pages[...]``.
     """
     returned = str(plan.__annotations__["return"])
     inner = re.fullmatch(r"\w+\[(.*)\]", returned)
@@ -174,15 +175,15 @@ class Db:
         self.runner.close()
 
     def within(self, seconds: float) -> Db:
-        """Return this Db with a deadline for each call, its retries included."""
+        """Return a Db on the same connection with a deadline per call, retries included."""
         return Db(self.context, self.runner.within(seconds), self.meter)
 
     def run(self, work: Work[T]) -> T:
-        """Run your own work, or that of a pattern object."""
+        """Run work, your own or that of a pattern object, and return its result."""
         return self.runner.run(work)
 
     def explain(self, query: Question) -> Explanation:
-        """Show a pattern's requests, with index, cost and reasons. Nothing is sent."""
+        """Return the requests of a pattern, with index, cost and reasons. Nothing is sent."""
         return self.operations.explain(query)
 
     call = _run(DbOperations.call)
@@ -237,15 +238,15 @@ class AsyncDb:
         await self.runner.close()
 
     def within(self, seconds: float) -> AsyncDb:
-        """Return this AsyncDb with a deadline for each call, its retries included."""
+        """Return an AsyncDb on the same connection with a deadline per call, retries included."""
         return AsyncDb(self.context, self.runner.within(seconds), self.meter)
 
     async def run(self, work: Work[T]) -> T:
-        """Run your own work, or that of a pattern object."""
+        """Run work, your own or that of a pattern object, and return its result."""
         return await self.runner.run(work)
 
     def explain(self, query: Question) -> Explanation:
-        """Show a pattern's requests, with index, cost and reasons. Nothing is sent."""
+        """Return the requests of a pattern, with index, cost and reasons. Nothing is sent."""
         return self.operations.explain(query)
 
     call = _await(DbOperations.call)

@@ -40,8 +40,9 @@ class DbOperations:
     ) -> Work[dict[str, Any]]:
         """Send one DynamoDB operation by name, in DynamoDB JSON, and return its answer.
 
-        ``idempotent`` says whether the call may be sent again when its answer is lost. By default,
-        updates and statements may not, and a transaction gets a token that makes it safe.
+        ``idempotent`` says whether the call may be sent again when its answer is lost. The default
+        is False for UpdateItem and for PartiQL statements, and True for all other operations.
+        Transactions get a token, so that they can be repeated safely.
         """
         sent = dict(request)
         if operation in _TAKE_A_TOKEN:
@@ -76,9 +77,9 @@ class DbOperations:
     ) -> Work[E | None]:
         """Write an item, whether it exists or not.
 
-        Sets version, times and expiry on ``entity``, unless it is frozen. ``returns="old"`` returns
-        the item it replaces. Raises VersionConflict if the entity has a version and the stored one
-        differs.
+        Sets version, times and expiry on ``entity``, unless it is frozen. With ``returns="old"``,
+        return the replaced item, or None if there was none. Raises VersionConflict if the entity
+        has a version and the stored version differs.
         """
         of = self.context.schema.of_object(entity)
         return write_entity(
@@ -88,8 +89,8 @@ class DbOperations:
     def upsert(self, entity: E, *, when: Any = None) -> Work[E]:
         """Create an item, or set every field of the existing one.
 
-        Return the item as stored. Attributes outside the entity and the time of creation do not
-        change. Sets version, times and expiry on ``entity``, unless it is frozen.
+        Return the item as stored. The time of creation does not change, nor do attributes that are
+        not fields of the entity. Sets version, times and expiry on ``entity``, unless it is frozen.
         """
         of = self.context.schema.of_object(entity)
         item = yield from write(
@@ -189,13 +190,16 @@ class DbOperations:
 
         The block records the changes. At its end they are sent as one UpdateItem. The item is read
         first only if that is necessary, for example to free an old unique value. With ``AsyncDb``,
-        write ``async with``. If you pass an object instead of a class, the update applies only if
-        the stored item still has the object's version. The object is then brought up to date. With
-        ``returns="old"``, values that DynamoDB computes are not copied to it.
+        write ``async with``.
 
-        ``or_create`` creates a missing item from the changes and the fields' defaults. ``returns``
-        ("old" or "new") puts that state of the item into ``result`` of the update. ``once`` sends a
-        transaction with a token: it costs twice the write units, and is never applied twice.
+        If you pass an object instead of a class, the update applies only if the stored item still
+        has the object's version. Afterwards the new values are copied to the object. With
+        ``returns="old"``, values that DynamoDB computes are not copied.
+
+        ``or_create`` creates a missing item from the changes and the fields' defaults. With
+        ``returns`` ("old" or "new"), the item before or after the update is in ``result`` of the
+        update. ``once`` sends a transaction with a token: it costs twice the write units, and is
+        never applied twice.
         """
         return OpenUpdate(
             self.context,
@@ -244,8 +248,9 @@ class DbOperations:
         """Delete an item: by class and identity, or as an object that was read.
 
         An object is deleted only if the stored item still has its version. With ``must_exist``, a
-        missing item raises ItemNotFound. ``keep_blobs`` moves its blobs aside instead of deleting
-        them. ``returns="old"`` returns the deleted item.
+        missing item raises ItemNotFound. With ``keep_blobs``, the item's blobs are moved under
+        ``kept/`` instead of deleted. With ``returns="old"``, return the deleted item, or None if
+        there was none.
         """
         of, values, read = target(self.context, entity, identity)
         return write_entity(
@@ -307,13 +312,13 @@ class DbOperations:
     ) -> Work[int]:
         """Count the items a pattern finds.
 
-        DynamoDB reads and bills them, but sends none. An index that does not hold the expiry time
-        counts expired items until the service deletes them.
+        DynamoDB reads and bills them, but sends none. If the index does not hold the expiry time,
+        expired items are counted until DynamoDB deletes them.
         """
         return PatternRead(self.context, query, ReadOptions(consistent, include_expired)).count()
 
     def explain(self, query: Question) -> Explanation:
-        """Show a pattern's requests, with index, cost and reasons. Nothing is sent."""
+        """Return the requests of a pattern, with index, cost and reasons. Nothing is sent."""
         return pattern_read.explained(self.context, query)
 
     def scan(
@@ -342,7 +347,7 @@ class DbOperations:
     # -- several at once
 
     def transaction(self, *, token: str | None = None) -> Transaction:
-        """Collect the writes of a ``with`` block and send them as one: all of them or none.
+        """Collect the writes of a ``with`` block and send them as one transaction: all or none.
 
         Nothing is sent if the block raises. A transaction with a ``token`` is applied once, no
         matter how often it is sent within a day.
@@ -350,9 +355,10 @@ class DbOperations:
         return Transaction(self.context, token)
 
     def write_many(self, changes: Iterable[Any]) -> Work[BatchResult]:
-        """Put entities and apply ``Delete(...)`` objects, any number, in batches.
+        """Write any number of changes in batches.
 
-        The result names every change that was not written, and the reason.
+        A change is an entity to put, or a ``Delete(...)``. The result names every change that was
+        not written, and the reason.
         """
         batch, result = Batch(self.context, changes), BatchResult()
         while (window := (yield from batch.window())) is not None:

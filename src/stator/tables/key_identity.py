@@ -37,7 +37,7 @@ class KeyIdentity:
         self.is_derivable = set(of.identity) <= held
 
     def read(self, key: Item) -> dict[str, Any] | None:
-        """Return the fields in a key, in their types, or None if the key is not the entity's."""
+        """Return the field values in a key, or None if the key does not belong to the entity."""
         found: dict[str, Any] = {}
         for attribute in self._attributes:
             values = attribute.read(key.get(attribute.name))
@@ -47,7 +47,7 @@ class KeyIdentity:
         return found
 
     def overlaps(self, other: KeyIdentity) -> bool:
-        """Whether some key could belong to either entity."""
+        """Whether the same key could belong to an item of this entity and to one of ``other``."""
         theirs = {each.name: each for each in other._attributes}
         return all(
             each.name not in theirs or each.overlaps(theirs[each.name]) for each in self._attributes

@@ -39,7 +39,10 @@ class OnDb(Generic[D]):
 
 
 class Bound(Generic[P, T]):
-    """An operation of one object. Calling it runs it; ``work`` returns it as part of other work."""
+    """An operation bound to one pattern object. Calling it runs the operation.
+
+    ``work`` plans the operation without running it, so that other work can include it.
+    """
 
     __slots__ = ("_instance", "_plan")
 

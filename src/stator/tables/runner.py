@@ -1,4 +1,7 @@
-"""Runs work with blocking calls. A ``Gather`` uses threads if they make the transport faster."""
+"""Runs work (``tables.work``) with blocking calls.
+
+The parts of a ``Gather`` run in threads if that is faster with the given transport.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ class Runner:
         self._pool = _Pool(threads)
 
     def within(self, seconds: float) -> Runner:
-        """Return this runner with a deadline for each call. Both share the threads."""
+        """Return a runner with a deadline for each call. It shares the threads of this one."""
         made = Runner(
             self.transport,
             self.clock,

@@ -120,7 +120,7 @@ class EntityMap:
         return key
 
     def key_from(self, values: Mapping[str, Any]) -> Item:
-        """Return the table's key, computed from its fields. The types of the fields are checked."""
+        """Return the table's key, computed from field values. Their types are checked."""
         for name in self.base_fields:
             if name in values:
                 self.codec.encode_field[name](values[name])
@@ -139,7 +139,7 @@ class EntityMap:
         return item
 
     def key_value(self, key: PlannedKeyAttribute, values: Mapping[str, Any]) -> Value | None:
-        """Return the value of a key attribute, or None if such an item lacks the attribute."""
+        """Return a key attribute of an item with these values, or None if the item lacks it."""
         which = (key.name, key.index)
         read = self._key_readers.get(which)
         if read is None:
@@ -150,7 +150,10 @@ class EntityMap:
         return {name: item[name] for name in self.key_names}
 
     def beside_the_key(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values that are not part of the key. The stored item must have them."""
+        """Return the values of fields that are not part of the table's key.
+
+        A read or write by these values applies only if the stored item has them.
+        """
         return {name: value for name, value in values.items() if name not in self.base_fields}
 
     def has_base(self, values: Mapping[str, Any]) -> bool:
@@ -304,10 +307,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class StepRoute:
-    """A step with its table and index, looked up once.
+    """A step (one request of a planned pattern) with the index it reads, looked up once.
 
-    ``sort`` names the sort key attributes of the table or index; ``key`` names the attributes of a
-    start key.
+    ``sort`` names the sort key attributes of the table or index. ``key`` names the attributes of an
+    ExclusiveStartKey.
     """
 
     step: Step
@@ -409,8 +412,8 @@ class Schema:
     def of_item(self, item: Item, table: str, entities: tuple[str, ...] = ()) -> EntityMap | None:
         """Return the entity of an item, or None if the item belongs to no entity of the design.
 
-        The discriminator attribute names the entity. Where the plan has none, the entity is the
-        first of ``entities``, by default the table's.
+        The discriminator attribute names the entity. If the plan has no discriminator, the entity
+        is the first of ``entities``, which defaults to all entities of the table.
         """
         candidates = entities or self.tables[table].entities
         first = self._by_name[candidates[0]]

@@ -20,7 +20,7 @@ STREAM_VIEWS: Final = tuple(_IMAGES)
 
 
 def shows(view: str, needed: StreamView) -> bool:
-    """Whether a stream of one view type carries everything that another one does."""
+    """Whether a stream with view type ``view`` carries every image that ``needed`` has."""
     return any(view == name and _IMAGES[needed] <= images for name, images in _IMAGES.items())
 
 

@@ -22,10 +22,10 @@ Items = TypeVar("Items", covariant=True)
 
 @dataclass(slots=True)
 class Call:
-    """One request.
+    """One DynamoDB request.
 
-    ``label`` names its purpose (a pattern, ``put Order``), by which capacity is added up.
-    ``idempotent`` allows the client to send it again when its answer is lost.
+    ``label`` names the pattern or the kind of write (``put Order``); capacity is added up for each
+    label. ``idempotent`` allows the client to send the request again when its answer is lost.
     """
 
     operation: str

@@ -135,7 +135,10 @@ class BoardItems:
     # -- changes
 
     def change(self, stored: BoardEntry | None, entry: BoardEntry) -> list[Statement]:
-        """Return the statements that move a member from one score to another."""
+        """Return the statements that set a member's score, from ``stored`` to ``entry``.
+
+        ``stored`` is None if the member is new.
+        """
         statements = [self._member("Put", entry, stored)]
         if stored is not None and self.entry_key(stored) == self.entry_key(entry):
             return statements

@@ -99,7 +99,7 @@ class Leaderboard(OnDb[D]):
 
     @operation
     def set_score(self, member: str, score: Score) -> Work[Standing]:
-        """Set a member's score.
+        """Set a member's score and return the new standing, without a rank.
 
         Setting the same score again keeps the member's place among ties.
         """
@@ -108,7 +108,7 @@ class Leaderboard(OnDb[D]):
 
     @operation
     def add_score(self, member: str, amount: Score, *, once: str | None = None) -> Work[Standing]:
-        """Add to a member's score. A new member starts at 0.
+        """Add to a member's score and return the new standing. A new member starts at 0.
 
         Of all calls with the same ``once`` within a week, only one takes effect.
         """
@@ -158,9 +158,10 @@ class Leaderboard(OnDb[D]):
         )
 
     def _send(self, statements: list[Statement], attempt: int) -> Work[set[int] | None]:
-        """Send the statements. Return None on success.
+        """Send the statements as one transaction. Return None on success.
 
-        If conditions failed, pause, and return the statements whose conditions failed.
+        After failed conditions or conflicts, pause, and return the positions of the statements
+        whose conditions failed.
         """
         try:
             yield from send_all(self.context, statements, self._label)
@@ -185,7 +186,7 @@ class Leaderboard(OnDb[D]):
 
     @operation
     def get(self, member: str) -> Work[Standing | None]:
-        """Return the member's score, without a rank."""
+        """Return the member's score, without a rank, or None for an unknown member."""
         stored = yield from self._stored(member)
         return None if stored is None else stored.standing
 
@@ -201,7 +202,11 @@ class Leaderboard(OnDb[D]):
     def rank(
         self, member: str, *, exact: bool = True, consistent: bool = False
     ) -> Work[int | None]:
-        """Return the member's rank, counted from 1, or None for an unknown member."""
+        """Return the member's rank, counted from 1, or None for an unknown member.
+
+        ``exact=False`` estimates the rank from the histogram, and raises RequestRefused without
+        one.
+        """
         if not exact and self.items.histogram is None:
             raise RequestRefused(
                 "rank(exact=False) needs a histogram to estimate from",

@@ -25,9 +25,10 @@ class BoardReads:
         self.consistent = consistent
 
     def next(self, after: str | None, n: int, *, backwards: bool = False) -> Work[list[Standing]]:
-        """Return the ``n`` entries nearest to a position, the nearest first.
+        """Return the ``n`` entries that follow the sort key ``after``, the nearest first.
 
-        These are the entries after it or, if ``backwards``, before it.
+        If ``backwards``, return the entries before ``after``. None starts at the first entry of the
+        board or, if ``backwards``, at the last.
         """
         parts = [self._page(shard, after, n, backwards) for shard in range(self.shards)]
         found = [item for part in gathered((yield Gather(parts))) for item in part]
@@ -42,7 +43,10 @@ class BoardReads:
         return (yield from self._all(request, n))
 
     def count(self, first: str | None = None, last: str | None = None) -> Work[int]:
-        """Return the number of entries from one position to another, both included."""
+        """Return the number of entries from sort key ``first`` to ``last``, both included.
+
+        None leaves that end open.
+        """
         parts = [self._count(shard, first, last) for shard in range(self.shards)]
         counts: Sequence[int] = gathered((yield Gather(parts)))
         return sum(counts)
@@ -81,7 +85,11 @@ class BoardReads:
         return found
 
     def _query(self, partition: str, terms: dict[str, str]) -> dict[str, Any]:
-        """Return a Query of one shard. ``terms`` compare the sort key; two terms bound a range."""
+        """Return a Query of one shard, limited by comparisons of the sort key.
+
+        ``terms`` maps an operator such as ``<=`` to a sort key. Two terms are the bounds of a
+        BETWEEN.
+        """
         place = self.items.place
         written = Expressions()
         condition = f"{written.name(place.partition)} = {written.value({'S': partition})}"

@@ -34,9 +34,9 @@ class RelayResult:
 
 
 def deliver(send: Send, message: OutboxMessage) -> str | None:
-    """Call ``send``.
+    """Call ``send`` with the message. Return None on success, or its error as text.
 
-    Return its error as text, or None. TryLater is passed on: it is not an attempt.
+    TryLater is raised again, because it does not count as an attempt.
     """
     try:
         result = send(message)

@@ -180,9 +180,9 @@ class Outbox(OnDb[D]):
         return None if item is None else OutboxHead(int(item["_shard"]["N"]), item["_last"]["S"])
 
     def _register(self) -> Work[None]:
-        """Record our number of shards, once per object.
+        """Record the number of shards of this Outbox, once per object.
 
-        Relays that know of fewer shards learn of ours.
+        Relays that know of fewer shards then read all of them.
         """
         if self._is_registered:
             return
@@ -199,7 +199,7 @@ class Outbox(OnDb[D]):
     @overload
     def relay(self: Outbox[AsyncDb], send: Send, *, limit: int = ...) -> Awaitable[RelayResult]: ...
     def relay(self, send: Send, *, limit: int = 1000) -> Any:
-        """Deliver up to ``limit`` messages that are due.
+        """Deliver up to ``limit`` messages that are due, and return a RelayResult.
 
         With an AsyncDb, await the call; ``send`` may then be async, too.
         """
@@ -220,9 +220,9 @@ class Outbox(OnDb[D]):
     def relaying(
         self, send: Send, *, shards: Sequence[int] | None = None, limit: int = 1000
     ) -> Work[RelayResult]:
-        """Return ``relay`` as work.
+        """Return ``relay`` as work, for a worker to run.
 
-        ``shards`` limits it to shards that are known to have messages.
+        ``shards`` are the shards to deliver from; None means every shard that has messages.
         """
         result = RelayResult()
         for shard in (yield from self._order_of_shards.work()) if shards is None else shards:

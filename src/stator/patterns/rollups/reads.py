@@ -144,9 +144,9 @@ class RollupReader:
     def counted(
         self, rule: RollupRule, by: str, start: datetime, end: datetime
     ) -> Work[dict[RollupKey, RollupTally]]:
-        """Compute the roll-ups from the stored readings.
+        """Return the roll-ups of a range, computed from the stored readings.
 
-        Also records the number of shards found, so that readers of the roll-ups know them all.
+        Also records the number of shards found, so that readers of the roll-ups read all of them.
         """
         tallies: dict[RollupKey, RollupTally] = {}
         largest = 0

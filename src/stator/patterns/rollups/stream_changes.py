@@ -233,7 +233,10 @@ class RollupChanges:
     # -- changes with sequence numbers
 
     def add(self, key: RollupKey, changes: Sequence[NumberedDifference], shard: str) -> Work[None]:
-        """Count changes of a shard in one roll-up, then settle it. Counted changes are skipped."""
+        """Add changes from one shard of the stream to a roll-up. Repeated changes are skipped.
+
+        Afterwards recompute what became stale (``settle``).
+        """
         yield from self._book.open_shards(key.by, key.shard + 1)
         attempt = 0
         while True:

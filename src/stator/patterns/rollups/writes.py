@@ -28,7 +28,7 @@ _CLOCKS_SECONDS: Final = 5.0
 
 
 class RollupBook:
-    """The rules of one series' roll-ups, and a cache of the stored ones."""
+    """The roll-up rules of one series, with a cache of its stored roll-ups."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class RollupBook:
     def rebuilt_at(self) -> float:
         """Return the time to store as ``_rebuilt`` with a count that is made now.
 
-        The count may include any change from before that time. It is slightly in the future,
+        The count may include any change from before that time. The time is slightly in the future,
         because clocks differ and stream records carry whole seconds.
         """
         return self.context.now() + _CLOCKS_SECONDS
@@ -121,7 +121,10 @@ class RollupBook:
         self._remember(key, added if stored is None else stored + added)
 
     def is_stored(self, key: RollupKey, item: Item | None) -> None:
-        """Cache the item that is stored, after a guess about it was wrong."""
+        """Cache ``item``, the stored roll-up that a failed transaction returned.
+
+        None means that there is no such item.
+        """
         self._remember(key, RollupTally.read(item) if item else None)
 
     def _remember(self, key: RollupKey, tally: RollupTally | None) -> None:
@@ -132,7 +135,10 @@ class RollupBook:
     # -- the number of shards
 
     def open_shards(self, by: str, shards: int) -> Work[None]:
-        """Record the number of shards of the roll-ups, which outlive the buckets."""
+        """Record that the roll-ups of a series key may have this many shards.
+
+        The number is stored apart from the buckets, because roll-ups outlive them.
+        """
         if self._shards.get(by, 0) >= shards:
             return
         written = Expressions()
@@ -150,7 +156,7 @@ class RollupBook:
         self._shards[by] = shards
 
     def shards(self, by: str) -> Work[int]:
-        """Return the number of shards that roll-ups of a series key may have."""
+        """Return how many shards the roll-ups of a series key may have."""
         request = {
             "TableName": self.layout.place.table,
             "Key": self._shards_key(by),
@@ -164,9 +170,11 @@ class RollupBook:
 
 
 def _expected(stored: RollupTally | None, added: RollupTally) -> list[tuple[str, bool, str, str]]:
-    """For each extreme, return its attribute, whether ``added`` replaces it, and two comparisons.
+    """Return how ``added`` affects the stored minimum, maximum and last key.
 
-    The first comparison holds if the stored value stays, the second if it is replaced.
+    For each of the three, the result has the attribute, whether ``added`` replaces the stored
+    value, and two comparison operators. The first operator holds if the stored value stays, the
+    second if it is replaced.
     """
     return [
         ("_min", stored is None or added.min < stored.min, "<=", ">"),

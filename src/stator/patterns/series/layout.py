@@ -134,7 +134,10 @@ class SeriesLayout:
         return SEPARATOR.join((self.at.of(entity), *(field.of(entity) for field in self._rest)))
 
     def shard(self, entity: Any, shards: int) -> int:
-        """Return the shard of a reading among ``shards``. Equal readings have the same shard."""
+        """Return the shard of a reading in a bucket with this many shards.
+
+        It is a hash of the reading's identity, or of the field ``shard_by`` if the series has one.
+        """
         if shards == 1:
             return 0
         fields = self._sharded or (self.at, *self._rest)

@@ -88,7 +88,7 @@ class SeriesPlacement:
 
 
 def is_partition_busy(error: BaseException | None) -> bool:
-    """Whether more partitions would help.
+    """Whether an error means that one partition is throttled, so that more partitions would help.
 
     They do not help if the service says that the table or the account has reached its limit. The
     reasons that concern one partition contain KeyRangeThroughputExceeded:

@@ -226,7 +226,10 @@ class Series(OnDb[D], Generic[D, E]):
         consistent: bool = False,
         include_expired: bool = False,
     ) -> Work[Page[E]]:
-        """Return up to ``limit`` readings of a range, and the cursor of the next page."""
+        """Return up to ``limit`` readings of a range, and the cursor of the next page.
+
+        The cursor is None after the last page.
+        """
         arguments = {
             "by": self.layout.by.text(by),
             "start": self.layout.at.text(start),
@@ -290,7 +293,7 @@ class Series(OnDb[D], Generic[D, E]):
     # -- roll-ups
 
     def rollup(self, period: Period, *, of: Any) -> SeriesRollup[D]:
-        """Return a roll-up that the series declares."""
+        """Return the roll-up of field ``of`` by ``period``, one of the series' ``rollups``."""
         rule = next((rule for rule in self._book.rules if rule.is_of(period, of)), None)
         if rule is None:
             raise ConfigurationError(

@@ -146,9 +146,9 @@ class TreeItems:
         )
 
     def replace_node(self, node: StoredNode, was: StoredNode) -> Statement:
-        """Replace a node.
+        """Return the statement that replaces a node.
 
-        Fails if the node has changed since it was read, or if a job is deleting it.
+        It fails if the node has changed since it was read, or if a job is deleting it.
         """
         written = Expressions()
         revision = written.value({"N": str(was.revision)})
@@ -186,9 +186,9 @@ class TreeItems:
         return Statement("Delete", request, f"take {node.text} away", lost_race)
 
     def check(self, node: StoredNode, *, path: bool) -> Statement:
-        """Check that a node still has the parent that was read, and that no job is deleting it.
+        """Return a check that a node still has the parent that was read, and no job is deleting it.
 
-        With ``path``, check also that its path is unchanged.
+        With ``path``, the check also requires that its path is unchanged.
         """
         written = Expressions()
         terms = [
@@ -245,7 +245,7 @@ class TreeItems:
         )
 
     def mark(self, job: str, text: str, parent: str | None, child: str) -> Statement:
-        """Claim a node for the job that deletes it.
+        """Return the statement that claims a node for the job that deletes it.
 
         After that, only the job changes the node, and nothing is added below it. The claim is a
         lease without an end: any process may finish the job.
@@ -263,7 +263,7 @@ class TreeItems:
         return Statement("Update", written.into(request), f"mark {text}", lost_race)
 
     def check_marked(self, job: str, text: str) -> Statement:
-        """Check that the job still has its claim on the node."""
+        """Return a check that the job still has its claim on the node."""
         written = Expressions()
         request = {
             "TableName": self.place.table,
@@ -273,7 +273,10 @@ class TreeItems:
         return Statement("ConditionCheck", written.into(request), f"check {text}", lost_race)
 
     def delete_node(self, job: str, text: str) -> Statement:
-        """Delete a node that the job has claimed. Also succeeds if the node is already gone."""
+        """Return the statement that deletes a node that the job has claimed.
+
+        It also succeeds if the node is already gone.
+        """
         written = Expressions()
         condition = (
             f"attribute_not_exists({written.name(self.place.partition)})"
@@ -287,9 +290,10 @@ class TreeItems:
         return Statement("Delete", written.into(request), f"delete {text}", lost_race)
 
     def delete_place(self, text: str, parent: str, child: str) -> Statement:
-        """Delete the child item of a node. Fails if another node has taken its place.
+        """Return the statement that deletes the child item of a node.
 
-        Also succeeds if the child item is already gone.
+        It also succeeds if the child item is already gone. It fails if the item belongs to another
+        node.
         """
         written = Expressions()
         condition = (

@@ -209,14 +209,17 @@ class Tree(OnDb[D], Generic[D, E]):
     def path(self, id: Any) -> Work[list[Node[E]]]:
         """Return the nodes from the root down to the node itself.
 
-        Empty if the node does not exist.
+        The list is empty if the node does not exist.
         """
         line = yield from self._line(self._text(id))
         return [self._node(each, -level) for level, each in reversed(list(enumerate(line)))]
 
     @operation
     def ancestors(self, id: Any) -> Work[list[Node[E]]]:
-        """Return the nodes from the root down to the parent, read in one BatchGetItem."""
+        """Return the nodes from the root down to the parent, usually read in one BatchGetItem.
+
+        The list is empty for a root, and if the node does not exist.
+        """
         return (yield from self.path.work(id))[:-1]
 
     # -- whole subtrees

@@ -63,7 +63,7 @@ def retried_work(
     make: Callable[[], Work[T]],
     on_failure: Callable[[Trouble], None] | None = None,
 ) -> T:
-    """Run work that is safe to repeat, with the same retries, and return its result."""
+    """Run work that is safe to repeat, with the retries of ``retried_call``. Return its result."""
     work = retry_with(chance, make, backoff=_BACKOFF, max_attempts=_ATTEMPTS, on_failure=on_failure)
     return Runner(transport, clock).run(work)
 

@@ -51,7 +51,10 @@ def _parsed_key(text: str) -> tuple[str, str]:
 
 
 def like_creation(description: dict[str, Any], table: str) -> dict[str, Any]:
-    """Return a CreateTable request with the same keys and indexes, billed on demand."""
+    """Return a CreateTable request with the keys and indexes of another table's description.
+
+    The new table is billed on demand.
+    """
     request: dict[str, Any] = {
         "TableName": table,
         "KeySchema": description["KeySchema"],

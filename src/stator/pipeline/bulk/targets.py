@@ -206,7 +206,7 @@ def described(
 ) -> dict[str, Any]:
     """Return DescribeTable's description. Raises ConfigurationError if there is no such table.
 
-    ``advice`` opens the hint of that error.
+    The hint of that error begins with ``advice``.
     """
     found = find_description(target, clock, chance)
     if found is None:

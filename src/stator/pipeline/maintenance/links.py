@@ -66,7 +66,7 @@ class LinkRefresher:
 
 
 def _changed(links: AnyLinks, change: Change[Any]) -> Any:
-    """Return the entity whose links must be updated, or None."""
+    """Return the entity whose links a change affects, or None if it affects none."""
     if change.kind == "REMOVE":
         return change.old
     return change.new if links.copies_changed(change.old, change.new) else None

@@ -1,4 +1,4 @@
-"""Pattern objects for workers.
+"""Creates the pattern objects that workers maintain, one for each database.
 
 An app is declared before its database is known. It is therefore given a function that creates the
 pattern: ``def readings(db): return Series(db, ...)``.

@@ -150,7 +150,10 @@ class AuditLog(ChangeSink):
     def _append(
         self, place: Place, context: Context, mark: str, messages: list[Message]
     ) -> Work[HandlerFailure | None]:
-        """Append the changes to one item; after a conflict, start over from the stored head."""
+        """Append the changes to one item to its chain. Return None, or the failure.
+
+        After a conflict with another writer, start over from the stored head.
+        """
         for _ in range(_ATTEMPTS):
             head = yield from self._head(place, mark)
             left = [message for message in messages if self._is_new(message, head)]

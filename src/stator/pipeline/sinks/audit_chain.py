@@ -197,7 +197,7 @@ class ChainCheck:
         self.head = ChainHead(number, digest, sequence)
 
     def end(self, stored: ChainHead | None) -> None:
-        """Compare the last entry with the stored head and with the seal."""
+        """Compare the last entry with the stored head and with the seal, and note the problems."""
         if stored is None:
             self._problem(0, "its head is missing")
         elif (stored.number, stored.hash) != (self.head.number, self.head.hash):

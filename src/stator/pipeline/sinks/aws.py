@@ -36,10 +36,11 @@ _RETRIES: Final = 3
 
 
 class AwsSink(WaveSink):
-    """A sink that defines ``send_request``, for up to ``max_entries`` messages.
+    """The base of sinks that send to AWS. A subclass defines ``send_request``.
 
-    Constructors of subclasses take the same parameters: ``region``, ``endpoint`` and ``client``, a
-    client of botocore or boto3. Without a client, one is created the way boto3 would.
+    A request has up to ``max_entries`` messages. Constructors of subclasses take the same
+    parameters: ``region``, ``endpoint`` and ``client``, a client of botocore or boto3. Without a
+    client, one is created the way boto3 would.
     """
 
     service: str
@@ -93,7 +94,10 @@ class AwsSink(WaveSink):
         return refusals
 
     def _isolate(self, messages: list[Message]) -> list[Refusal]:
-        """Send a request. If all of it is refused, send halves to find the message at fault."""
+        """Send a request and return the refused messages.
+
+        If the service refuses the whole request, send its halves to find the message at fault.
+        """
         try:
             return self.send_request(messages)
         except SinkRefused as error:

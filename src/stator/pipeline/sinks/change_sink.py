@@ -168,7 +168,7 @@ class ChangeSink(ABC):
         return None
 
     def _transformed(self, change: Change[Any]) -> Mapping[Any, Any] | None:
-        """Return the transform's result: a dictionary, or None to send nothing.
+        """Return the transform's result, for sinks that need a dictionary; None sends nothing.
 
         Raises SinkRefused for any other result.
         """

@@ -45,7 +45,7 @@ def event_id(record: Record) -> str:
 
 
 def event_of(change: Change[Any], context: Context, images: Images = "plain") -> dict[str, Any]:
-    """Return the event of a change, for ``encoded``.
+    """Return the event of a change as a dictionary that ``encoded`` turns into JSON.
 
     Numbers are JSON fragments, so that they keep every digit.
     """
@@ -99,7 +99,10 @@ def json_encoded(body: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value of a transform's result that JSON lacks: Decimal, set or dataclass."""
+    """Convert a Decimal, set or dataclass in a transform's result to a value that JSON has.
+
+    Raises TypeError for any other value.
+    """
     if isinstance(value, Decimal):
         return orjson.Fragment(str(value))
     if isinstance(value, (set, frozenset)):

@@ -63,7 +63,7 @@ class KinesisSink(AwsSink):
 
 
 def partition_key(message: Message) -> str:
-    """Return the item's key, which stays readable, or its hash if the key is too long."""
+    """Return the item's key, or a hash of it if the key is too long."""
     if len(message.key) <= _KEY_LENGTH:
         return message.key
     return hashlib.sha256(message.key.encode()).hexdigest()

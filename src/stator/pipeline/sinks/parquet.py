@@ -152,7 +152,10 @@ class ParquetSink(Sink):
             )
 
     def merge(self, context: Context, group: str) -> Work[int]:
-        """Merge the staged files unless another worker does. Return the number of changes."""
+        """Merge the staged files, unless another worker is merging them.
+
+        Return the number of merged changes.
+        """
         with self._lock:
             self._staged_bytes, self._staged_since = 0, None
         return (yield from self._merger.run(context, group, self._target_bytes))

@@ -72,7 +72,10 @@ class ParquetMerger:
         self._manifests: dict[str, dict[str, Any]] = {}
 
     def run(self, context: Context, group: str, target_bytes: int) -> Work[int]:
-        """Merge until nothing is staged or another worker holds the claim."""
+        """Merge until nothing is staged or another worker holds the claim.
+
+        Return the number of merged changes.
+        """
         total: int = 0
         while (claim := (yield from self._take_claim(context, group, target_bytes))) is not None:
             total += yield BlockingCall(partial(self._merge, claim))

@@ -156,7 +156,7 @@ def batches(
 
 
 class LazyResource(Generic[T]):
-    """A client or producer that the first thread to use it creates."""
+    """A client or producer that is created when a thread first needs it. All threads share it."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make

@@ -147,5 +147,8 @@ class SnsSink(_BatchSink):
 
 
 def group_id(message: Message) -> str:
-    """Return a hash of the key: a group id has at most 128 letters, digits and marks."""
+    """Return a hash of the key as message group id.
+
+    The key itself may be too long or contain characters that a group id must not have.
+    """
     return hashlib.sha256("\n".join(message.lane).encode()).hexdigest()

@@ -234,9 +234,9 @@ class TableSink(ChangeSink):
 
 
 def _all(parts: Sequence[Call | SinkRefused]) -> Work[list[Any]]:
-    """Run the calls in parallel. Return their results in the places of the calls.
+    """Run the calls among ``parts`` in parallel. Return ``parts`` with results instead of calls.
 
-    Refusals among ``parts`` stay in their places.
+    Refusals among ``parts`` are returned unchanged.
     """
     calls = [part for part in parts if isinstance(part, Call)]
     results = iter((yield Gather(calls)) if calls else ())

@@ -16,14 +16,17 @@ from stator.pipeline.sinks.sink import Refusal, Sink
 
 
 class WaveSink(Sink):
-    """A sink that defines ``send_wave`` instead of ``send``."""
+    """The base of sinks that send in waves.
+
+    A subclass defines ``send_wave`` instead of ``send``.
+    """
 
     @abstractmethod
     def send_wave(self, messages: Sequence[Message]) -> list[Refusal]:
         """Deliver messages of different items and return refusals. May raise, like ``send``."""
 
     def send(self, messages: Sequence[Message]) -> Sequence[Refusal] | None:
-        """Send wave after wave.
+        """Send wave after wave, and return one refusal for each item that was not fully sent.
 
         After an outage nothing more is sent: each item waits from its first unsent change.
         """

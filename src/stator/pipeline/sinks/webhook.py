@@ -59,7 +59,7 @@ class WebhookSink(Sink):
         now: Callable[[], float] = time.time,
         **options: Unpack[SinkOptions],
     ) -> None:
-        """``tls`` accepts certificates of your own; ``headers`` are added to every request."""
+        """``headers`` are added to every request; ``tls`` can hold certificates of your own."""
         super().__init__(name, options)
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:

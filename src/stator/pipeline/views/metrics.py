@@ -85,7 +85,7 @@ def add(sums: dict[str, Number], more: Parts, sign: int = 1) -> None:
 
 
 def count(of: Any = None) -> Additive:
-    """Count the sources, or, with a field, the sources where it is not None."""
+    """Count the sources. With a field, count only the sources in which the field is not None."""
     if of is None:
         return Additive(
             None, lambda name, value: (), lambda name, totals, kind: int(totals.get("n", 0))
@@ -126,9 +126,9 @@ def avg(of: Any) -> Additive:
 
 
 def percentiles(of: Any, *, accuracy: float = 0.02) -> Additive:
-    """Keep a sketch of all percentiles within a relative error: ``row.spread[99]``.
+    """Keep counts from which every percentile of a field can be read, such as ``row.spread[99]``.
 
-    Halving ``accuracy`` doubles how many numbers are stored.
+    ``accuracy`` is the largest relative error. Halving it doubles how many numbers are stored.
     """
     if not 0.001 <= accuracy <= 0.5:
         raise DesignError(
@@ -165,9 +165,10 @@ def maximum(of: Any) -> Ordered:
 def top(
     count: int, *, by: Any, lowest: bool = False, fields: Sequence[Any] | None = None
 ) -> Ordered:
-    """Keep the sources with the greatest values of a field, or with the ``lowest``, in order.
+    """Keep the ``count`` sources with the greatest values of a field, in order.
 
-    ``fields`` are stored of each source; without it, the whole source is stored.
+    With ``lowest=True``, keep those with the lowest values. ``fields`` are the fields to store of
+    each source; without it, the whole source is stored.
     """
     if not 1 <= count <= 1000:
         raise DesignError(f"top({count}) is out of range", hint="use 1 to 1000")

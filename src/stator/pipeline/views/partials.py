@@ -30,7 +30,7 @@ APPLIED: Final = AppliedPosition("applied")
 
 @dataclass(frozen=True, slots=True)
 class MeasuredChange:
-    """A change, with its item's share in the view before and after it."""
+    """A change, with the share of its item in the view (``ItemShare``) before and after."""
 
     record: Record
     mark: str

@@ -51,7 +51,7 @@ class MaintainedReader(OnDb[D]):
     ) -> Work[RebuildReport]:
         """Build the view again from its table, while workers update it and readers read it.
 
-        ``progress`` is called from time to time. See ``rebuild.rebuild``.
+        ``progress`` is called from time to time. ``rebuild.rebuild`` explains how this works.
         """
         return (yield from Rebuild(self._view, options, progress).run())
 
@@ -205,7 +205,7 @@ def ranked(
 
 
 def copied(view: MaintainedView, items: Sequence[Item], metric: Ordered) -> Work[list[Any]]:
-    """Return sources as they were stored: entities, or rows of the chosen fields."""
+    """Return the stored copies of sources: entities, or rows with only the chosen fields."""
     of = view.source.of
     if metric.copies is None:
         return (yield from decoded(view.context, of, [dict(item) for item in items]))

@@ -62,7 +62,10 @@ class Percentiles:
         return self.at(percent / 100)
 
     def at(self, share: float) -> float | None:
-        """Return the value that this share of all values is at or below."""
+        """Return the value at or below which this share of all values lies.
+
+        Returns None if there are no values.
+        """
         total = self.count
         if total <= 0:
             return None

@@ -153,7 +153,7 @@ class _Measured:
 
 
 class ViewSource:
-    """A declaration together with the entity as it is stored."""
+    """Computes the shares of items in a declared view, from items as they are stored."""
 
     def __init__(self, declared: ViewDeclaration, of: EntityMap) -> None:
         self.declared = declared
@@ -228,7 +228,7 @@ class ViewSource:
         return found
 
     def kind(self, reference: FieldRef) -> type:
-        """Return the Python type of a number field."""
+        """Return the Python type of a number field. Raises DesignError for any other field."""
         shape = self.shape(reference)
         if not isinstance(shape, Scalar) or shape.python not in _NUMBERS:
             raise DesignError(
@@ -393,7 +393,7 @@ def _copied(metrics: Sequence[Ordered]) -> frozenset[str] | None:
 
 
 def bound(where: Any, of: EntityMap) -> BoundCondition:
-    """Return a condition that is evaluated here as DynamoDB would evaluate it."""
+    """Return a condition that evaluates items in this process as DynamoDB would."""
     condition = as_condition(where)
     for reference in references(condition):
         if reference.name not in of.fields or reference.name in of.large:

@@ -22,7 +22,7 @@ _REMEMBERED_SCOPES = 1000
 
 
 class MaintainedView:
-    """A view in one database."""
+    """A view in one database, with the objects that update its items."""
 
     def __init__(
         self, name: str, declared: ViewDeclaration, context: Context, *, has_sums: bool

@@ -73,7 +73,7 @@ class StreamApp:
         self.subscribers.append(subscriber)
 
     def add_handler(self, handler: ChangeHandler) -> None:
-        """Register a function for single changes. All of them form one subscriber."""
+        """Register a function for single changes. All such functions form one subscriber."""
         self._refuse_name(handler.name)
         if not self._handlers.handlers:
             self.add(self._handlers)
@@ -154,9 +154,9 @@ class StreamApp:
         return db.ensure(replace(settings or TableSettings(), streams=streams))
 
     def start(self, db: Db, options: WorkerOptions | None = None) -> RunningWorker:
-        """Run a worker in threads of this process.
+        """Start a worker in threads of this process, and return it.
 
-        ``with app.start(db): ...`` stops it at the end.
+        ``with app.start(db): ...`` stops the worker at the end of the block.
         """
         return RunningWorker(self, db, options)
 
@@ -266,7 +266,7 @@ class On:
         name: str | None = None,
         needs: StreamView = "NEW_AND_OLD_IMAGES",
     ) -> Callable[[Callable[[list[Change[Any]]], Any]], Callable[[list[Change[Any]]], Any]]:
-        """Handle changes as a list, of some entities or of all.
+        """Handle changes in lists. Without ``entities``, handle the changes to all entities.
 
         If the function raises, it is called again with each half of the list.
         """

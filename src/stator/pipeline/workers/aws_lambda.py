@@ -1,4 +1,6 @@
-"""The same app as an AWS Lambda function, behind a mapping with ``ReportBatchItemFailures``.
+"""Runs an app as an AWS Lambda function.
+
+The event source mapping must have ``ReportBatchItemFailures``.
 
 Lambda reads the shards, keeps their order and its own checkpoints, and starts again from the
 lowest sequence number that is reported as failed. So nothing is set aside or parked here: the batch
@@ -122,7 +124,7 @@ def _handled(app: StreamApp, context: Context, records: list[Record]) -> Work[st
 def _failures(
     subscriber: Subscriber, records: list[Record], scope: HandlerScope, concurrency: int
 ) -> Work[list[HandlerFailure]]:
-    """Hand records to a subscriber.
+    """Hand records to a subscriber, and return its failures.
 
     Handlers of single changes stop at the first failure, because Lambda delivers everything after
     it again. Handlers that run in parallel, and other subscribers, get the whole batch.

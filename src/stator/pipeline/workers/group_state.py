@@ -56,7 +56,7 @@ class ShardState:
 class GroupState:
     """The shards of a group, and its items that wait.
 
-    Items that are set aside are retried by themselves, parked items are not. ``oldest_set_aside``
+    Workers retry items that are set aside; parked items wait for an operator. ``oldest_set_aside``
     is the time of the oldest change that is set aside.
     """
 

@@ -21,7 +21,10 @@ _COUNTERS = {
 
 
 def serve_metrics(running: RunningWorker, port: int, group: str) -> int:
-    """Serve the metrics over HTTP in a thread. Return the port."""
+    """Serve the metrics over HTTP in a thread. Return the port.
+
+    ``port`` 0 chooses a free port.
+    """
     try:
         from prometheus_client import start_http_server
         from prometheus_client.core import CollectorRegistry

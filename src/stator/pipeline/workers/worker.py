@@ -138,7 +138,10 @@ class Worker:
         return not self.consumers and self._retries.is_idle
 
     def progress(self) -> ShardProgress:
-        """Return the sum over all shards. The lag is the slowest shard's, if all are known."""
+        """Return the sum over all shards, with the lag of the slowest shard.
+
+        The lag is None if the lag of a shard is unknown.
+        """
         total = ShardProgress()
         total.add(self._past)
         total.add_count(self._retries.count)
@@ -267,7 +270,10 @@ class Worker:
         return (yield from self._leases.load()) if changed else group
 
     def _begin(self, stream: StreamInfo) -> Work[Beginning]:
-        """Store where this group begins, or read what another worker has stored."""
+        """Store where this group begins to read a stream, and return it.
+
+        If another worker has already stored a beginning, return that one.
+        """
         at = self._context.now()
         fresh = StreamInfo(stream.table, stream.arn, (yield from list_shards(stream.arn, _LABEL)))
         self._streams[stream.table] = fresh

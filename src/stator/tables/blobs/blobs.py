@@ -40,7 +40,10 @@ MARK = "stator:packed"
 
 
 def packed(of: EntityMap, item: Item, store: BlobStore | None, nonce: str) -> Work[Item]:
-    """Pack the large values of an item. Offloaded values are in the store when this returns."""
+    """Pack the large values of an item in place, and return the item.
+
+    Values to be offloaded have been written to the store when this returns.
+    """
     uploads: list[tuple[str, bytes]] = []
     for name, marker in of.large.items():
         value = item.get(name)
@@ -115,7 +118,7 @@ def _content(value: Value) -> tuple[str, bytes]:
 
 
 def unpacked(of: EntityMap, items: list[Item], store: BlobStore | None) -> Work[list[Item]]:
-    """Unpack the large values of items. Blobs are read in parallel."""
+    """Return the items with their large values unpacked. Blobs are read in parallel."""
     keys = [key for item in items for key in blob_keys(of, item)]
     found: dict[str, bytes] = {}
     if keys:
@@ -135,7 +138,10 @@ def _download(store: BlobStore, key: str) -> Work[bytes]:
 
 
 def plain(of: EntityMap, item: Item, blobs: dict[str, bytes]) -> Item:
-    """Unpack an item from its own data and the blobs that were read."""
+    """Return the item with its large values unpacked.
+
+    ``blobs`` maps the names of offloaded values to their bytes.
+    """
     changed = {
         name: _plain_value(item[name]["M"], blobs)
         for name in of.large
@@ -176,7 +182,7 @@ def blob_keys(of: EntityMap, item: Item | None) -> list[str]:
 
 
 def kept(store: BlobStore | None, keys: Iterable[str]) -> Work[None]:
-    """Move blobs under ``kept/``, where no audit looks."""
+    """Move blobs to names under ``kept/``, which audits ignore."""
     for key in keys:
         assert store is not None
         content = yield BlockingCall(partial(store.get, key))

@@ -15,10 +15,9 @@ Method = Literal["gzip", "lz4", "zstd"]
 
 
 def compress(content: bytes, method: str) -> tuple[str, bytes]:
-    """Compress the content.
+    """Return the name of the compression method, and the compressed content.
 
-    Return the method used and the result. ``auto`` takes the smallest result of the installed
-    methods.
+    With ``auto``, every installed method is tried, and the smallest result is returned.
     """
     if method != "auto":
         return method, _COMPRESS[method](content)

@@ -64,7 +64,10 @@ def key_reader(known: EntityInfo, key: PlannedKeyAttribute) -> KeyReader:
 
 
 class _KeySource:
-    """Writes the source of key attributes. ``read`` returns the source that reads a field."""
+    """Generates the Python source that computes key attributes.
+
+    ``read`` returns the source that reads a field.
+    """
 
     def __init__(self, known: EntityInfo, read: Callable[[str], str], *, is_checked: bool) -> None:
         self.source = CodecSource()
@@ -118,7 +121,7 @@ class _KeySource:
         return self._encoded(part, value)
 
     def _member(self, part: Part, lines: list[str]) -> str:
-        """Return the source of one part of the identity that determines a shard.
+        """Return the source for one field of the identity whose hash determines a shard.
 
         None is written as "None".
         """

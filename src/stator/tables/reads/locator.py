@@ -59,10 +59,10 @@ def locate(of: EntityMap, values: Mapping[str, Any]) -> Work[Item | None]:
 
 
 def _index(of: EntityMap) -> tuple[IndexPlan, list[PlannedKeyAttribute]] | None:
-    """Return an index whose partition key consists of identity fields, or None.
+    """Return an index whose partition key consists of identity fields, with those key attributes.
 
-    An index whose partition key holds the whole identity is preferred. The key attributes of the
-    partition are returned with it.
+    An index whose partition key holds the whole identity is preferred. Returns None if there is no
+    such index.
     """
     best: tuple[IndexPlan, list[PlannedKeyAttribute]] | None = None
     for index in of.table.indexes:

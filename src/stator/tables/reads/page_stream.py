@@ -55,7 +55,7 @@ class PageStream:
         return {name: self._last[name] for name in self.route.key if name in self._last}
 
     def next_call(self, want: int | None) -> Call:
-        """Return the request for the next page, asking for about ``want`` items."""
+        """Return the request for the next page of about ``want`` items, or a full page for None."""
         request = dict(self._request)
         if self.step.operation == "GetItem":
             return Call("GetItem", request, self.label)
@@ -78,7 +78,7 @@ class PageStream:
         self._exhausted = self._next is None
 
     def fill(self, want: int | None) -> Work[bool]:
-        """Read until there is an item to take. Returns False at the end."""
+        """Read until there is an item to take. Return True, or False if no items are left."""
         while not self._buffer and not self._exhausted:
             self.receive((yield self.next_call(want)))
         return bool(self._buffer)
@@ -91,7 +91,7 @@ class PageStream:
         return item
 
     def take_some(self, want: int | None) -> list[Item]:
-        """Take up to ``want`` of the items that have been read."""
+        """Take up to ``want`` of the items that have been read. None takes all of them."""
         if want is not None and want < len(self._buffer):
             return [self.take() for _ in range(want)]
         items = list(self._buffer)

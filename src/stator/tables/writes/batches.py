@@ -90,11 +90,11 @@ class BatchResult:
 
 
 class BatchWrite:
-    """One write of a batch: the last to its key.
+    """The one write that a batch sends for a key: the last of the changes to that key.
 
-    ``stands_for`` counts all the writes it represents. ``entry`` is its part of RequestItems, as
-    JSON. ``key_of`` returns the key of an item of the table, to compare with ``key``. ``done`` is
-    called once the write has succeeded.
+    ``stands_for`` counts these changes. ``entry`` is the write's part of RequestItems, as JSON.
+    ``key_of`` returns the key of an item of the table, to compare with ``key``. ``done`` is called
+    once the write has succeeded.
     """
 
     __slots__ = ("done", "entry", "key", "key_of", "source", "stands_for", "table")
@@ -126,7 +126,7 @@ class Batch:
         self._changes: Iterator[Any] = iter(changes)
 
     def window(self) -> Work[BatchResult | None]:
-        """Send the next window. Returns None when no changes are left."""
+        """Send the next window and return its result, or None when no changes are left."""
         taken = list(islice(self._changes, WINDOW_REQUESTS * BATCH_WRITE_ITEMS))
         if not taken:
             return None

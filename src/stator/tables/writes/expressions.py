@@ -1,4 +1,4 @@
-"""Builds expressions: names and values under placeholders, the user's conditions and our own."""
+"""Builds the expressions of a request, with placeholders for names and values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ class Expressions:
         return written
 
     def condition(self, given: Any, of: EntityMap) -> str:
-        """Write a user's condition, in parentheses if it needs them to be joined by AND."""
+        """Return the text of a user's condition, ready to be joined to others by AND.
+
+        It is in parentheses if AND would otherwise split it.
+        """
         condition: Condition = as_condition(given)
         for reference in references(condition):
             if reference.name not in of.fields:

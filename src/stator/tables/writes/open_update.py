@@ -101,7 +101,7 @@ class OpenUpdate(Generic[E]):
 
 
 class _UpdateBlock(Generic[E]):
-    """An update as the context manager that users hold."""
+    """The common base of the context managers that ``db.update`` returns."""
 
     def __init__(self, update: OpenUpdate[E]) -> None:
         self._update = update

@@ -89,8 +89,8 @@ class Started:
 class RecordedAction:
     """One action on a path.
 
-    ``value`` is a wire value, one of the classes above, or None for a removal. ``plain`` is the
-    value as the user set it, if the whole value is known.
+    ``value`` is a wire value, a computed value such as ``Sum`` or ``Joined``, or None for a
+    removal. ``plain`` is the value as the user set it, if the whole value is known.
     """
 
     path: Path
@@ -106,7 +106,11 @@ class RecordedAction:
 
 
 class Recording:
-    """The actions of one update. The last action on each path wins."""
+    """The actions of one update, at most one for each path.
+
+    A later assignment to a path replaces an earlier action. Additions to the same path are
+    combined.
+    """
 
     def __init__(self, of: EntityMap) -> None:
         self.of = of
@@ -261,10 +265,10 @@ def _is_known(action: RecordedAction) -> bool:
 
 
 def _combined(earlier: RecordedAction, later: RecordedAction, shown: str) -> RecordedAction:
-    """Combine two changes to the same path in one update.
+    """Return one action for two changes to the same path in one update.
 
-    Two sums are added up. Members added to the same set, or removed from it, and elements added at
-    the same end of a list are joined. Anything else is refused.
+    Two sums are added up. Two additions to a set are joined, and so are two removals from a set,
+    and two additions at the same end of a list. Anything else raises RequestRefused.
     """
     before, after = earlier.value, later.value
     if isinstance(before, Sum) and isinstance(after, Sum):

@@ -52,11 +52,11 @@ def write(
     once: bool = False,
     read: Callable[[Item | None], Work[Any]] | None = None,
 ) -> Work[Any]:
-    """Plan and send a write.
+    """Plan and send a write. Return the item that ``returns`` asks for.
 
-    If a unique value changed in between, the write is planned and sent again. ``once`` sends even a
-    single write as a transaction with a token. ``read`` decodes the returned item before its
-    obsolete blobs are deleted.
+    If an item changed between its read and the write (``LostRace``), the write is planned and sent
+    again. ``once`` sends even a single write as a transaction with a token. ``read`` decodes the
+    item to return. It runs before obsolete blobs are deleted, because the item may need them.
     """
     for attempt in range(_RACES):
         statements = yield from prepare()
@@ -206,9 +206,10 @@ def send_all(
 
 
 def certainly_not_applied(error: ServiceError) -> bool:
-    """Whether a failed write certainly was not applied.
+    """Whether this error proves that the write was not applied.
 
-    It may have been applied after a server fault, or if an earlier attempt lost its answer.
+    A server fault does not prove it, nor does the failure of a retry whose first attempt got no
+    answer.
     """
     return error.status < 500 and not error.after_unknown
 
@@ -267,10 +268,10 @@ def failed_transaction(
 
 
 def _refused_transaction(refused: ValidationFailed, statements: list[Statement]) -> ServiceError:
-    """Name the statement that caused a refused transaction, if only one can be the cause.
+    """Return an error that names the statement at fault, if only one can be the cause.
 
-    AWS cancels a transaction for a missing path and names the statement; DynamoDB Local refuses the
-    whole request.
+    Otherwise return ``refused``. AWS cancels a transaction for a missing path and names the
+    statement; DynamoDB Local refuses the whole request.
     """
     explained = [_explained(statement, refused) for statement in statements]
     meant = [at for at, error in enumerate(explained) if error is not refused]

@@ -30,11 +30,11 @@ Meaning = Callable[[Item | None], ConditionFailed]
 
 @dataclass(slots=True)
 class Guard:
-    """The guard of a unique value, as part of a statement.
+    """The unique value that a statement takes or frees.
 
-    If the statement frees the value, ``taking`` is None. If it takes the value, ``taking`` plans it
-    again for the case that the same transaction frees the value. Its argument is the owner that
-    does.
+    ``taking`` is None if the statement frees the value. Otherwise it is a function that plans the
+    statement again for a transaction in which another item frees the value. Its argument is that
+    other item, the present owner.
     """
 
     key: bytes

@@ -4,7 +4,7 @@ DynamoDB's own tokens compare whole requests, and a transaction planned a second
 times and versions. So a token from the user is an item. The transaction writes it, on condition
 that it does not exist:
 
-    PK  TOKEN#payment-17    SK  TOKEN    sum  <checksum of the intents>    <ttl>  a day from now
+    PK  TOKEN#payment-17    SK  TOKEN    sum  <checksum of its writes>    <ttl>  a day from now
 
 If the token exists with the same checksum, the transaction has been applied. With another checksum,
 the token was used for something else. The checksum covers the ``repr`` of conditions and recorded

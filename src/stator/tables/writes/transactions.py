@@ -64,7 +64,10 @@ class Transaction:
     def check(
         self, entity: Any, /, *, when: Any = None, must_exist: bool = True, **identity: Any
     ) -> None:
-        """Write nothing, but fail the transaction unless the conditions hold."""
+        """Write nothing, but fail the transaction unless the item exists and ``when`` holds.
+
+        With ``must_exist=False``, only ``when`` must hold.
+        """
         of, values, _ = target(self._context, entity, identity)
         if when is None and not must_exist:
             raise RequestRefused(
@@ -118,9 +121,9 @@ class Transaction:
         self._open[-1][1].append(condition)
 
     def include(self, prepare: Prepare) -> None:
-        """Include statements of a pattern, such as an outbox.
+        """Add the statements of a pattern, such as an outbox, to the transaction.
 
-        They are planned when the transaction is sent, and again if one fails with ``LostRace``.
+        ``prepare`` plans them when the transaction is sent, and again after a ``LostRace``.
         """
         self._add(prepare, lambda: "a pattern's")
 

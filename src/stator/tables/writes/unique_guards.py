@@ -58,7 +58,11 @@ def guard_put(
     now: float,
     freed_by: Value | None = None,
 ) -> Statement:
-    """Take a value if it is free, or if ``freed_by`` frees it in the same transaction."""
+    """Return the statement that takes a unique value for the item ``owner``.
+
+    It succeeds if the value is free, if ``owner`` has it already, or if the item ``freed_by`` frees
+    it in the same transaction.
+    """
     item: Item = guard_key(place, of, field, value) | {
         OWNER: owner_of(owner),
         ENTITY: {"S": of.name},
@@ -97,7 +101,7 @@ def guard_put(
 
 
 def guard_delete(place: Place, of: EntityMap, field: str, value: Any, owner: Item) -> Statement:
-    """Free a value, if this item still owns it."""
+    """Return the statement that frees a unique value. It fails if another item has the value."""
     written = Expressions()
     condition = (
         f"attribute_not_exists({written.name(place.partition)}) "
@@ -122,9 +126,10 @@ def guard_delete(place: Place, of: EntityMap, field: str, value: Any, owner: Ite
 
 
 def merge_guard_handovers(statements: list[Statement]) -> list[Statement]:
-    """Merge the two guard writes of a value that one item frees and another takes.
+    """Return the statements with at most one guard write for each unique value.
 
-    A transaction may write each item only once.
+    If one item frees a value and another takes it, their two guard writes become one, because a
+    transaction may write each item only once.
     """
     freed = {
         each.guard.key: each
@@ -153,7 +158,8 @@ def guards(
 ) -> list[Statement]:
     """Return the guard statements for a write that turns ``old`` into ``new``.
 
-    If a value does not change, its guard is written again only if its expiry changes.
+    None stands for no item. If a value does not change, its guard is written again only if its
+    expiry changes.
     """
     found = []
     if old is not None and of.is_expired(old, now):

@@ -39,10 +39,10 @@ def update_statement(
     now: float,
     as_stored: Mapping[str, Value | None] | None = None,
 ) -> Statement:
-    """Plan the UpdateItem of a recording.
+    """Return the UpdateItem statement of a recording.
 
-    ``values`` are fields known because the key contains them. ``entity`` is the object the update
-    was started with, if any.
+    ``values`` are fields known because the key contains them. ``entity`` is the object that the
+    update was started with, if any. The item must have the attribute values in ``as_stored``.
     """
     shown = of.shown(values)
     _refuse_fixed(of, recording)

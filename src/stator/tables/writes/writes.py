@@ -99,9 +99,9 @@ class WritePlanner:
         return (yield from packed(of, item, self.context.blobs, self.context.token()))
 
     def upsert(self, entity: Any, when: Any = None) -> Work[list[Statement]]:
-        """Set every field of the object.
+        """Plan the write that creates an item or sets every field of the existing one.
 
-        Other attributes and the time of creation do not change.
+        The time of creation does not change, nor do attributes that are not fields.
         """
         of = self.context.schema.of_object(entity)
         now = self.context.now()
@@ -206,9 +206,10 @@ class WritePlanner:
         return [statement, *guards(self.place, of, old, after, key, now)]
 
     def _clear_expired(self, of: EntityMap, key: Item, now: float) -> Work[None]:
-        """Delete an item that has expired.
+        """Delete the item with this key if it has expired.
 
-        An update that may create the item would otherwise change the expired one.
+        An update with ``or_create`` would otherwise change the expired item instead of creating
+        one.
         """
         old = yield from self.stored(of, key)
         if old is None or not of.is_expired(old, now):
@@ -228,7 +229,7 @@ class WritePlanner:
     def _pack_changes(
         self, of: EntityMap, recording: Recording, key: Item, names: list[str]
     ) -> Work[tuple[str, ...]]:
-        """Pack the large values that an update sets. Return the names of their blobs."""
+        """Pack the large values that an update sets, in the recording. Return the blobs' names."""
         found: Item = dict(key)
         for name in names:
             action = recording.actions.get((name,))
@@ -324,7 +325,11 @@ def _wire(of: EntityMap, values: Mapping[str, Any]) -> dict[str, Value | None]:
 
 
 def _set_all(of: EntityMap, item: Item, terms: Terms) -> str:
-    """SET every attribute of the item, and REMOVE every field and index key it lacks."""
+    """Return the UpdateExpression of an upsert.
+
+    It sets every attribute of ``item``, and removes every field and index key that ``item`` lacks.
+    The time of creation is set only if it is missing, and the version is incremented.
+    """
     written = terms.expressions
     sets, removals = [], []
     key_attributes = {key.name for key in of.plan.keys if key.index is not None}
@@ -348,7 +353,11 @@ def _set_all(of: EntityMap, item: Item, terms: Terms) -> str:
 
 
 def _watched(of: EntityMap, old: Item | None, terms: Terms, otherwise: Meaning) -> Meaning:
-    """Add the condition that the unique values have not changed since they were read."""
+    """Add the condition that the unique values have not changed since they were read.
+
+    Return the function that turns a failed condition into an error: LostRace if they have changed,
+    and the error of ``otherwise`` if not.
+    """
     for name in of.unique:
         terms.equal(name, None if old is None else old.get(name))
     return _raced_or(of, old, otherwise)
@@ -382,9 +391,10 @@ def _refuse_unseen(of: EntityMap, recording: Recording) -> None:
 
 
 def _after(of: EntityMap, old: Item | None, recording: Recording, created_at: float | None) -> Item:
-    """Return the unique values and expiry of an item after an update.
+    """Return an item as it is after an update, with the unique values and expiry that it sets.
 
-    ``created_at`` is set if the update may have created the item.
+    If the update creates the item, its expiry is counted from ``created_at``. None means that the
+    update cannot create it.
     """
     after: Item = dict(old or {})
     if old is None and created_at is not None and of.ttl is not None:

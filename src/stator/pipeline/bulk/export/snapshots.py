@@ -163,7 +163,10 @@ class _Bucket:
         self._url, self._keys = url, keys
 
     def opened(self, name: str) -> BinaryIO:
-        """Return a temporary copy, because the object is read twice: to check it and to use it."""
+        """Return a temporary local copy of an S3 object.
+
+        The object is read twice, first to check it and then to use it.
+        """
         file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
         with s3_errors(self._url + name):
             shutil.copyfileobj(s3_body(self._url + name), file, 1 << 20)

@@ -68,9 +68,10 @@ def snapshot_export(
 
 
 def _filters(target: BulkTarget) -> dict[str, Any]:
-    """Return the Scan's filter for one entity.
+    """Return the filter of a Scan for items of the target's entity.
 
-    The Scan reads as much as without a filter, but sends less.
+    It is empty if the target names no entity, or if the entity's items have no discriminator. With
+    a filter the Scan reads just as much, but sends less.
     """
     entity = target.entity
     if entity is None or entity.plan.discriminator is None:

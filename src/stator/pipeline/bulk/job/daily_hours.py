@@ -88,7 +88,7 @@ class Gate:
         return cls(clock, None if text is None else DailyHours.parse(text))
 
     def wait(self, watch: Callable[[], None] | None = None) -> None:
-        """Wait for the hours to begin. Return at once within them, or when the job is to stop.
+        """Wait until the current time is within the hours, or the job is to stop.
 
         ``watch`` is called from time to time meanwhile.
         """

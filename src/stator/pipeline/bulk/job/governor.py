@@ -43,7 +43,10 @@ ThrottleScope = Literal["key range", "table", "account"]
 
 
 def throttled_scope(error: ServiceError) -> ThrottleScope:
-    """Return whose limit was reached, as far as the reply tells."""
+    """Return whose limit was reached: "key range", "table" or "account".
+
+    It is "table" if the reply gives no reason.
+    """
     reasons = " ".join(
         str(each.get("reason", "")) for each in getattr(error, "throttling_reasons", ())
     )

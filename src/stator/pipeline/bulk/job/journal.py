@@ -54,8 +54,9 @@ class Journal:
     def begin(self, *, resume: bool, restart: bool) -> JournalState | None:
         """Return the state to resume from, or None to start from the beginning.
 
-        ``resume`` without a journal starts from the beginning. A supervisor can thus start a job
-        and restart it after a crash with the same command.
+        ``restart`` deletes an existing journal. Without ``resume`` or ``restart``, an existing
+        journal raises BulkError. ``resume`` without a journal starts from the beginning, so a
+        supervisor can start and restart a job with the same command.
         """
         if self.path is None:
             return None

@@ -127,7 +127,10 @@ class PendingEntity(PendingRow):
 
 
 class Watermark:
-    """Tracks how far each lane is done. ``passed`` gets finished blocks, in the lane's order."""
+    """Tracks how far each lane is done.
+
+    ``passed`` is called with each finished block, in the lane's order.
+    """
 
     def __init__(
         self, start: Mapping[int, Any], counts: RowCounts, passed: Callable[[Block], None]

@@ -39,7 +39,7 @@ class RowCondition:
         self._values = [each for each in found if each[0] == ":"]
 
     def parameters(self, item: bytes) -> dict[str, Any]:
-        """Return the parameters of a request for this row."""
+        """Return the condition of one row: ConditionExpression with its names and values."""
         parameters: dict[str, Any] = {"ConditionExpression": self.text}
         if self._names:
             parameters["ExpressionAttributeNames"] = self._names

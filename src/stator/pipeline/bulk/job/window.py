@@ -78,7 +78,10 @@ class Window:
         return replaced
 
     def _admit_fitting(self, entries: list[PendingRow], at: int, replaced: list[PendingRow]) -> int:
-        """Admit the rows from ``at`` on that fit. Return the place of the first that does not."""
+        """Admit rows from position ``at`` on, as long as they fit.
+
+        Return the position of the first row that was not admitted.
+        """
         while at < len(entries):
             entry = entries[at]
             # A row that is larger than the whole window has it for itself.

@@ -141,7 +141,7 @@ class Writers:
     # -- one request
 
     def _sent(self, entries: list[PendingRow]) -> list[PendingRow]:
-        """Send rows. Return the rows to retry."""
+        """Send rows in one request. Return the rows that must be retried."""
         units = sum(entry.units for entry in entries)
         self._governor.acquire(units)
         if self._stopping.is_set():  # while it waited

@@ -36,7 +36,10 @@ class AttributeType:
 
 @dataclass(frozen=True, slots=True)
 class TableKey:
-    """The names of a table's key attributes; ``kinds`` also has the key attributes of indexes."""
+    """The names of a table's key attributes, and their types (``kinds``).
+
+    ``kinds`` also has the types of the key attributes of indexes.
+    """
 
     names: tuple[str, ...]
     kinds: Mapping[str, str]
@@ -52,7 +55,10 @@ def table_key(description: Mapping[str, Any]) -> TableKey:
 
 
 def parse_map(options: Sequence[str]) -> dict[str, str]:
-    """Parse ``source=target``, which renames a field, and ``source=``, which drops it."""
+    """Return the new name of each field in ``--map`` options; an empty name drops the field.
+
+    An option is ``source=target`` to rename a field, or ``source=`` to drop it.
+    """
     found = {}
     for each in options:
         source, separator, target = each.partition("=")
@@ -74,7 +80,10 @@ def parse_map(options: Sequence[str]) -> dict[str, str]:
 
 
 def parse_types(options: Sequence[str]) -> dict[str, str]:
-    """Parse ``attribute=S``; the attribute is named as in the table."""
+    """Return the type of each attribute in options such as ``total=N``.
+
+    Attributes are named as in the table.
+    """
     found = {}
     for each in options:
         name, separator, kind = each.rpartition("=")

@@ -155,7 +155,7 @@ Encode = Callable[[list[Any]], list[bytes]]
 
 
 def _form(column: Column) -> tuple[bytes, Encode]:
-    """Return the JSON template of a value, and the function that encodes a column for it."""
+    """Return the JSON template of one value, and the function that encodes a column's values."""
     match column.source_kind, column.kind:
         case (("S" | "csv"), "S"):
             return b'{"S":%b}', _dumped

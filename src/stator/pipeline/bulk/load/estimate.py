@@ -81,7 +81,10 @@ class RowCheck:
 
 
 def estimate(plan: LoadPlan, region: str = "us-east-1") -> LoadEstimate:
-    """Read all input and write nothing. Rows that DynamoDB would reject count as failed."""
+    """Return what a load would write and cost. All input is read, and nothing is written.
+
+    Rows that DynamoDB would reject count as failed.
+    """
     failures: list[DeadLetter] = []
     failed = 0
 

@@ -49,7 +49,11 @@ class Input:
         return self.open_measured()[0]
 
     def open_measured(self) -> tuple[BinaryIO, Callable[[], float]]:
-        """Open the decompressed content. The function returns the share read so far, 0 to 1."""
+        """Open the decompressed content. Also return a function that measures the progress.
+
+        The function returns the share read so far, from 0 to 1. It always returns 0 if the size is
+        unknown or the input is not a local file.
+        """
         raw = _opened(self.name)
         size = self.size_bytes or 0
         share = (lambda: raw.tell() / size) if size and self.is_local else (lambda: 0.0)

@@ -40,11 +40,11 @@ class Compaction:
     def some(
         self, app: str, fresh: dict[tuple[int, ViewGroup], None], generation: int
     ) -> Work[None]:
-        """Merge a few of the groups that have grown, in the generation that is read.
+        """Merge the partials of a few groups that have grown, in the generation that is read.
 
-        Errors of the service are ignored, because nothing depends on a merge. A generation that is
-        being built must wait. Its builder may repeat a write, which would count twice if the
-        partial had been merged in between.
+        Errors of the service are ignored, because nothing depends on a merge. Groups of a
+        generation that is being built are not merged yet. Its builder may repeat a write, which
+        would count twice if the partial had been merged in between.
         """
         known = list(fresh)
         for each in known:

@@ -129,7 +129,7 @@ class Rebuild:
     def start(self, builds: Sequence[Rebuild]) -> Work[None]:
         """Wait until workers write changes to the new generation as well, then follow the stream.
 
-        The head must be taken. Raises StreamError if a shard has no worker, or if changes of the
+        Call ``take_head`` first. Raises StreamError if a shard has no worker, or if changes of the
         view are parked.
         """
         arn, starts = yield from self._started(builds)

@@ -1,4 +1,4 @@
-"""One batch through all subscribers, and the fate of every record.
+"""Delivers a batch to all subscribers, and stores the changes that they could not handle.
 
 Exact subscribers, which count every change once by themselves, get the whole batch first. The
 others get it one after the other. An item that a subscriber cannot handle is set aside for that
@@ -7,9 +7,10 @@ and the batch continues with other items and other subscribers. Later changes to
 to it. ``set_aside_retry`` handles them. Everything that failed is stored before ``run`` returns, so
 the checkpoint may then pass the batch.
 
-Setting aside costs writes, and an outage can make every item fail. So about ``_MOST_SET_ASIDE``
-items of the group wait for a subscriber. Beyond that the shard itself waits, after all subscribers
-have had the batch: the failing items are retried here until they are handled or there is room.
+Setting aside costs writes, and an outage can make every item fail. So only about
+``_MOST_SET_ASIDE`` items of the group are set aside for a subscriber. Beyond that the shard itself
+waits, after all subscribers have had the batch: the failing items are retried here until they are
+handled or there is room.
 """
 
 from __future__ import annotations
@@ -99,7 +100,10 @@ class _Batch:
 def next_attempt(
     context: Context, options: WorkerOptions, attempts: int, tries: int
 ) -> float | None:
-    """Return when to try a change again, or None if its attempts are used up."""
+    """Return when to try a change again, or None if its attempts are used up.
+
+    The wait grows with ``tries``, which also counts attempts during an outage.
+    """
     if attempts >= options.max_attempts:
         return None
     return context.now() + context.backoff(tries - 1, options.retry_backoff)
@@ -217,7 +221,10 @@ class BatchDelivery:
     # -- items that wait already
 
     def _behind_old(self, records: Sequence[Record], batch: _Batch) -> Work[list[Record]]:
-        """Store changes to items that format 1 parked for all subscribers. Return the others."""
+        """Store changes to items that are parked in format 1. Return the other changes.
+
+        In format 1, an item was parked for all subscribers.
+        """
         if not self._marks:
             return list(records)
         left = []
@@ -232,7 +239,7 @@ class BatchDelivery:
     def _behind_waiting(
         self, subscriber: Subscriber, records: Sequence[Record], batch: _Batch
     ) -> Work[list[Record]]:
-        """Store changes to items that wait for this subscriber. Return the others."""
+        """Store changes to items that wait for this subscriber. Return the other changes."""
         if not self._marks:
             return list(records)
         left = []

@@ -44,7 +44,10 @@ class Record:
 
     @property
     def image(self) -> Item:
-        """The item after the change, or before it if it was deleted, or only its keys."""
+        """The item after the change or, if it was deleted, the item before.
+
+        If the stream shows no image, it is only the item's key.
+        """
         return self.new or self.old or self.keys
 
     @property

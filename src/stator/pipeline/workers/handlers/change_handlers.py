@@ -87,7 +87,7 @@ class ChangeHandlers:
 
 
 class _Pool:
-    """Threads that handle items in parallel. With fewer than two, the caller's thread is used."""
+    """Threads that handle items in parallel. With only one, the caller's thread is used."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads

@@ -1,4 +1,4 @@
-"""Retries or drops the changes of items that wait, when an operator asks for it."""
+"""Retries or drops set-aside and parked changes when an operator asks for it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class ParkedRetry:
         return None
 
     def _handled(self, head: ParkedKey, parked: ParkedRecord) -> Work[HandlerFailure | None]:
-        """Call the subscribers that the change waits for. Return the first failure."""
+        """Call the subscribers that the change waits for. Return the first failure, or None."""
         done = parked.done
         for subscriber in self._subscribers_of(head):
             if subscriber.name in done or not subscriber.wants(parked.record, self._context):

@@ -5,11 +5,12 @@
     PK  WORK#billing#PARKED#shop#5c0a...#invoices  SK  1000...42#000
         record (compressed JSON), done
 
-The first item is the *head*: as long as it exists, the item's changes wait for this subscriber, and
-for no other. The worker that reads the item's shard adds its changes as items of the second kind,
-several for a large record. With ``retry_at`` the item is *set aside*: any worker of the group
-handles its changes again at that time (``set_aside_retry``). Once the attempts are used up,
-``retry_at`` is removed and the item is *parked*: it waits for ``stator parked retry`` or ``drop``.
+The first of these entries is the *head*: as long as it exists, the changes to the item wait for
+this subscriber, and for no other. The worker that reads the item's shard adds each change as an
+entry of the second kind, or several if it is large. With ``retry_at`` the item is *set aside*: any
+worker of the group handles its changes again at that time (``set_aside_retry``). Once the attempts
+are used up, ``retry_at`` is removed and the item is *parked*: it waits for ``stator parked retry``
+or ``drop``.
 
 A retry handles the changes in order and deletes the head once no change is left, on condition that
 none was added since. So the next change to the item is handled only after all waiting ones.
@@ -107,7 +108,10 @@ class ParkedRecord:
 
 @dataclass(frozen=True, slots=True)
 class FailedAttempt:
-    """Why a change failed, how often so far, and when it is tried again (None: not by itself)."""
+    """Why a change failed, how often it has failed so far, and when workers retry it.
+
+    ``retry_at`` is None if the item is to be parked.
+    """
 
     handler: str
     error: BaseException
@@ -283,14 +287,17 @@ class Parking:
         return found
 
     def claim(self, mark: str, for_seconds: float = RETRY_SECONDS) -> Work[ParkedKey | None]:
-        """Take the lease on an item that waits.
+        """Take the lease on an item that waits, and return the item's head.
 
-        Returns None if it does not wait, or is already being retried.
+        Returns None if the item does not wait, or is already being retried.
         """
         return (yield from self._claim(mark, for_seconds, _is_parked))
 
     def claim_due(self, mark: str, for_seconds: float) -> Work[ParkedKey | None]:
-        """Take the lease on an item that is set aside, if it is time to retry it."""
+        """Take the lease on an item that is set aside and due, and return the item's head.
+
+        Returns None if the item is not due, or is already being retried.
+        """
         now = self._context.now()
 
         def is_due(written: Expressions) -> str:
@@ -307,7 +314,7 @@ class Parking:
         return self._read(taken.item) if taken.is_mine else None
 
     def renew(self, parked: ParkedKey, for_seconds: float) -> Work[bool]:
-        """Move the end of a claim. Returns False if another process has the item."""
+        """Extend a claim to ``for_seconds`` from now. Returns False if another process has it."""
         until = self._context.now() + for_seconds
         return (
             yield from self._head(parked.mark).renew(LeaseHold(parked.claim), until)

@@ -98,9 +98,9 @@ class SetAsideRetry:
         return not self._claimed
 
     def expect(self, retry_at: float) -> None:
-        """Look for due items at ``retry_at`` at the latest.
+        """Look for due items at ``retry_at``, or earlier.
 
-        Items of which this worker does not know are found by its regular looks.
+        Items that other workers set aside are found by looking at regular intervals.
         """
         self._look_at = min(self._look_at, retry_at)
 
@@ -154,7 +154,10 @@ class SetAsideRetry:
                     self.expect(now)
 
     def _retry(self, subscriber: Subscriber, heads: Sequence[ParkedKey]) -> Work[int]:
-        """Retry items that are due. Return how many of them no other worker had taken."""
+        """Retry items that are due. Return how many were retried.
+
+        Items that another worker is already retrying are skipped.
+        """
         items: list[_ClaimedItem] = []
         try:
             claimed = gathered((yield Gather([self._claim(head) for head in heads])))
@@ -198,7 +201,10 @@ class SetAsideRetry:
         return [item for item, more in zip(held, has_more) if more]
 
     def _passed(self, item: _ClaimedItem, failure: HandlerFailure | None) -> Work[bool]:
-        """Record how the first change of an item went. Returns whether it has more to do now."""
+        """Record whether the first change of an item succeeded. Return whether changes are left.
+
+        After a failure, return False: the item waits for its next attempt.
+        """
         if failure is not None:
             yield from self._failed(item, failure)
             return False

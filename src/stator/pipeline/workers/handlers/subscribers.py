@@ -85,7 +85,10 @@ class Subscriber(Protocol):
 
 @runtime_checkable
 class ClosingSubscriber(Protocol):
-    """A subscriber with resources to close when a worker ends. More records may follow."""
+    """A subscriber with resources to close when a worker ends.
+
+    It may receive more records after it was closed.
+    """
 
     def close(self) -> None: ...
 
@@ -224,10 +227,10 @@ class ChangeFilter:
         return not self.changed or bool(self.changed & changed_attributes(record))
 
     def needs(self, view: StreamView, table: str, context: Context) -> StreamView:
-        """Return the view type that a table's stream needs, for ``view`` and for the filter itself.
+        """Return the view type that a table's stream must have for a function that needs ``view``.
 
-        Without an image, the filter tells entities apart by their keys. Where that is not certain
-        it needs both images, and so does a filter on changed attributes.
+        The filter itself may need more. Without an image, it tells entities apart by their keys.
+        Where that is not certain it needs both images, and so does a filter on changed attributes.
         """
         mine = [of for of in map(context.schema.of, self.entities) if of.table.name == table]
         if self.entities and not mine:
@@ -273,10 +276,10 @@ class EachBatch:
 def halved(
     groups: list[list[Record]], send: Callable[[list[Record]], Exception | None]
 ) -> list[HandlerFailure]:
-    """Send a batch. If that fails, send its halves, and so on down to the failing change.
+    """Send a batch and return its failures. If it fails, send halves to find the failing changes.
 
     A batch is split between items until only one item is left; then its changes are sent one by
-    one. ``send`` gets records in the stream's order and returns the error, if any.
+    one. ``send`` gets records in the stream's order and returns the error, or None.
     """
     error = send(
         sorted(
@@ -312,7 +315,10 @@ def typed_all(records: Sequence[Record], context: Context) -> Work[dict[int, Cha
 
 
 def finished(result: Any) -> None:
-    """Wait for the result of an async function, on the event loop that all handlers share."""
+    """Wait until an async handler has ended, on the event loop that all handlers share.
+
+    ``result`` is what the handler returned. If it cannot be awaited, return at once.
+    """
     if inspect.isawaitable(result):
         asyncio.run_coroutine_threadsafe(_awaited(result), _loop()).result()
 

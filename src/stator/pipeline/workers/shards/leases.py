@@ -227,7 +227,7 @@ class LeaseTable:
         yield from self._item(lease).change(lease.hold, wanted)
 
     def renew(self, lease: ShardLease) -> Work[ShardLease | None]:
-        """Move the end of the lease. Returns None if another worker has taken it."""
+        """Extend the lease. Returns None if another worker has taken it."""
         return _read((yield from self._item(lease).renew(lease.hold, self._end())))
 
     def move(self, lease: ShardLease, position: str, lag_seconds: float) -> Work[ShardLease | None]:

@@ -87,7 +87,11 @@ def _first_position(shard: str, beginning: Beginning) -> str:
 
 
 def is_ready(lease: ShardLease, group: WorkerGroup, streams: Mapping[str, StreamInfo]) -> bool:
-    """Whether a shard may be read: its parent has been read, or cannot be read."""
+    """Whether a shard may be read now: everything that comes before it is done.
+
+    Its parent must have been read or be gone. The table's snapshot and the shards of an earlier
+    stream come first, too.
+    """
     if lease.is_ended:
         return False
     beginning = group.beginnings.get(lease.table)
@@ -123,9 +127,9 @@ def forgettable(
 ) -> list[ShardLease]:
     """Return leases that can be deleted.
 
-    Their shards are gone, and they ended longer ago than a stream retains changes. A shard missing
-    from the list does not prove that it is gone: this worker's list may predate the shard. If its
-    lease were deleted, it would be created again and the shard re-read from the start.
+    Their shards are gone, and the leases ended longer ago than a stream retains changes. A shard
+    missing from the list does not prove that it is gone: this worker's list may predate the shard.
+    If its lease were deleted, it would be created again and the shard re-read from the start.
     """
     return [
         lease
