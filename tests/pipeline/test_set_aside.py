@@ -225,6 +225,24 @@ def test_a_failing_item_waits_for_its_subscriber_alone_on_every_target(target: T
     assert told.count(("first", "o1")) == 1
 
 
+def test_a_retry_that_was_killed_gives_its_item_up_after_a_minute() -> None:
+    world = OutageSimulation(5, ValueError)
+    world.put("k1", times=3)
+    world.start_worker()
+    world.settle(lambda: any(not head.is_set_aside for head in world.heads()))
+    [head] = world.heads()
+    retrying = ParkedRetry(world.context, world.app())
+    assert world.run(retrying.parking.claim(head.mark)) is not None  # and then it is killed
+    world.until = 0.0
+    for asked in (retrying.retry(head.mark), retrying.drop(head.mark)):
+        refused = world.run(asked)
+        assert refused is not None and "another process is retrying it" in str(refused.error)
+    world.clock.advance(90)
+    done = world.run(retrying.retry(head.mark))
+    assert done is not None and (done.error, done.handled) == (None, 3)
+    world.close()
+
+
 # -- on the embedded engine
 
 

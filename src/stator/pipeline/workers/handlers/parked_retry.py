@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from stator.errors import StreamError
 from stator.pipeline.workers.app import StreamApp
 from stator.pipeline.workers.handlers.parking import (
+    RETRY_SECONDS,
     FailedAttempt,
     ParkedKey,
     ParkedRecord,
@@ -51,16 +52,23 @@ class ParkedRetry:
         """Handle the changes of an item that waits, in order, and release it.
 
         The first failure ends the retry, and the item waits as before. Returns None if the item
-        does not wait, or if another process is retrying it.
+        does not wait. If another process is retrying it, the outcome has that as its error.
         """
         head = yield from self.parking.look(mark)
         if head is None:
             return None
         self._subscribers_of(head)
         parked = claimed = yield from self.parking.claim(mark)
+        if claimed is None:
+            return (yield from self._busy(mark))
         handled = 0
+        renewed = self._context.now()
         while parked is not None and claimed is not None:
             for each in (yield from self.parking.records(mark)):
+                if self._context.now() - renewed > RETRY_SECONDS / 3:
+                    if not (yield from self.parking.renew(claimed, RETRY_SECONDS)):
+                        return (yield from self._busy(mark))
+                    renewed = self._context.now()
                 failure = yield from self._handled(parked, each)
                 if failure is not None:
                     attempt = FailedAttempt(
@@ -81,6 +89,14 @@ class ParkedRetry:
                 return RetryOutcome(parked, handled)
             parked = yield from self.parking.look(mark)  # a worker added a change
         return None
+
+    def _busy(self, mark: str) -> Work[RetryOutcome | None]:
+        """Say that another process has the item's claim. Returns None if the item is released."""
+        head = yield from self.parking.look(mark)
+        if head is None:
+            return None
+        problem = "another process is retrying it, or died doing so; try again in a minute"
+        return RetryOutcome(head, 0, problem)
 
     def _handled(self, head: ParkedKey, parked: ParkedRecord) -> Work[HandlerFailure | None]:
         """Call the subscribers that the change waits for. Return the first failure, or None."""
@@ -123,10 +139,12 @@ class ParkedRetry:
     def drop(self, mark: str) -> Work[RetryOutcome | None]:
         """Delete the changes of an item that waits without handling them, and release the item.
 
-        Later changes are handled as usual. Returns None if the item does not wait, or if another
-        process is retrying it.
+        Later changes are handled as usual. Returns None if the item does not wait. If another
+        process is retrying it, the outcome has that as its error.
         """
         parked = claimed = yield from self.parking.claim(mark)
+        if claimed is None:
+            return (yield from self._busy(mark))
         dropped = 0
         while parked is not None and claimed is not None:
             for each in (yield from self.parking.records(mark)):

@@ -58,7 +58,7 @@ from stator.tables.writes.expressions import Expressions
 _LABEL: Final = "parked changes"
 _PIECE_BYTES: Final = 300_000
 _ERROR_LENGTH: Final = 1000
-RETRY_SECONDS: Final = 300.0
+RETRY_SECONDS: Final = 60.0
 _WRITE_ATTEMPTS: Final = 5
 # Version 1 parked an item for all subscribers.
 _FORMAT: Final = StoredFormat("parked changes of", version=2)
