@@ -63,7 +63,7 @@ def test_a_block_of_any_size_flows_through_a_window_of_any_size(
     writers: int,
     seed: int,
 ) -> None:
-    window = Window(window_rows, window_bytes, random.Random(seed), replaces=True)
+    window = Window(window_rows, window_bytes, random.Random(seed))
     written: list[int] = []
     held = [0]
     left = readers
@@ -132,7 +132,7 @@ def test_a_copy_never_starves_its_writers(window_rows: int, tmp_path: Path) -> N
 
 
 def test_a_stopped_window_lets_its_readers_go() -> None:
-    window = Window(10, 1000, random.Random(1), replaces=True)
+    window = Window(10, 1000, random.Random(1))
     reader = threading.Thread(target=lambda: window.add(block_of(50, 0, 1)))
     reader.start()
     window.stop()
@@ -143,14 +143,13 @@ def test_a_stopped_window_lets_its_readers_go() -> None:
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 99)), max_size=60),
     st.integers(1, 12),
-    st.booleans(),
     st.randoms(use_true_random=False),
 )
 def test_rows_of_one_key_never_overtake_each_other(
-    rows: list[tuple[int, int]], capacity: int, replaces: bool, chance: random.Random
+    rows: list[tuple[int, int]], capacity: int, chance: random.Random
 ) -> None:
-    """Rows are taken, settled and given back at random; the last row of each key stays."""
-    window = Window(capacity, 1 << 20, chance, replaces=replaces)
+    """Rows are taken, settled and given back at random; each key's rows come in order."""
+    window = Window(capacity, 1 << 20, chance)
     block = Block("x", 0, RowPosition(), len(rows))
     waiting = [PendingRow(key, b"%d" % number, number, block) for key, number in rows]
     table: dict[int, list[int]] = {}
@@ -183,7 +182,7 @@ def test_rows_of_one_key_never_overtake_each_other(
             len(part), sum(len(entry.item) for entry in part)
         ):
             step()
-        accounted += len(window.add(part))
+        window.add(part)
     window.complete()
     while window._held_rows:
         step()
@@ -191,16 +190,12 @@ def test_rows_of_one_key_never_overtake_each_other(
     last: dict[int, list[int]] = {}
     for key, number in rows:
         last.setdefault(key, []).append(number)
-    assert {key: seen[-1] for key, seen in table.items()} == {
-        key: seen[-1] for key, seen in last.items()
-    }
-    if not replaces:
-        assert table == last
+    assert table == last
 
 
 def test_rows_are_mixed_and_none_stays_for_ages() -> None:
     """A row leaves a window of 100 before 400 later ones have come, so the journal follows."""
-    window = Window(100, 1 << 20, random.Random(5), replaces=True)
+    window = Window(100, 1 << 20, random.Random(5))
     block = Block("x", 0, RowPosition(), 5000)
     order: list[int] = []
     for start in range(0, 5000, 10):

@@ -99,12 +99,6 @@ class PendingRow:
         self.row = row
         self.block = block
 
-    def swap(self, other: PendingRow) -> None:
-        """Exchange contents with another row that has the same key."""
-        self.item, other.item = other.item, self.item
-        self.row, other.row = other.row, self.row
-        self.block, other.block = other.block, self.block
-
     @property
     def units(self) -> int:
         """Estimate the write units; DynamoDB's reply says how many it consumed."""
@@ -119,11 +113,6 @@ class PendingEntity(PendingRow):
     def __init__(self, key: Any, item: bytes, row: int, block: Block, entity: Any) -> None:
         super().__init__(key, item, row, block)
         self.entity = entity
-
-    def swap(self, other: PendingRow) -> None:
-        assert isinstance(other, PendingEntity)
-        super().swap(other)
-        self.entity, other.entity = other.entity, self.entity
 
 
 class Watermark:

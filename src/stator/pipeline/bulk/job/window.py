@@ -11,9 +11,8 @@ choose from. They never wait for a reader that waits for them: a block enters in
 large as the room, and once a reader waits for room the writers take whatever is there.
 
 Rows with the same key must not overtake each other, because the last row must remain in the table.
-If a row with the same key waits in the window, a new row replaces it. If a row with the same key is
-in flight, the new row waits. With a condition the first row may be the one that remains. Rows with
-the same key are then written one after the other, and none is replaced.
+They are written one after the other. No row replaces an earlier one in the window: DynamoDB may
+refuse the later row, and then the earlier one must remain.
 """
 
 from __future__ import annotations
@@ -38,13 +37,10 @@ _PATIENCE_SECONDS = 0.5
 
 
 class Window:
-    def __init__(
-        self, rows: int, size_bytes: int, chance: random.Random, *, replaces: bool
-    ) -> None:
+    def __init__(self, rows: int, size_bytes: int, chance: random.Random) -> None:
         self._rows = rows
         self._bytes = size_bytes
         self._chance = chance.random
-        self._replaces = replaces
         self._ready: list[PendingRow] = []
         self._by_key: dict[Any, PendingRow] = {}
         self._by_age: deque[Any] = deque()  # keys only, so that finished rows are freed
@@ -61,23 +57,20 @@ class Window:
         self._room = threading.Condition(lock)
         self._work = threading.Condition(lock)
 
-    def add(self, entries: list[PendingRow]) -> list[PendingRow]:
-        """Add rows, each once there is room. Return the rows that later rows replaced.
+    def add(self, entries: list[PendingRow]) -> None:
+        """Add rows, each once there is room.
 
-        A replaced row must not be written. A block may hold more rows than the window; it enters in
-        parts.
+        A block may hold more rows than the window; it enters in parts.
         """
-        replaced: list[PendingRow] = []
         with self._room:
             at = 0
             while at < len(entries) and not self._stopped:
-                at = self._admit_fitting(entries, at, replaced)
+                at = self._admit_fitting(entries, at)
                 self._work.notify_all()
                 if at < len(entries):
                     self._wait_for_room()
-        return replaced
 
-    def _admit_fitting(self, entries: list[PendingRow], at: int, replaced: list[PendingRow]) -> int:
+    def _admit_fitting(self, entries: list[PendingRow], at: int) -> int:
         """Admit rows from position ``at`` on, as long as they fit.
 
         Return the position of the first row that was not admitted.
@@ -87,7 +80,7 @@ class Window:
             # A row that is larger than the whole window has it for itself.
             if self._held_rows and not self._fits(1, len(entry.item)):
                 break
-            self._admit(entry, replaced)
+            self._admit(entry)
             at += 1
         return at
 
@@ -99,35 +92,23 @@ class Window:
     def _fits(self, rows: int, size: int) -> bool:
         return self._held_rows + rows <= self._rows and self._held_bytes + size <= self._bytes
 
-    def _admit(self, entry: PendingRow, replaced: list[PendingRow]) -> None:
+    def _admit(self, entry: PendingRow) -> None:
         key = entry.key
         self._held_rows += 1
         self._held_bytes += len(entry.item)
         waiting = self._waiting.get(key)
         if waiting is not None:
-            if self._replaces:
-                self._forget(waiting.pop(), replaced)
             waiting.append(entry)
-        elif key in self._in_flight or (key in self._by_key and not self._replaces):
+        elif key in self._in_flight or key in self._by_key:
             self._waiting[key] = deque((entry,))
         else:
-            before = self._by_key.get(key)
-            if before is None:
-                self._make_ready(entry)
-            else:  # the earlier row keeps its place in the window and takes over the new content
-                before.swap(entry)
-                self._forget(entry, replaced)
+            self._make_ready(entry)
 
     def _make_ready(self, entry: PendingRow) -> None:
         entry.at = len(self._ready)
         self._ready.append(entry)
         self._by_key[entry.key] = entry
         self._by_age.append(entry.key)
-
-    def _forget(self, entry: PendingRow, replaced: list[PendingRow]) -> None:
-        replaced.append(entry)
-        self._held_rows -= 1
-        self._held_bytes -= len(entry.item)
 
     def complete(self) -> None:
         """Note that no more rows will come."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from stator.clock import Clock
-from stator.errors import TooManyErrors
+from stator.errors import BulkError, TooManyErrors
 from stator.formats.plain import comparable
 from stator.model.limits import BATCH_WRITE_ITEMS
 from stator.model.values import Item
@@ -78,9 +78,7 @@ class WriteJob:
             None if settings.dead_letters is None else Path(settings.dead_letters), state.dead_bytes
         )
         self.watermark = Watermark(start, RowCounts(**state.counts), self._finished)
-        self.window = Window(
-            settings.window_rows, settings.window_bytes, chance, replaces=condition is None
-        )
+        self.window = Window(settings.window_rows, settings.window_bytes, chance)
         self.governor = Governor(clock, settings.rate, gate=gate)
         self._writers = Writers(
             target.transport,
@@ -95,6 +93,7 @@ class WriteJob:
             entities=target.entity_writer,
             rows=_request_rows(settings.rate),
         )
+        self._lost_letters = False
         self._readers_left = 0
         self._lock = threading.Lock()
         self._started = time.monotonic()
@@ -102,7 +101,7 @@ class WriteJob:
     # -- for readers
 
     def add(self, entries: list[PendingRow]) -> None:
-        self.watermark.written(self.window.add(entries))
+        self.window.add(entries)
 
     def dead(self, block: Block, row: int, content: Any, reason: str) -> None:
         self.watermark.dead(block, row, content, reason)
@@ -171,12 +170,23 @@ class WriteJob:
             self._writers.stop(TooManyErrors(failed, allowed, self.watermark.first_reason))
 
     def checkpoint(self) -> None:
+        if self._lost_letters:  # a resumed job starts where all letters are in the file
+            return
         positions, counts, length = self.watermark.snapshot(lambda: self.letters.length)
         self.letters.flush()
         self._journal.write(JournalState(self._place_of(positions), asdict(counts), length))
 
     def _finished(self, block: Block) -> None:
-        self.letters.add(block.dead)
+        """Write the dead letters of a finished block.
+
+        An error ends the job here. Raised from here, it would look like a refusal of the rows that
+        are being settled.
+        """
+        try:
+            self.letters.add(block.dead)
+        except BulkError as error:
+            self._lost_letters = True
+            self._writers.stop(error)
         if self._passed is not None:
             self._passed(block)
 

@@ -1,0 +1,75 @@
+"""Rows that DynamoDB refuses: each row is in the table or a dead letter."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stator.engine import Engine
+from stator.errors import BulkError
+from stator.pipeline.bulk.job.dead_letters import DeadLetterFile
+from stator.pipeline.bulk.load.load import LoadOptions, load
+
+from .stock import create, engine_target, write_lines
+
+_TOO_LARGE = "x" * 410_000
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=30))
+def test_a_bad_row_takes_no_good_row_of_its_key_with_it(
+    tmp_path: Path, rows: list[tuple[int, bool]]
+) -> None:
+    """The last good row of each key is in the table; every bad row is a dead letter."""
+    data = [
+        {"pk": f"o{key}", "n": number, **({"text": _TOO_LARGE} if is_bad else {})}
+        for number, (key, is_bad) in enumerate(rows)
+    ]
+    letters = tmp_path / "dead.jsonl"
+    with Engine.open() as engine:
+        create(engine)
+        options = LoadOptions(dead_letters=str(letters), restart=True)
+        report = load(
+            str(write_lines(tmp_path / "rows.jsonl", data)), engine_target(engine), options
+        )
+        found = engine.call("Scan", {"TableName": "orders"})["Items"]
+    good = {f"o{key}": number for number, (key, is_bad) in enumerate(rows) if not is_bad}
+    bad = [number for number, (_, is_bad) in enumerate(rows) if is_bad]
+    assert {item["pk"]["S"]: int(item["n"]["N"]) for item in found} == good
+    written = [json.loads(line) for line in letters.read_text().splitlines()]
+    assert sorted(line["row"] - 1 for line in written) == bad
+    assert (report.failed, report.written) == (len(bad), len(rows) - len(bad))
+
+
+def test_dead_letters_that_cannot_be_written_end_the_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The journal stays where all letters are in the file, so that a resumed load writes them."""
+    rows: list[dict[str, Any]] = [
+        {"pk": f"o{number}", **({"text": _TOO_LARGE} if number % 10 == 0 else {})}
+        for number in range(200)
+    ]
+    path, letters = write_lines(tmp_path / "rows.jsonl", rows), tmp_path / "dead.jsonl"
+
+    def full(self: DeadLetterFile, dead: Any) -> None:
+        if dead:
+            raise BulkError(f"{self.path} cannot be written: No space left on device")
+
+    with Engine.open() as engine:
+        create(engine)
+        options = LoadOptions(dead_letters=str(letters))
+        with monkeypatch.context() as patched:
+            patched.setattr(DeadLetterFile, "add", full)
+            with pytest.raises(BulkError, match="No space left"):
+                load(str(path), engine_target(engine), options)
+        report = load(
+            str(path), engine_target(engine), LoadOptions(dead_letters=str(letters), resume=True)
+        )
+    assert len(letters.read_text().splitlines()) == report.failed == 20
