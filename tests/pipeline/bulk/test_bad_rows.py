@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stator.engine import Engine
-from stator.errors import BulkError
+from stator.errors import BulkError, ConfigurationError
 from stator.pipeline.bulk.job.dead_letters import DeadLetterFile
 from stator.pipeline.bulk.load.load import LoadOptions, load
 
@@ -73,3 +73,13 @@ def test_dead_letters_that_cannot_be_written_end_the_load(
             str(path), engine_target(engine), LoadOptions(dead_letters=str(letters), resume=True)
         )
     assert len(letters.read_text().splitlines()) == report.failed == 20
+
+
+def test_dead_letters_do_not_overwrite_an_input(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "rows.jsonl", [{"pk": "a"}, {"no": "key"}])
+    before = path.read_bytes()
+    with Engine.open() as engine:
+        create(engine)
+        with pytest.raises(ConfigurationError, match="is one of the files to load"):
+            load(str(path), engine_target(engine), LoadOptions(dead_letters=str(path)))
+    assert path.read_bytes() == before

@@ -156,6 +156,7 @@ class LoadPlan:
         self.clock = clock or SystemClock()
         self.chance = chance or random.Random()  # noqa: S311 - for shuffling and jitter
         self.inputs = find_inputs([files] if isinstance(files, str) else files, self.options.format)
+        _check_dead_letters(self.options.dead_letters, self.inputs)
         self._renamed = parse_map(self.options.map)
         self._given = parse_types(self.options.types)
         self.condition = (
@@ -448,3 +449,15 @@ class _LoadRun:
 
 def _key_kinds(key: TableKey) -> dict[str, str]:
     return {name: key.kinds[name] for name in key.names}
+
+
+def _check_dead_letters(path: str | Path | None, inputs: Iterable[Input]) -> None:
+    """Refuse to write dead letters over a file that is to be loaded."""
+    if path is None or not Path(path).exists():
+        return
+    for each in inputs:
+        if Path(each.name).exists() and Path(each.name).samefile(path):
+            raise ConfigurationError(
+                f"--dead-letters {path} is one of the files to load",
+                hint="name another file for the dead letters",
+            )
