@@ -251,7 +251,7 @@ class TableSetup:
             raise DestructiveChange(
                 message,
                 changes=(message,),
-                hint="to do that, turn it off with UpdateContinuousBackups",
+                hint="to turn recovery off all the same, call UpdateContinuousBackups",
             )
         specification = {"PointInTimeRecoveryEnabled": True}
         request = {"TableName": table, "PointInTimeRecoverySpecification": specification}

@@ -91,7 +91,7 @@ class Log:
             yield _unpack(key[len(prefix) :], value)
 
     def trim(self, number: int, before: float) -> None:
-        """Delete the entries before a moment."""
+        """Delete the entries of a table that are older than a moment; ``number`` is the table's."""
         prefix = keyspace.log_prefix(number)
         low, high = prefix, prefix + start_of(to_micros(before))
         if next(iter(self._storage.scan(low, high)), None) is not None:
