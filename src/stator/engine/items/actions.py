@@ -225,7 +225,10 @@ def check_condition(action: ItemAction, old_item: Item | None) -> None:
 def returned_values(
     returns: str, old: Item | None, new: Item | None, touched: list[Path]
 ) -> Item | None:
-    """Return the Attributes of an answer according to ReturnValues, or None if there are none."""
+    """Return the Attributes of an answer according to ReturnValues, or None if there are none.
+
+    ``touched`` are the target paths of an update (see ``ItemAction.touched``).
+    """
     match returns:
         case "ALL_OLD":
             return old

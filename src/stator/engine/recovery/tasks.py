@@ -98,7 +98,7 @@ class Tasks:
     # -- running
 
     def start(self, task: Task, *, at_once: bool) -> None:
-        """Run a task in the background.
+        """Start a task, which runs in the background.
 
         With ``at_once``, its first steps run now, before this method returns.
         """
