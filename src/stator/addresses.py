@@ -97,7 +97,8 @@ class AsyncEngineTransport:
 class TransportOptions(TypedDict, total=False):
     """How a connection is opened. The embedded engine takes only ``durability`` and ``region``.
 
-    ``durability``: "disk" (fsync before a write is acknowledged) or "process".
+    ``durability``: "disk" (fsync before a write is acknowledged) or "process" (no fsync: writes
+    survive a crash of the process, but not of the machine).
     ``region``: the region; by default the one in the address, then boto3's.
     ``profile``: the AWS profile for credentials; by default boto3's credential chain.
     ``access_key_id``, ``secret_access_key``, ``session_token``: credentials given directly.

@@ -44,7 +44,7 @@ class Backoff:
     def delay(self, attempt: int, chance: float) -> float:
         """Return the seconds to wait after ``attempt`` earlier failures.
 
-        ``chance`` is a random number between 0 and 1.
+        ``chance`` is a random number between 0 and 1: how much of the random share to wait.
         """
         share = 1.0 - self.jitter + self.jitter * chance
         return self.floor_seconds + self.ceiling(attempt) * share
@@ -53,8 +53,8 @@ class Backoff:
 class BackoffTimer:
     """Returns the waits of one caller in turn, and knows when the caller's deadline has passed.
 
-    ``wait_seconds`` is the time from now to the deadline; without it there is none. The last wait
-    is cut short at the deadline, so that the caller makes its last attempt exactly then.
+    ``wait_seconds`` is the time from now to the deadline; None means that there is no deadline. The
+    last wait is cut short at the deadline, so that the caller makes its last attempt exactly then.
     """
 
     __slots__ = ("_backoff", "_clock", "_deadline", "_random", "attempt")

@@ -43,9 +43,9 @@ class AsyncCredentials:
 
 
 def _seen(request: asyncio.Future[Credentials]) -> None:
-    """Mark a request's error as retrieved.
+    """Mark the error of a credentials look-up as retrieved.
 
-    If all callers gave up, asyncio would otherwise log that it was never retrieved.
+    If all callers gave up, asyncio would otherwise log that the error was never retrieved.
     """
     if not request.cancelled():
         request.exception()

@@ -120,6 +120,8 @@ class Engine:
     ) -> Engine:
         """Open an engine in memory, or on disk if ``path`` names a folder.
 
+        ``durability`` is "disk" (fsync before a write is acknowledged) or "process" (no fsync:
+        writes survive a crash of the process, but not of the machine).
         ``status_delay_seconds`` is how long tables stay CREATING, UPDATING or DELETING.
         ``transaction_seconds`` is how long a transaction holds its items; other requests for them
         get TransactionConflict. ``buckets`` is where exports go and imports come from: a folder

@@ -85,7 +85,10 @@ class Verification:
 
 
 def verify_folder(path: str, progress: Progress | None = None) -> Verification:
-    """Verify a data folder that no engine has open. Return what was read and the faults found."""
+    """Verify a data folder that no engine has open. Return what was read and the faults found.
+
+    ``progress`` is called with the share of the data read so far (0 to 1) and the part being read.
+    """
     from stator.storage.rocks import RocksStorage  # slow to import
 
     if not (Path(path) / "CURRENT").exists():
@@ -205,7 +208,10 @@ class _Verifier:
     def _entry(
         self, index: Index, key: bytes, item: Item, expected: ItemCounts, faults: _Faults
     ) -> None:
-        """Check that an item's index entry is there, with the right content."""
+        """Check that an item's index entry is there, with the right content.
+
+        Adds the entry to ``expected``, the counts that the whole index should have.
+        """
         if index.backfilled_to is not None and key >= index.backfilled_to:
             return
         entry_key = index.entry_key(item, key)
@@ -335,7 +341,10 @@ class _Verifier:
     def _scan(
         self, prefix: bytes, faults: _Faults, part: str, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the entries under a prefix. Damage is added to the faults and ends the scan."""
+        """Yield the entries under a prefix. Damage is added to the faults and ends the scan.
+
+        ``part`` is the name of this data in progress reports.
+        """
         try:
             for entry in self._storage.scan(prefix, after_prefix(prefix), reverse=reverse):
                 yield entry

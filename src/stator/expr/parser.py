@@ -246,7 +246,8 @@ class _Parser:
     def close(self, opened: int) -> None:
         """Consume a closing parenthesis, and note whether its pair is redundant.
 
-        ``((a))`` has a redundant pair and is refused later; ``((a) AND (b))`` is allowed.
+        ``opened`` is the token index of the opening parenthesis. ``((a))`` has a redundant pair and
+        is refused later; ``((a) AND (b))`` is allowed.
         """
         if self.closed == (opened + 1, self.index - 1):
             self.redundant = True

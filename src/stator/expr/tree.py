@@ -127,7 +127,7 @@ class And(_Junction):
 
 @dataclass(slots=True, init=False, unsafe_hash=True)
 class Or(_Junction):
-    """Holds if one operand holds."""
+    """Holds if at least one operand holds."""
 
 
 Condition = Union[Compare, Between, In, Not, And, Or, Function]

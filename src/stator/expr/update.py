@@ -129,9 +129,9 @@ def _sum(action: AddAction, item: Item) -> Value:
 def _delete_members(
     action: DeleteAction, item: Item, sets: list[tuple[Path, Value]], removals: list[Path]
 ) -> None:
-    """Delete members from a set of the same type, by adding to ``sets`` or ``removals``.
+    """Plan the deletion of members from a set; the item itself is not changed yet.
 
-    An attribute that loses its last member is removed.
+    The remaining set is added to ``sets``. If no member remains, the path is added to ``removals``.
     """
     assert isinstance(action.value, Literal)
     present = paths.lookup(item, action.path)

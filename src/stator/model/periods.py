@@ -28,7 +28,10 @@ def check_period(period: str, what: str) -> None:
 
 
 def check_moment(moment: datetime, what: str) -> None:
-    """Refuse a time without a time zone, because it can mean several moments."""
+    """Refuse a time without a time zone, because it can mean several moments.
+
+    ``what`` is the name of the argument, for the error message.
+    """
     if not isinstance(moment, datetime) or moment.tzinfo is None:
         raise ConfigurationError(
             f"{what} is {moment!r}, not a datetime with a time zone",

@@ -216,7 +216,11 @@ def levels(node: Any) -> int:
 
 
 def normalise(value: Value, depth: int = 1) -> int:
-    """Check a value whose types are right, normalise it in place, and return its size in bytes."""
+    """Check a value, normalise it in place, and return its size in bytes.
+
+    Its JSON types must already be right (see ``check_types``). ``depth`` is its level of nesting,
+    counted from 1.
+    """
     if len(value) != 1:
         _refuse_count(value, depth)
     [(kind, content)] = value.items()

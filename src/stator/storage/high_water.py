@@ -6,9 +6,10 @@ therefore holds the number of the last write that was made durable:
 
     number (8 bytes) | CRC (4)    number (8 bytes) | CRC (4)
 
-After each fsync of the log, its number goes into the two slots in turn, without an fsync of its
-own. So the file may lag behind the log, never the other way round, and a torn slot leaves the other
-one. A folder whose last write has a smaller number has lost durable writes and is refused.
+After each fsync of the log, the number of the last write it covers goes into one of the two slots,
+which take turns. DURABLE itself is not fsynced. So it may lag behind the log, never the other way
+round, and if one slot is torn, the other is still whole. A folder whose last write has a smaller
+number than DURABLE holds has lost durable writes and is refused.
 """
 
 from __future__ import annotations

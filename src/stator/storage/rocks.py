@@ -322,8 +322,9 @@ class RocksStorage:
     def _synced(self) -> BaseException | None:
         """Sync the log, and return the error if that fails.
 
-        A log that failed is not synced: that would turn RocksDB's error into one that it does not
-        recover from. The next write that succeeds has a new log.
+        After a write failed because the disk is full, its log is not synced: a sync would turn
+        RocksDB's error into one that RocksDB does not recover from. The next write that succeeds
+        goes to a new log.
         """
         if self._full is not None:
             return copy(self._full)
@@ -352,9 +353,10 @@ class RocksStorage:
             callback(error)
 
     def _failed(self, error: Exception, *, may_go_on: bool) -> StorageError:
-        """Return the error to raise. Unless the store may go on, also refuse all later writes.
+        """Return the error to raise, and make the store refuse all later writes.
 
-        It may go on only if the disk is full and ``may_go_on`` is set.
+        With ``may_go_on``, the store still accepts writes after a full disk. An error that only
+        follows from an earlier one changes nothing.
         """
         failure = storage_failure(self._path, error)
         if is_follow_on(error):

@@ -177,8 +177,8 @@ def prepare(
 ) -> tuple[Mutation, Item | None]:
     """Apply the action of a single-item request. Return the mutation and the item before it.
 
-    The item is None as in ``mutate``. Nothing is written. Raises ConditionFailed if the condition
-    does not hold, and TransactionConflict if a transaction holds the item.
+    ``needs_old`` has the same meaning as in ``mutate``. Nothing is written. Raises ConditionFailed
+    if the condition does not hold, and TransactionConflict if a transaction holds the item.
     """
     key = action.locate(table)
     if locks.holds(key):
@@ -192,8 +192,8 @@ def mutate(
 ) -> tuple[Mutation, Item | None]:
     """Apply an action to a stored record. Return the mutation and the item before it.
 
-    With ``needs_old``, the item before it is always decoded. Otherwise it is decoded only for a
-    condition or an index, and None is returned even though the item exists.
+    With ``needs_old``, the old item is always decoded. Otherwise it is decoded only if the action
+    has a condition or the table has an index; if not, None is returned even if the item exists.
     """
     if old is not None and isinstance(action, ItemInsert):
         raise DuplicateItem
@@ -225,7 +225,10 @@ def check_condition(action: ItemAction, old_item: Item | None) -> None:
 def returned_values(
     returns: str, old: Item | None, new: Item | None, touched: list[Path]
 ) -> Item | None:
-    """Return the Attributes of an answer according to ReturnValues, or None if there are none."""
+    """Return the Attributes of an answer according to ReturnValues, or None if there are none.
+
+    ``touched`` are the target paths of an update (see ``ItemAction.touched``).
+    """
     match returns:
         case "ALL_OLD":
             return old

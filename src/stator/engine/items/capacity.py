@@ -51,9 +51,10 @@ class Consumed:
 def report(
     table: Table, shown_name: str, consumed: Consumed, mode: str, *, kind: str | None = None
 ) -> dict[str, Any]:
-    """Return one ConsumedCapacity entry.
+    """Return one ConsumedCapacity entry, with ``shown_name`` as its TableName.
 
-    ``kind`` (Read or Write) adds the separate read or write units, which only transactions report.
+    ``mode`` is the request's ReturnConsumedCapacity, TOTAL or INDEXES. ``kind`` (Read or Write)
+    adds the separate read or write units, which only transactions report.
     """
     entry: dict[str, Any] = {"TableName": shown_name, **_units(consumed.total, kind)}
     if mode != "INDEXES":

@@ -94,7 +94,10 @@ def make_view(
     *,
     is_query: bool,
 ) -> ReadView:
-    """Check that the table or index can serve the read, and return the read view."""
+    """Check that the table or index can serve the read, and return the read view.
+
+    With ``is_query``, a filter may use only attributes that the index projects.
+    """
     if projection is not None:
         check_key_paths(table.schema, list(projection.paths))
     if filter is not None:

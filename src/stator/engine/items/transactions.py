@@ -41,7 +41,9 @@ def check_payload(size_bytes: int) -> None:
 def read_report(tables: list[Table], found: list[bytes | None], mode: str) -> list[dict[str, Any]]:
     """Return the ConsumedCapacity of a reading transaction, per table.
 
-    A transaction costs twice as much as consistent reads.
+    ``found`` has the record read from each of the ``tables``, or None if there was no item.
+    ``mode`` is the request's ReturnConsumedCapacity. A transaction costs twice as much as
+    consistent reads.
     """
     used: dict[str, tuple[Table, Consumed]] = {}
     for table, record in zip(tables, found):

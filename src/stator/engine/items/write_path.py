@@ -165,6 +165,7 @@ class Writer:
         """Replace an index entry with another one. Return the write units this takes.
 
         ``before`` and ``after`` are the keys of the two entries; None means that there is none.
+        ``record`` is the item's new record, or None if the item is deleted.
         """
         old_size = new_size = 0
         old_content: Item | None = None
@@ -209,7 +210,10 @@ class Writer:
             self._index(Mutation(table, key, None, None, item, size), record, Consumed(0.0))
 
     def enter(self, index: Index, mutation: Mutation, record: bytes, entry: bytes) -> None:
-        """Add an existing item to an index during its backfill."""
+        """Add an existing item to an index during the index's backfill.
+
+        ``record`` is the item's record, and ``entry`` is the key of the new index entry.
+        """
         self._replace_entry(index, mutation, record, None, entry)
 
     def finish(self) -> Changes:

@@ -124,7 +124,8 @@ def transact(
 ) -> dict[str, Any]:
     """Run parsed actions as one transaction, and return the answer.
 
-    ExecuteTransaction calls this, too.
+    ``identity`` is the fingerprint of the request: a repeated ClientRequestToken must come with the
+    same one. ExecuteTransaction calls this function, too.
     """
     token = options.get("ClientRequestToken")
     tables = [context.table(action.table_name) for action in actions]

@@ -48,10 +48,10 @@ def all_of(conditions: list[Condition]) -> Condition | None:
 def split_key(
     condition: Condition | None, schema: KeySchema
 ) -> tuple[Item | None, list[Condition]]:
-    """Return the primary key that the condition fixes, and the terms it does not need for that.
+    """Return the primary key that the condition fixes, and the terms that are not part of the key.
 
-    The key is None unless every key attribute is compared for equality. If one is compared with two
-    values, the second comparison stays among the terms.
+    The key is None unless every key attribute is compared for equality. If a key attribute is
+    compared with two values, the second comparison is one of the returned terms.
     """
     key: Item = {}
     rest: list[Condition] = []
@@ -63,7 +63,7 @@ def split_key(
 
 
 def full_key(condition: Condition | None, schema: KeySchema) -> tuple[Item, list[Condition]]:
-    """Return the primary key of the one item that a statement writes, and the other terms.
+    """Return the primary key of the item that a statement writes, and the condition's other terms.
 
     Raises ValidationFailed unless the condition compares each key attribute with one value.
     """
@@ -112,13 +112,16 @@ def key_test(term: Condition) -> tuple[str, KeyTest] | None:
 
 @dataclass(frozen=True, slots=True)
 class KeyBox:
-    """A part of the table: one partition, or all (None), narrowed by tests of the sort key."""
+    """A part of the table: one partition, or all of them, narrowed by tests of the sort key.
+
+    ``partition`` is the partition key's value; None means all partitions.
+    """
 
     partition: Value | None = None
     tests: tuple[KeyTest, ...] = ()
 
     def within(self, other: KeyBox) -> KeyBox | None:
-        """Return the intersection of two boxes, or None if it is empty."""
+        """Return the intersection of two boxes, or None if they name different partitions."""
         if (
             self.partition is not None
             and other.partition is not None

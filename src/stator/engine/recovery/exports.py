@@ -233,9 +233,9 @@ class Exports:
     # -- contents of the files
 
     def _lines(self, task: Task, export: Export, at: int) -> Iterator[tuple[bytes | None, int]]:
-        """Yield the lines of one data file, each with the size of its item in bytes.
+        """Yield the lines of data file number ``at``, each with the size of its item in bytes.
 
-        The line is None if the filter leaves the item out. AWS bills its size all the same.
+        The line is None if the filter leaves the item out. AWS bills the item's size all the same.
         """
         area = keyspace.area_prefix(task.number)
         chosen = ExportFilter(export.options.get("FilterSpecification"))
@@ -261,7 +261,10 @@ class Exports:
     def _values(
         self, area: bytes, chosen: ExportFilter, schema: KeySchema, at: int, total: int
     ) -> Iterator[bytes]:
-        """Yield the records of one range of an area, read in chunks under the lock."""
+        """Yield the records of an area's range ``at`` of ``total``, read in chunks under the lock.
+
+        Records outside the key condition of ``chosen`` are skipped.
+        """
         span = chosen.span(schema, area)
         low, high = keyspace.segment_bounds(area, at, total)
         position, end = max(low, span.low), min(high, span.high, after_prefix(area))

@@ -100,7 +100,7 @@ class Import:
 class _Place:
     """A place in an import's objects, and the item read just before it.
 
-    ``read`` is None at the end of an object.
+    ``key`` is the key of the object. ``read`` is the item, or None at the end of the object.
     """
 
     object_at: int

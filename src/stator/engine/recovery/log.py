@@ -35,7 +35,11 @@ _LONGEST: Final = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One change. ``position`` orders entries; ``suffix`` is the item's key without its prefix."""
+    """One change to an item. Entries are ordered by ``position``.
+
+    ``suffix`` is the item's storage key without its table's prefix. ``old`` and ``new`` are its
+    records before and after the change, or None.
+    """
 
     position: bytes
     suffix: bytes
@@ -78,20 +82,23 @@ class Log:
         return head
 
     def head(self, number: int) -> bytes:
-        """Return the position right after the newest entry."""
+        """Return the position right after the newest entry of the table with this number."""
         micros, count = self._head(number)
         return _position(micros, count + 1) if count < _LONGEST else _position(micros + 1, 0)
 
     def between(
         self, number: int, low: bytes, high: bytes, *, reverse: bool = False
     ) -> Iterator[LogEntry]:
-        """Yield the entries from ``low`` up to, but not including, ``high``."""
+        """Yield a table's entries from position ``low`` up to, but not including, ``high``.
+
+        ``number`` is the table's number.
+        """
         prefix = keyspace.log_prefix(number)
         for key, value in self._storage.scan(prefix + low, prefix + high, reverse=reverse):
             yield _unpack(key[len(prefix) :], value)
 
     def trim(self, number: int, before: float) -> None:
-        """Delete the entries of a table that are older than a moment; ``number`` is the table's."""
+        """Delete the entries of table ``number`` that are older than ``before``."""
         prefix = keyspace.log_prefix(number)
         low, high = prefix, prefix + start_of(to_micros(before))
         if next(iter(self._storage.scan(low, high)), None) is not None:

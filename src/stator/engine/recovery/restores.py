@@ -127,7 +127,10 @@ def restored_definition(
     now: float,
     summary: dict[str, Any],
 ) -> TableDefinition:
-    """Return the definition of a restored table, with the request's overrides applied."""
+    """Return the definition of a restored table, with the request's overrides applied.
+
+    ``options`` are the members of the request. ``summary`` becomes the table's RestoreSummary.
+    """
     table_settings.refuse_unoffered(options, _UNOFFERED)
     billing_mode = options.get("BillingModeOverride") or source.billing_mode
     definition = TableDefinition(
@@ -195,8 +198,9 @@ def _override_indexes(definition: TableDefinition, options: dict[str, Any]) -> N
 def _override_index(index: IndexDefinition | None, spec: dict[str, Any], member: str) -> None:
     """Apply the request's override of one index, which may change only the index's capacity.
 
-    Raises ValidationFailed unless the override has the name, keys and projection of an index of the
-    source.
+    ``index`` is the source's index with the name in ``spec``, or None. Raises ValidationFailed
+    unless the two have the same keys and projection. ``member`` is the request's member that holds
+    the override, for error messages.
     """
     if "WarmThroughput" in spec:
         raise ValidationFailed(f"{INVALID}WarmThroughput is not supported in {member}")

@@ -98,9 +98,9 @@ class Tasks:
     # -- running
 
     def start(self, task: Task, *, at_once: bool) -> None:
-        """Start a task.
+        """Start a task, which runs in the background.
 
-        With ``at_once``, its first steps run now and the rest in the background.
+        With ``at_once``, its first steps run now, before this method returns.
         """
         if at_once:
             for _ in range(STEPS_AT_ONCE):

@@ -29,7 +29,10 @@ _NO_VALUES: dict[str, Value] = {}
 
 
 def check_mixing(request: dict[str, Any], old: Iterable[str], new: Iterable[str]) -> None:
-    """Refuse a request that mixes expressions with the parameters they replaced."""
+    """Refuse a request that mixes expressions with the parameters they replaced.
+
+    ``old`` and ``new`` name the legacy and the expression parameters of the operation.
+    """
     olds = [name for name in old if request.get(name) is not None]
     if not olds:
         return
@@ -50,6 +53,9 @@ def check_placeholder_use(
     current: bool = True,
 ) -> None:
     """Refuse names and values if the request has no expression that could use them.
+
+    ``for_names`` and ``for_values`` are the parameters of this operation whose expressions can use
+    ExpressionAttributeNames and ExpressionAttributeValues.
 
     ``current=False`` selects AWS's older error text, which lists the missing expressions. Scan
     still has it.
@@ -181,7 +187,7 @@ def _checked_names(names: dict[str, str]) -> dict[str, str]:
 def _check_values(values: dict[str, Value], wrapped: bool) -> int:
     """Check and normalise the values in place, and return their size in bytes.
 
-    With ``wrapped``, the error for a bad value names its key.
+    With ``wrapped``, the error for a bad value also names the ``:placeholder`` that holds it.
     """
     if not values:
         raise ValidationFailed("ExpressionAttributeValues must not be empty")

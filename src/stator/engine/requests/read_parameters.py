@@ -13,7 +13,8 @@ from stator.model.values import Item, normalise_item
 def check_select(request: dict[str, Any], *, enveloped: bool) -> None:
     """Check that Select fits the other parameters that choose attributes.
 
-    Since 2026, Query's errors start with "1 validation error detected: ", and Scan's do not.
+    With ``enveloped``, the error starts with "1 validation error detected: ". Since 2026, Query's
+    errors do, and Scan's do not.
     """
     problem = _select_problem(request)
     if problem is not None:

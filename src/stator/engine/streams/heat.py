@@ -41,7 +41,7 @@ class Heat:
     def hot_shards(self, now: float) -> list[int]:
         """Return the numbers of the shards to split.
 
-        The list is empty except when a minute has ended. Then a new minute begins.
+        Only the first call after the end of a minute can return shards. It begins a new minute.
         """
         if now < self._minute_ends:
             return []

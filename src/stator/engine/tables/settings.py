@@ -95,9 +95,9 @@ def read_encryption(specification: dict[str, Any] | None, scope: Scope) -> dict[
 
 
 def _key_arn(key: str | None, scope: Scope) -> str:
-    """Return the ARN of a key given by ARN, id or alias.
+    """Return the ARN of a KMS key given by ARN, id or alias.
 
-    The default is the account's DynamoDB key.
+    If ``key`` is None, it is the key that AWS manages for DynamoDB in the account.
     """
     prefix = f"arn:aws:kms:{scope.region}:{scope.account}:"
     named = "alias/aws/dynamodb" if key is None else key

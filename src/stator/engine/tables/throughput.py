@@ -146,7 +146,10 @@ def _in_words(moment: datetime) -> str:
 
 
 def check_maxima(on_demand: dict[str, int] | None, subject: Subject, *, clearable: bool) -> None:
-    """Check that maxima are at least 1. UpdateTable also accepts -1, which removes a maximum."""
+    """Check that on-demand maxima are at least 1.
+
+    With ``clearable``, as in UpdateTable, -1 is also accepted: it removes a maximum.
+    """
     for member in _MAXIMA:
         value = None if on_demand is None else on_demand.get(member)
         if value is not None and value < 1 and not (clearable and value == -1):
@@ -190,7 +193,10 @@ def merge_maxima(
 
 
 def warm_units(warm: dict[str, int] | None, base: tuple[int, int]) -> tuple[int, int]:
-    """Return the warm read and write units: for each, the larger of the setting and ``base``."""
+    """Return the warm read and write units: for each, the larger of the setting and ``base``.
+
+    ``base`` has the units that the billing mode gives without a setting (see ``warm_base``).
+    """
     stored = warm or {}
     return max(stored.get(_WARM[0], 0), base[0]), max(stored.get(_WARM[1], 0), base[1])
 

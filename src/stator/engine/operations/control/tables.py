@@ -146,7 +146,7 @@ def create_table(context: RequestContext, request: CreateTableRequest) -> dict[s
 
 
 def check_name_is_free(context: RequestContext, name: str) -> str:
-    """Return the name of a table to create, given its name or ARN.
+    """Check that no table has this name, which may be an ARN, and return the bare name.
 
     Raises ResourceInUse if the table exists or is being created.
     """
