@@ -67,7 +67,10 @@ def unapplied(changes: Sequence[C], position: str) -> list[C]:
 
 @dataclass(frozen=True, slots=True)
 class AppliedPosition:
-    """The attribute of an item that holds the sequence number of the last applied change."""
+    """The attribute of an item that holds the sequence number of the last applied change.
+
+    Its methods return parts of expressions, whose names and values they add to ``written``.
+    """
 
     attribute: str
 

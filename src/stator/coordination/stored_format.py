@@ -39,7 +39,8 @@ class StoredFormat:
     def readable(self, written: Expressions) -> str:
         """Return the condition that no newer program wrote the item.
 
-        Use it in a write that does not read the item first.
+        Use it in a write that does not read the item first. The names and values of the condition
+        are added to ``written``.
         """
         name = written.name(ATTRIBUTE)
         version = written.value({"N": str(self.version)})

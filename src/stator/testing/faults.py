@@ -280,7 +280,10 @@ def _sent_twice(call: InterceptedCall) -> _Steps:
 
 
 def _sent_in_part(call: InterceptedCall, share: float) -> _Steps:
-    """Send the first part of a batch. The answer lists the rest as unprocessed."""
+    """Yield the step that sends the first part of a batch, and return the reply.
+
+    ``share`` is the share of the batch to send. The reply lists the rest as unprocessed.
+    """
     request = orjson.loads(orjson.dumps(call.request))
     wanted = request["RequestItems"]
     total = sum(len(_batch_entries(each)) for each in wanted.values())

@@ -221,7 +221,7 @@ def backups(
 ) -> tuple[Charge, ...]:
     """Return the charges for a month of backups, restores, exports and imports.
 
-    Backups and exports cover tables and local indexes. Restores cover everything.
+    Backups and exports cover tables and local indexes. Restores also cover global indexes.
     """
     return _charges(
         prices,

@@ -268,8 +268,8 @@ class Facts:
     ) -> Finding:
         """Return a finding about a collection.
 
-        Its subject is the field of the partition key, if one entity has one field there. Otherwise
-        it is the index, or the first entity for the table itself.
+        If the collection has one entity, with one field in the partition key, the subject of the
+        finding is that field. Otherwise it is the index or, in the table itself, the first entity.
         """
         entity = collection.entities[0]
         fields = collection.fields[entity]

@@ -303,7 +303,7 @@ def encode(name: str, value: Any, *, inverted: bool = False) -> str:
 
 
 def decode(name: str, text: str, *, inverted: bool = False) -> Any:
-    """Return the value that a text encodes.
+    """Return the value that a text encodes. ``name`` is the name of the encoding, such as ``int``.
 
     A Decimal is equal to the original, without trailing zeros.
     """
@@ -319,7 +319,10 @@ def decode(name: str, text: str, *, inverted: bool = False) -> Any:
 
 
 def join(names: Sequence[str], values: Sequence[Any]) -> str:
-    """Join several values into one text that sorts like their tuple."""
+    """Join several values into one text that sorts like their tuple.
+
+    ``names`` has the name of each value's encoding, such as ``int``.
+    """
     return SEPARATOR.join(encode(name, value) for name, value in zip(names, values, strict=True))
 
 

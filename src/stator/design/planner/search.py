@@ -245,7 +245,11 @@ class Component:
         return len(heads) == 1
 
     def _head(self, member: Need, path: AccessPath) -> tuple[str, ...]:
-        """Return the partition key as comparable tokens, with the pattern's values filled in."""
+        """Return a tuple that is equal for two members whose queries read the same partition.
+
+        It has an entry for each part of the partition key. A field is replaced by the source of the
+        value that the pattern compares it with.
+        """
         parts = partition_parts(path, self.labels)
         return tuple(
             f":{member.equal[part.value].same}"
@@ -460,9 +464,10 @@ def search(components: list[Component]) -> TableLayout:
 def _all_within(
     components: list[Component], caps: Caps, floor: float, limit: float
 ) -> tuple[ComponentLayout, ...] | None:
-    """Solve every component within ``caps``.
+    """Return a layout of each component that uses at most ``caps`` shared indexes.
 
-    Return the layouts, or None if one cannot be solved or the total cost exceeds ``limit``.
+    ``floor`` is the total cost if the number of shared indexes is not limited. Returns None if a
+    component has no such layout, or if the total cost exceeds ``limit``.
     """
     found: dict[int, ComponentLayout] = {}
     total = floor
