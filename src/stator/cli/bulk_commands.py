@@ -166,7 +166,7 @@ class WaitNotice:
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """Turn Ctrl-C into exit code 130 and a message that says how to continue."""
+    """Turn Ctrl-C in a ``with`` block into exit code 130 and a message on how to continue."""
     try:
         yield
     except KeyboardInterrupt:

@@ -69,7 +69,8 @@ def unapplied(changes: Sequence[C], position: str) -> list[C]:
 class AppliedPosition:
     """The attribute of an item that holds the sequence number of the last applied change.
 
-    Its methods return parts of expressions, whose names and values they add to ``written``.
+    Methods that take ``written`` return part of an expression for a request, and add its attribute
+    names and values to ``written``.
     """
 
     attribute: str

@@ -1,4 +1,4 @@
-"""The recount: counts every item in the table again, to prove that the views missed nothing."""
+"""The recount: counts all items again without the views, to prove that nothing is missing."""
 
 from __future__ import annotations
 

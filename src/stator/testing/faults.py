@@ -326,7 +326,7 @@ class FaultyTransport:
     ``before`` decides the fault of each call: a ``Faults``, or a function of your own. ``after``
     receives each reply and may return another one. ``calls`` counts the calls, and ``injected``
     lists the faults that happened. Unless ``parallel`` is set, a ``Db`` makes one call after
-    another, so that a seed always means the same schedule.
+    another, so that a seed always leads to the same calls and faults in the same order.
     """
 
     def __init__(

@@ -188,7 +188,7 @@ def _indexes(plan: Plan) -> dict[str, tuple[object, ...]]:
 
 
 def demand_changes(before: Plan, after: Plan) -> list[str]:
-    """Describe how the workload changed for the entities and patterns that both plans have."""
+    """Return texts on how the workload of the entities and patterns in both plans has changed."""
     return [*_entity_changes(before, after), *_pattern_changes(before, after)]
 
 

@@ -276,7 +276,10 @@ class Library(Protocol):
         ...
 
     def maker(self, model: type, entity: str | None) -> Callable[[dict[str, Any]], Any]:
-        """Return a function that builds a model. ``entity`` is None for nested models."""
+        """Return a function that builds an instance of a model from values by field name.
+
+        ``entity`` is the name of the entity in errors, or None for a nested model.
+        """
         ...
 
     def is_frozen(self, model: type) -> bool: ...

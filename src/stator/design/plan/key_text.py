@@ -13,10 +13,10 @@ Invariants, each with a property test:
 - *No separator inside*: every character of an encoded value is above ``#``. In a str, each
   character up to ``$`` is written as ``$`` and two hex digits (``a#b`` is ``a$23b``). This keeps
   the order, because all escapes lie between ``#`` and ``%`` and sort among themselves.
-- *Prefixes*: the text of a prefix is a prefix of the text, so ``begins_with`` on a key is
-  ``begins_with`` on the value.
-- *Bounds*: every key whose next part is exactly v lies between ``v`` and ``v$``, and nothing else
-  does, because ``$`` never ends an escape.
+- *Prefixes*: the start of a str is written as the start of its text, so ``begins_with`` on a key
+  is ``begins_with`` on the value.
+- *Bounds*: of all keys with the same text before a part, those in which the part is exactly v lie
+  between ``v`` and ``v$``, and no others do, because ``$`` never ends an escape.
 - *Injective and decodable*: two values never share a text.
 
 | type | text | example |
@@ -342,9 +342,9 @@ _EXAMPLES: Final[dict[type, Any]] = {
 
 
 def example(name: str, annotation: Any, at: int = 0) -> Any:
-    """Return an example value of a type.
+    """Return an example value for a field or argument of this name and type.
 
-    A larger ``at`` returns a later date or a larger number.
+    With a larger ``at``, the example is a later date or a larger number.
     """
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return next(iter(annotation))

@@ -387,7 +387,11 @@ class _BaseSearch:
         return added
 
     def _place_groups(self, bases: dict[type[Entity], Placement]) -> None:
-        """Serve each group by base keys, which needs no index, or else try every possible index."""
+        """Try every way to place the groups with these base keys, and keep the cheapest layout.
+
+        A group that the base keys serve needs no index. For any other group, every possible index
+        is tried.
+        """
         options = []
         for group in self.component.groups:
             met = self.component.in_base(group, bases)
