@@ -150,9 +150,9 @@ class WaitNotice:
         self._said: float | None = None
 
     def facts(self, waits_until: float | None, facts: str) -> str:
-        """Return ``facts`` for the progress bar, preceded by "waiting until ..." if the job waits.
+        """Return the text of the progress bar: ``facts``, after "waiting until ..." during a wait.
 
-        Prints the notice when a wait begins.
+        ``waits_until`` is None if the job does not wait. Prints the notice when a wait begins.
         """
         if waits_until is None:
             self._said = None
@@ -166,7 +166,7 @@ class WaitNotice:
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """Turn Ctrl-C into exit code 130 and a message that says how to continue."""
+    """Turn Ctrl-C in a ``with`` block into exit code 130 and a message on how to continue."""
     try:
         yield
     except KeyboardInterrupt:

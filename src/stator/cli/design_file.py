@@ -85,7 +85,7 @@ def load_design_file(text: str | None = None, *, fresh: bool = False) -> DesignF
 
 
 def plan_of(design: Design) -> Plan:
-    """Plan a design. A refusal names the file and line of the pattern or entity."""
+    """Return the plan of a design. An error names the file and line of the pattern or entity."""
     try:
         return design.plan()
     except DesignError as error:

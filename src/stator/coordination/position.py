@@ -67,7 +67,11 @@ def unapplied(changes: Sequence[C], position: str) -> list[C]:
 
 @dataclass(frozen=True, slots=True)
 class AppliedPosition:
-    """The attribute of an item that holds the sequence number of the last applied change."""
+    """The attribute of an item that holds the sequence number of the last applied change.
+
+    Methods that take ``written`` return part of an expression for a request, and add its attribute
+    names and values to ``written``.
+    """
 
     attribute: str
 

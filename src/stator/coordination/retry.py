@@ -52,7 +52,7 @@ def retry_with(
 
     ``check`` runs before every attempt and may raise, for example LeaseLost. ``on_failure`` is
     called with every error that is retried. Without ``max_attempts``, transient errors are retried
-    until one of these two raises.
+    until ``check`` or ``on_failure`` raises. ``chance`` randomises the pauses between attempts.
     """
     attempt = 0
     while True:

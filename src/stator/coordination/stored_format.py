@@ -33,13 +33,14 @@ class StoredFormat:
     version: int = 1
 
     def attributes(self) -> Item:
-        """Return the attributes for the item that carries the version."""
+        """Return the attribute with the version, for the item that carries it."""
         return {ATTRIBUTE: {"N": str(self.version)}}
 
     def readable(self, written: Expressions) -> str:
         """Return the condition that no newer program wrote the item.
 
-        Use it in a write that does not read the item first.
+        Use it in a write that does not read the item first. The attribute name and the value in
+        the condition are added to ``written``.
         """
         name = written.name(ATTRIBUTE)
         version = written.value({"N": str(self.version)})

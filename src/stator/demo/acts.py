@@ -262,7 +262,7 @@ class Demo:
     def _watch(self, live: LiveFleet, seconds: float, *, until_hot: bool = False) -> None:
         """Sample the live part every half second, for ``seconds``.
 
-        With ``until_hot``, report the first partition that takes most of the writes.
+        With ``until_hot``, also report, once, that a partition takes most of the writes.
         """
         end = time.monotonic() + seconds
         live.written.partitions.clear()

@@ -15,7 +15,7 @@ _BOTTOM: Final = 34
 
 
 def _nice_top(value: float) -> float:
-    """Return the next round number: 1, 2, 2.5 or 5 times a power of ten."""
+    """Return the top of an axis for a value: the next 1, 2, 2.5 or 5 times a power of ten."""
     if value <= 0:
         return 1.0
     power = 1.0
@@ -59,7 +59,10 @@ def line_chart(
     events: Sequence[tuple[float, str]] = (),
     unit: str = "",
 ) -> str:
-    """Draw lines over seconds. ``series`` are named points; ``events`` are labelled times."""
+    """Return an SVG chart of lines over time, in seconds.
+
+    ``series`` has the name and the points of each line; ``events`` are times with labels.
+    """
     points = [point for _, values in series for point in values]
     last = max((x for x, _ in points), default=1.0) or 1.0
     top = _nice_top(max((y for _, y in points), default=1.0))
@@ -104,7 +107,10 @@ def bar_chart(
     marked: str = "",
     width: int = _WIDTH,
 ) -> str:
-    """Draw bars with their names below. Bars whose names begin with ``marked`` stand out."""
+    """Return an SVG chart of bars with their names below.
+
+    Bars whose names begin with ``marked`` stand out.
+    """
     top = _nice_top(max((value for _, value in bars), default=1.0))
     inside, plot = width - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
     each = inside / max(len(bars), 1)
@@ -127,7 +133,7 @@ def bar_chart(
 
 
 def blocks(values: Sequence[float], width: int = 60) -> str:
-    """Draw values for a terminal as at most ``width`` block characters.
+    """Return a chart of values for a terminal: a line of at most ``width`` block characters.
 
     If there are more values, each character shows the largest of several neighbours.
     """

@@ -30,7 +30,10 @@ class Test(Entity):
 
 
 class Feed(Entity):
-    """A test in a provider's live feed. A Series stores these, outside the design's own tables."""
+    """A test in a provider's live feed.
+
+    The feed is a ``Series``, a pattern object that stores its items outside the design's tables.
+    """
 
     isp: str = ident()
     at: datetime = ident()

@@ -120,8 +120,9 @@ def _rows(history: History, schema: Any, first: int, count: int) -> Any:
 def _latency(pc: Any, seconds: Any, farther: Any, chance: list[Any]) -> Any:
     """Return latencies in milliseconds: a base of 8, and up to 30 more at random.
 
-    ``farther`` adds a constant for the provider, and the hour of the day adds up to 12. One test in
-    three hundred takes 300 more.
+    ``farther`` has the milliseconds that each test's provider adds; the hour of the day adds up to
+    12. One test in three hundred takes 300 more. ``pc`` is ``pyarrow.compute``, and ``chance`` has
+    columns of random numbers from 0 to 1.
     """
     hour = pc.divide(pc.cast(seconds, "float64"), 3600.0)
     evening = pc.multiply(6.0, pc.add(1.0, pc.sin(pc.multiply(hour, 2 * math.pi / 24))))

@@ -1,4 +1,4 @@
-"""The report as one self-contained HTML page: facts, charts and the recount."""
+"""The report as one self-contained HTML page: facts, charts and the results of the recount."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proof: every item is read again and counted without the views."""
+"""The recount: counts all items again without the views, to prove that nothing is missing."""
 
 from __future__ import annotations
 
@@ -75,12 +75,15 @@ def unique_ids(folder: Path, name: str) -> set[str]:
 
 
 def kept_hours(db: Db) -> dict[str, list[Row]]:
-    """Return the hourly rows of each provider's view, which the workers maintained."""
+    """Return the view's hourly rows by provider, as the workers have maintained them."""
     return {isp: per_isp_hour.on(db).all(isp=isp) for isp in ISPS}
 
 
 def summaries(kept: dict[str, list[Row]]) -> tuple[list[IspSummary], list[tuple[str, int, float]]]:
-    """Return each provider's summary over all hours, and the hours of the first provider."""
+    """Return a summary of each provider over all hours, and the first provider's hourly figures.
+
+    ``kept`` is the result of ``kept_hours``.
+    """
     found, hours = [], []
     for isp, rows in kept.items():
         tests = sum(row.tests for row in rows)
@@ -106,7 +109,7 @@ def compare(
     folder: Path,
     expected: dict[str, Any],
 ) -> Iterator[Checked]:
-    """Compare the table with what was written, and the views with the table."""
+    """Yield comparisons of the table with what was written, and of the views with the table."""
     yield Checked("tests in the table", expected["tests"], counted.tests)
     kept = {isp: {row.at.isoformat()[:13]: row for row in rows} for isp, rows in kept_rows.items()}
     yield Checked(

@@ -280,7 +280,10 @@ def _sent_twice(call: InterceptedCall) -> _Steps:
 
 
 def _sent_in_part(call: InterceptedCall, share: float) -> _Steps:
-    """Send the first part of a batch. The answer lists the rest as unprocessed."""
+    """Yield the step that sends the first part of a batch, and return the reply.
+
+    ``share`` is the share of the batch to send. The reply lists the rest as unprocessed.
+    """
     request = orjson.loads(orjson.dumps(call.request))
     wanted = request["RequestItems"]
     total = sum(len(_batch_entries(each)) for each in wanted.values())
@@ -323,7 +326,7 @@ class FaultyTransport:
     ``before`` decides the fault of each call: a ``Faults``, or a function of your own. ``after``
     receives each reply and may return another one. ``calls`` counts the calls, and ``injected``
     lists the faults that happened. Unless ``parallel`` is set, a ``Db`` makes one call after
-    another, so that a seed always means the same schedule.
+    another, so that a seed always leads to the same calls and faults in the same order.
     """
 
     def __init__(

@@ -128,9 +128,10 @@ def _change(
     known: PriceFile,
     options: CostOptions,
 ) -> CostDiff:
-    """Compare the cost of two revisions, each priced with its own workload.
+    """Return how the cost ``now`` differs from that of the lock file in a git revision.
 
-    If the older lock file has no stored workload, it borrows today's.
+    Each is priced with its own workload. A lock file that stores no workload is priced with the
+    workload of the current design.
     """
     before = plan_at(revision, file.lock)
     return compare(cost(before, facts=file.design, known=known, **options), now, (before, plan))
@@ -222,7 +223,7 @@ def _percent(share: float) -> str:
 
 
 def _bar(share: float) -> str:
-    """Draw a bar in eighths of a character, so that small shares differ visibly."""
+    """Return a bar of block characters. Its length is a multiple of an eighth of a character."""
     eighths = round(share * _BAR * 8)
     whole, rest = divmod(eighths, 8)
     return "█" * whole + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[rest]

@@ -1,4 +1,4 @@
-"""``stator demo``: a router fleet, from its design to a recount of every change."""
+"""``stator demo``: a router fleet, from its design to a final check that no change is missing."""
 
 from __future__ import annotations
 

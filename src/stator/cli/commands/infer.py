@@ -114,9 +114,9 @@ def _table_hint(tables: LiveTables) -> str:
 
 
 def _on_the_wire(item: Any) -> Any:
-    """Copy an item into plain dicts and lists.
+    """Return a copy of an item in DynamoDB JSON, made of plain dicts and lists.
 
-    Binary values stay bytes, because their content does not matter.
+    Binary values stay bytes instead of Base64 text, because their content does not matter.
     """
     return {name: _value(value) for name, value in item.items()}
 

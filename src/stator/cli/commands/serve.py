@@ -173,7 +173,7 @@ def _buckets(plan: ServePlan) -> ObjectStore | str | None:
 
 
 def _where(plan: ServePlan) -> str | None:
-    """Return where the buckets are, as shown to people."""
+    """Return the folder or the address of the buckets, or None if there are none."""
     return plan.s3_endpoint if plan.buckets is None else str(plan.buckets.resolve())
 
 

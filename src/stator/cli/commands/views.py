@@ -125,7 +125,7 @@ def _chosen(views: list[Any], names: list[str], *, everything: bool, app: Stream
 def _rebuilt(
     db: Db, views: list[Any], options: RebuildOptions, *, as_json: bool
 ) -> dict[str, RebuildReport]:
-    """Rebuild views together: a table that several views share is read once."""
+    """Rebuild views and return their reports. A table that several views share is read once."""
     shown = {view.name: _RebuildDisplay(view.name, quiet=as_json) for view in views}
     builds = [
         Rebuild(view.in_database(db.context), options, shown[view.name].show) for view in views

@@ -63,7 +63,8 @@ def capacity(
     """Return the capacity units to provision for an average load in units a second.
 
     ``utilisation`` is the share of the capacity that the load uses. With auto scaling, the capacity
-    follows the load. Without it, the capacity must cover the peak all the time.
+    follows the load. Without it, the capacity must cover the peak all the time. The peak is
+    ``peak_to_average`` times the average.
     """
     share = _exact(utilisation)
     if not 0 < share <= 1:
@@ -221,7 +222,7 @@ def backups(
 ) -> tuple[Charge, ...]:
     """Return the charges for a month of backups, restores, exports and imports.
 
-    Backups and exports cover tables and local indexes. Restores cover everything.
+    Backups and exports cover tables and local indexes. Restores also cover global indexes.
     """
     return _charges(
         prices,

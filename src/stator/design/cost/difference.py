@@ -1,9 +1,9 @@
 """The difference between two cost reports: what a change adds or saves, and why.
 
 Each line of a report has one cause. For a line about an index, the cause is the entity's key in
-that index, because index numbers change. For any other request, it is the pattern that makes the
-request. For storage, it is the entity. The differences of the causes add up to the difference of
-the totals.
+that index, because the number in an index's name (GSI1) may change between plans. For any other
+request, it is the pattern that makes the request. For storage, it is the entity. The differences of
+the causes add up to the difference of the totals.
 """
 
 from __future__ import annotations

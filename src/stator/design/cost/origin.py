@@ -6,9 +6,9 @@ Each cause of a difference (see ``difference``) is attributed by comparing the t
 - an *index* that only one side has, or that projects differently, belongs to the **keys**;
 - a *read* that makes the same requests on both sides, every write to a table and all storage differ
   because of the **workload**: rates, volumes, sizes, items returned and fields changed;
-- a *read* that makes different requests differs because of both. To find the workload's share, the
-  old requests are priced at the new rate and with the new number of items. The rest belongs to the
-  keys.
+- a *read* that makes different requests differs because of the keys and the workload. To find the
+  workload's share, the old requests are priced at the new rate and with the new number of items.
+  The rest belongs to the keys.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def _indexes(plan: Plan) -> dict[str, tuple[object, ...]]:
 
 
 def demand_changes(before: Plan, after: Plan) -> list[str]:
-    """Describe how the workload changed for the entities and patterns that both plans have."""
+    """Return texts on how the workload of the entities and patterns in both plans has changed."""
     return [*_entity_changes(before, after), *_pattern_changes(before, after)]
 
 

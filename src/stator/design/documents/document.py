@@ -129,7 +129,10 @@ def document_of(design: Declaration, plan: Plan | None = None) -> Document:
 
 
 def _summary(described: Any) -> str:
-    """Return the first paragraph of a hand-written docstring."""
+    """Return the first paragraph of an object's docstring.
+
+    Returns empty text if there is no docstring, or only the one that a dataclass generates.
+    """
     text = (getattr(described, "__doc__", None) or "").strip()
     if text.startswith(f"{getattr(described, '__name__', '')}("):
         return ""  # dataclasses generate such docstrings

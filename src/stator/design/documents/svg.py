@@ -173,7 +173,10 @@ def _relation(relation: Relation, placed: dict[str, _Placed]) -> str:
 
 
 def _label(relation: Relation, x: float, y: float, side: int) -> str:
-    """Return the label of a line, placed at the child's end, where lines do not meet."""
+    """Return the label of a line, placed at the child's end, where lines do not meet.
+
+    ``side`` is -1 for a label on the left of ``x``, and 1 for one on the right.
+    """
     anchor = "end" if side < 0 else "start"
     return (
         f'<text class="each" x="{x + side * (_FOOT + 5):.1f}" y="{y - 6:.1f}" '

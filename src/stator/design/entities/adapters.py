@@ -276,7 +276,10 @@ class Library(Protocol):
         ...
 
     def maker(self, model: type, entity: str | None) -> Callable[[dict[str, Any]], Any]:
-        """Return a function that builds a model. ``entity`` is None for nested models."""
+        """Return a function that builds an instance of a model from values by field name.
+
+        ``entity`` is the name of the entity in errors, or None for a nested model.
+        """
         ...
 
     def is_frozen(self, model: type) -> bool: ...
@@ -349,9 +352,10 @@ def _alias(field: Any) -> str | None:
 def _refusal(
     entity: str | None, error: Any, names: dict[str, str], values: dict[str, Any]
 ) -> Exception:
-    """Turn pydantic's first error into the error that the codec raises.
+    """Return the error that the codec raises in place of pydantic's, about its first problem.
 
-    That is an ItemMismatch for an entity, and a WrongValue for a nested model.
+    It is an ItemMismatch for an entity, and a WrongValue for a nested model, where ``entity`` is
+    None. ``names`` maps each field to the name that pydantic uses in errors.
     """
     first = error.errors(include_url=False)[0]
     path = [str(step) for step in first["loc"]]

@@ -156,7 +156,7 @@ def _checked(entity: str, field: str, shape: Shape, decode: Decoder) -> Decoder:
 def _problem(shape: Shape, value: Value) -> Exception | None:
     """Return the error that says why a stored value does not fit a shape, or None if it fits.
 
-    The closures of ``wire`` raise this error, with an explanation in words.
+    The decoders of ``wire`` raise it. Unlike the generated code, they explain the error in words.
     """
     try:
         decoder(shape)(value)

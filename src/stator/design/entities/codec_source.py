@@ -91,7 +91,11 @@ class CodecSource:
         return f"{prefix}{self._count}"
 
     def _once(self, kind: str, shape: Nested, write: Callable[[Nested], str]) -> str:
-        """Return the name of a nested class's function. Its source is written on first use."""
+        """Return the name of the function of this ``kind`` for a nested class.
+
+        The first call for a kind and a class calls ``write``, which adds the function's source and
+        returns its name.
+        """
         if (kind, shape) not in self._nested:
             self._nested[kind, shape] = write(shape)
         return self._nested[kind, shape]

@@ -3,7 +3,7 @@
     exported = export(shop, "terraform")
     exported.text, exported.notes
 
-Each target has a module with a function ``export`` of an ``ExportSource``. If the format of a
+Each target has a module whose function ``export`` takes an ``ExportSource``. If the format of a
 target cannot express something, a note says so. Nothing here reads or writes files:
 ``stator export-design`` does. Documents for readers are in ``stator.design.documents``, exports of
 table data in ``stator.pipeline.bulk``.

@@ -1,8 +1,9 @@
 """Terraform's HCL, in the form that ``terraform fmt`` leaves unchanged.
 
 An index with one attribute in each part of its key is written with ``hash_key`` and ``range_key``,
-which every version of the AWS provider reads. An index with several needs ``key_schema`` blocks,
-which require version 6.29 of the provider (hashicorp/terraform-provider-aws issue 45216).
+which every version of the AWS provider reads. If a part has several attributes, the index is
+written with ``key_schema`` blocks, which require version 6.29 of the provider
+(hashicorp/terraform-provider-aws issue 45216).
 """
 
 from __future__ import annotations

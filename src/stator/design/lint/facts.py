@@ -172,7 +172,7 @@ class Facts:
         return float(math.prod(1 / self.distinct(entity, (name,)) for name in tests))
 
     def steps_on(self, collection: Collection) -> Iterator[tuple[PatternPlan, Step]]:
-        """Yield the steps of read patterns that query the collection."""
+        """Yield the steps of read patterns that query the collection, each after its pattern."""
         names = {info(entity).name for entity in collection.entities}
         held = (
             {collection.index.name} if collection.index else {None, *self._local(collection.table)}
@@ -217,7 +217,7 @@ class Facts:
         return rate * each * self.presence(collection, entity)
 
     def key_fields(self, entity: type[Entity], index: str | None) -> set[str]:
-        """Return the fields in an entity's key of the table, or of the index if one is given.
+        """Return the fields in an entity's key of an index, or of the table if ``index`` is None.
 
         Fields that decide whether an item is in a sparse index are included.
         """
@@ -268,8 +268,8 @@ class Facts:
     ) -> Finding:
         """Return a finding about a collection.
 
-        Its subject is the field of the partition key, if one entity has one field there. Otherwise
-        it is the index, or the first entity for the table itself.
+        If the collection has one entity, with one field in the partition key, the subject of the
+        finding is that field. Otherwise it is the index or, in the table itself, the first entity.
         """
         entity = collection.entities[0]
         fields = collection.fields[entity]

@@ -38,9 +38,10 @@ def used_names(function: Callable[..., Any], frame: FrameType | None) -> dict[st
 
 
 def argument_types(function: Callable[..., Any], around: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the types of the arguments by name.
+    """Return the types of a function's arguments by name.
 
-    The return annotation is not resolved. Raises NameError for a name that cannot be found.
+    ``around`` is the result of ``used_names``. The return annotation is not resolved. Raises
+    NameError for a name that cannot be found.
     """
     annotations = {
         name: each for name, each in function.__annotations__.items() if name != "return"

@@ -31,7 +31,10 @@ def limit_of(key: PlannedKeyAttribute) -> int:
 def check_size(
     entity: str, key: PlannedKeyAttribute, value: Value, values: Mapping[str, Any]
 ) -> None:
-    """Refuse a key that is too long for DynamoDB, and name the field that makes it too long."""
+    """Raise DesignError if a key is too long for DynamoDB. The error names the longest field.
+
+    ``values`` are the values of the item's fields.
+    """
     text, limit = value.get("S"), limit_of(key)
     if not isinstance(text, str) or len(text) * _MOST_PER_CHARACTER <= limit:
         return

@@ -13,10 +13,10 @@ Invariants, each with a property test:
 - *No separator inside*: every character of an encoded value is above ``#``. In a str, each
   character up to ``$`` is written as ``$`` and two hex digits (``a#b`` is ``a$23b``). This keeps
   the order, because all escapes lie between ``#`` and ``%`` and sort among themselves.
-- *Prefixes*: the text of a prefix is a prefix of the text, so ``begins_with`` on a key is
-  ``begins_with`` on the value.
-- *Bounds*: every key whose next part is exactly v lies between ``v`` and ``v$``, and nothing else
-  does, because ``$`` never ends an escape.
+- *Prefixes*: the start of a str is written as the start of its text, so ``begins_with`` on a key
+  is ``begins_with`` on the value.
+- *Bounds*: of all keys with the same text before a part, those in which the part is exactly v lie
+  between ``v`` and ``v$``, and no others do, because ``$`` never ends an escape.
 - *Injective and decodable*: two values never share a text.
 
 | type | text | example |
@@ -303,7 +303,7 @@ def encode(name: str, value: Any, *, inverted: bool = False) -> str:
 
 
 def decode(name: str, text: str, *, inverted: bool = False) -> Any:
-    """Return the value that a text encodes.
+    """Return the value that a text encodes. ``name`` is the name of the encoding, such as ``int``.
 
     A Decimal is equal to the original, without trailing zeros.
     """
@@ -319,7 +319,10 @@ def decode(name: str, text: str, *, inverted: bool = False) -> Any:
 
 
 def join(names: Sequence[str], values: Sequence[Any]) -> str:
-    """Join several values into one text that sorts like their tuple."""
+    """Join several values into one text that sorts like their tuple.
+
+    ``names`` has the name of each value's encoding, such as ``int``.
+    """
     return SEPARATOR.join(encode(name, value) for name, value in zip(names, values, strict=True))
 
 
@@ -339,9 +342,9 @@ _EXAMPLES: Final[dict[type, Any]] = {
 
 
 def example(name: str, annotation: Any, at: int = 0) -> Any:
-    """Return an example value of a type.
+    """Return an example value for a field or argument of this name and type.
 
-    A larger ``at`` returns a later date or a larger number.
+    With a larger ``at``, the example is a later date or a larger number.
     """
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return next(iter(annotation))

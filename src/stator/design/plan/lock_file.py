@@ -317,9 +317,9 @@ def _entity(old: EntityPlan, new: EntityPlan, indexes: set[str]) -> Iterator[Loc
 def _index_keys(
     old: EntityPlan, new: EntityPlan, indexes: set[str], subject: str
 ) -> Iterator[LockChange]:
-    """Compare the index keys of an entity.
+    """Yield the differences between the index keys of an entity in two plans.
 
-    ``indexes`` are the current indexes. Keys of an index that no longer exists do not matter.
+    ``indexes`` are the table's indexes in the new plan. Keys of other indexes do not matter.
     """
     for index in sorted(indexes):
         before, after = _keys(old, index), _keys(new, index)

@@ -46,7 +46,7 @@ def unique_fields(entity: type) -> tuple[str, ...]:
 
 
 def guard_prefix(entity: str, field: str) -> str:
-    """Return the text before the field's value in the partition keys of a field's guards."""
+    """Return the start of the partition keys of a field's guards; the field's value follows it."""
     return f"UNIQUE#{entity}#{field}#"
 
 

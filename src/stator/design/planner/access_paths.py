@@ -207,7 +207,7 @@ def serve(path: AccessPath, need: Need, estimates: Estimates) -> ServedNeed | No
 def _holds_all(path: AccessPath, need: Need) -> bool:
     """Whether every item that matches the need has a key on this path.
 
-    An item without one of the path's optional fields has none.
+    An item that lacks a field of the path has no such key.
     """
     asked = {*need.equal, need.order, *(span.field for span in need.spans)}
     return all(name in asked or not is_optional(info(path.entity), name) for name in path.sort)

@@ -1,10 +1,11 @@
 """One entity with its base key chosen: the cheapest way to serve every need, by branch and bound.
 
 Needs are decided one after the other, those with the fewest options first. Each uses a placement
-that is already open, or opens another. The bound lets a need pay a share of every placement it
-could use: the price divided by the number of needs that could use it. No assignment pays less.
-Where there are fewer shared indexes than needs, a second bound applies. It charges a rent for each
-placement in a shared index, and refunds the rent once for each index that is available.
+that is already open (part of the layout, so its price is already paid), or opens another. The bound
+lets a need pay a share of every placement it could use: the price divided by the number of needs
+that could use it. No assignment pays less. Where there are fewer shared indexes than needs, a
+second bound applies. It charges a rent for each placement in a shared index, and refunds the rent
+once for each index that is available.
 """
 
 from __future__ import annotations

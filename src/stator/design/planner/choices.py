@@ -135,7 +135,9 @@ def choices_of(
 ) -> EntityChoices:
     """Return everything that can be chosen for an entity.
 
-    ``neighbours`` are the other entities of the table. ``own_table`` allows a native table key.
+    ``neighbours`` are the other entities of the table. ``own_table`` means that the entity has a
+    table to itself, whose key may be native. ``scans`` has the monthly cost of each need as a Scan,
+    or None if the need may not scan.
     """
     choices = EntityChoices(entity, needs, (), (), _pinned(entity), costs, scans, locked)
     if locked is not None:

@@ -181,9 +181,9 @@ class CostModel:
         )
 
     def write_units_of_item(self, placement: Placement) -> float:
-        """Return the write units that creating or deleting an item costs in the index.
+        """Return the average write units that creating or deleting an item costs in the index.
 
-        It is an average over all items, of which only some may have an entry.
+        Items that have no entry in the index count as zero.
         """
         return self.presence(placement.path) * index_write_units(None, self.entry_bytes(placement))
 

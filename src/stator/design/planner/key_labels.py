@@ -70,7 +70,7 @@ def labels_of(
 
 
 def _free(word: str, taken: set[str]) -> str:
-    """Return the word, or the word with the lowest number from 2 that makes it free.
+    """Return the word, with a number (``ORDER2``, ``ORDER3``, ...) if the word itself is taken.
 
     ``taken`` are the labels that the lock uses.
     """

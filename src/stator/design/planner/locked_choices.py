@@ -122,7 +122,7 @@ def _read_labels(entity: str, own: list[PlannedKeyAttribute], found: KeyLabels) 
 
 
 def _labelled(key: PlannedKeyAttribute) -> Iterator[tuple[str, str]]:
-    """Yield the fields and labels of a partition key written as label, value, label, value."""
+    """Yield each field of a generated partition key (label, value, label, value) with its label."""
     pieces: list[Part] = []
     for part in key.template.parts:
         if part.kind == "text":
@@ -231,7 +231,7 @@ class _Reader:
     def _checked(self, path: AccessPath) -> AccessPath | None:
         """Return the path, or None if one of its fields can no longer be in a key.
 
-        If the patterns have an equal path, that object is returned.
+        If a pattern suggests the same path, that path is returned, with the shards of ``path``.
         """
         known = info(self.entity)
         if not all(name in known.fields and key_encoding(known, name) for name in path.fields):

@@ -359,10 +359,11 @@ def group_of(pattern: Pattern[..., Any], estimates: Estimates) -> TogetherGroup:
 
 
 def _field_for(same: str, at: int, members: list[Need]) -> str | None:
-    """Return the field of one member that a pattern compares with a value, or None.
+    """Return the field of the member ``members[at]`` that a pattern compares with a value.
 
-    If the member itself does not compare any field with the value, a field is taken that has the
-    same name as another member's. Returns None if there is no such field either.
+    ``same`` stands for the value (see ``ValueSource.same``). If this member compares no field with
+    the value, but another member does, the field with the same name is returned. Returns None if
+    there is no such field either.
     """
     own = [name for name, source in members[at].equal.items() if source.same == same]
     if own:

@@ -245,7 +245,11 @@ class Component:
         return len(heads) == 1
 
     def _head(self, member: Need, path: AccessPath) -> tuple[str, ...]:
-        """Return the partition key as comparable tokens, with the pattern's values filled in."""
+        """Return a tuple that is equal for two members whose queries read the same partition.
+
+        It has an entry for each part of the partition key. A field is replaced by the source of the
+        value that the pattern compares it with.
+        """
         parts = partition_parts(path, self.labels)
         return tuple(
             f":{member.equal[part.value].same}"
@@ -383,7 +387,11 @@ class _BaseSearch:
         return added
 
     def _place_groups(self, bases: dict[type[Entity], Placement]) -> None:
-        """Serve each group by base keys, which needs no index, or else try every possible index."""
+        """Try every way to place the groups with these base keys, and keep the cheapest layout.
+
+        A group that the base keys serve needs no index. For any other group, every possible index
+        is tried.
+        """
         options = []
         for group in self.component.groups:
             met = self.component.in_base(group, bases)
@@ -460,9 +468,10 @@ def search(components: list[Component]) -> TableLayout:
 def _all_within(
     components: list[Component], caps: Caps, floor: float, limit: float
 ) -> tuple[ComponentLayout, ...] | None:
-    """Solve every component within ``caps``.
+    """Return a layout of each component that uses at most ``caps`` shared indexes.
 
-    Return the layouts, or None if one cannot be solved or the total cost exceeds ``limit``.
+    ``floor`` is the total cost if the number of shared indexes is not limited. Returns None if a
+    component has no such layout, or if the total cost exceeds ``limit``.
     """
     found: dict[int, ComponentLayout] = {}
     total = floor

@@ -43,7 +43,10 @@ from stator.design.planner.needs import FieldSpan, Need, ValueSource
 
 @dataclass(frozen=True)
 class Slot:
-    """An index or the table's own key: the attributes that hold its paths."""
+    """An index or the table's own key, with the names of its key attributes.
+
+    ``index`` is None for the table's own key.
+    """
 
     index: str | None
     kind: str
@@ -194,7 +197,8 @@ def _range_tests(
 ) -> tuple[list[KeyConditionPart], tuple[Comparison, ...]]:
     """Return the key condition of a range, and the comparisons left to a filter.
 
-    ``last`` means that the compared part ends the key, so the bound itself could be a key.
+    ``part`` is the compared part, and ``head`` has the parts before it. ``last`` means that
+    ``part`` ends the key, so the bound itself could be a key.
     """
     low, low_in, high, high_in = span.low, span.low_inclusive, span.high, span.high_inclusive
     if part.inverted:

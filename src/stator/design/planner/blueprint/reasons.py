@@ -228,7 +228,7 @@ def group_reasons(
 def runner_up(choices: EntityChoices, layout: EntityLayout, at: int) -> str:
     """Return a text about the next best placement for one need, with everything else unchanged.
 
-    The text is empty if there is no other placement.
+    ``at`` is the position of the need. The text is empty if there is no other placement.
     """
     chosen = layout.assigned[at]
     best: tuple[float, tuple[object, ...], Placement] | None = None
