@@ -245,7 +245,10 @@ class ViewSource:
     # -- counting
 
     def counted(self, item: Item | None, mark: str, now: float) -> ItemShare | None:
-        """Return the share of an item, or None if there is no item or it is not in the view."""
+        """Return the share of an item, or None if there is no item or it is not in the view.
+
+        ``mark`` identifies the item in the keys of its rows.
+        """
         if item is None or (self._kind is not None and item.get(self._kind[0]) != self._kind[1]):
             return None
         if self._where is not None and not evaluate(self._where, item):

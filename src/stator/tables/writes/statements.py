@@ -167,7 +167,11 @@ def meaning_of(
     must_exist: bool = False,
     expected: int | None = None,
 ) -> Meaning:
-    """Return the function that turns a failed condition into an error, based on the stored item."""
+    """Return the function that turns a failed condition into an error, based on the stored item.
+
+    ``shown`` names the item in messages. ``creates``, ``must_exist`` and ``expected`` say what the
+    condition required: no item, an item, or an item with this version.
+    """
 
     def means(item: Item | None) -> ConditionFailed:
         entity = read_as_far_as_possible(of, item)
