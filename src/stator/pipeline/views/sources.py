@@ -337,7 +337,11 @@ class ViewSource:
     # -- asking
 
     def group_of(self, given: Mapping[str, Any], *, with_bucket: bool) -> ViewGroup:
-        """Return the group with these field values."""
+        """Return the group with these field values.
+
+        If ``with_bucket`` and the view has buckets, ``given`` must also have a time in the bucket.
+        Raises DesignError if a field is missing or unknown.
+        """
         names = [name for name, _ in self._by]
         if with_bucket and self._bucket is not None:
             names.append(self._bucket.name)

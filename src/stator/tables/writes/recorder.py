@@ -89,7 +89,7 @@ class Started:
 class RecordedAction:
     """One action on a path.
 
-    ``value`` is a wire value, a computed value such as ``Sum`` or ``Joined``, or None for a
+    ``value`` is DynamoDB JSON, a computed value such as ``Sum`` or ``Joined``, or None for a
     removal. ``plain`` is the value as the user set it, if the whole value is known.
     """
 

@@ -123,7 +123,10 @@ class Terms:
             self.terms.append(f"{name} = {self.expressions.value({'N': str(expected)})}")
 
     def equal(self, attribute: str, value: Any) -> None:
-        """Require that the attribute has this wire value. None requires that it does not exist."""
+        """Require that the attribute has this value, which is DynamoDB JSON.
+
+        None requires that the attribute does not exist.
+        """
         name = self.expressions.name(attribute)
         if value is None:
             self.terms.append(f"attribute_not_exists({name})")
