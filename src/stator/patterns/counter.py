@@ -37,7 +37,10 @@ from stator.tables.writes.statements import Statement
 
 
 class Counter(OnDb[D]):
-    """An exact counter for many writers: ``Counter(db, "page-views", shards=10)``."""
+    """An exact counter for many writers: ``Counter(db, "page-views", shards=10)``.
+
+    ``exact=False`` halves the cost of ``add``, which may then raise OutcomeUnknown.
+    """
 
     def __init__(self, db: D, name: str, *, shards: int = 10, exact: bool = True) -> None:
         super().__init__(db)

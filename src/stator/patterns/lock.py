@@ -70,7 +70,9 @@ class LockLease:
 class Lock(OnDb[D]):
     """A lock that expires.
 
-    Use ``with Lock(db, "nightly-report").held() as lease: ...``, or ``async with``.
+    Use ``with Lock(db, "nightly-report").held() as lease: ...``, or ``async with``. The clocks of
+    processes may differ by ``drift_seconds``. ``owner`` is text that shows others who holds the
+    lock.
     """
 
     def __init__(

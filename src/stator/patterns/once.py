@@ -75,7 +75,9 @@ class Once(OnDb[D]):
     """Remembers which keys have run: ``Once(db, "payments")``.
 
     Use ``run``, ``decorate`` or ``attempt``; or ``begin`` with ``finish`` and ``fail``; or
-    ``seen``.
+    ``seen``. A key is new again after ``remember_seconds``. An attempt must finish within
+    ``running_seconds``; after that, another may take over. An attempt waits for up to
+    ``wait_seconds`` while another is running.
     """
 
     def __init__(

@@ -174,9 +174,9 @@ class UniqueAudit(OnDb[D]):
         return ItemPages(request, self._label, self._own, "Scan")
 
     def _own(self, item: Item) -> Item | None:
-        """Return the item, or None if it lacks the entity's identity.
+        """Return the item, or None if it lacks the fields of the entity's identity.
 
-        Guards may be in the same table.
+        The scanned table may hold guards and other items, which are left out in this way.
         """
         return item if all(name in item for name in self._of.identity) else None
 

@@ -150,9 +150,10 @@ class EntityMap:
         return {name: item[name] for name in self.key_names}
 
     def beside_the_key(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of fields that are not part of the table's key.
+        """Return those of ``values`` whose fields are not part of the table's key.
 
-        A read or write by these values applies only if the stored item has them.
+        The key alone does not check them: a caller who identifies an item by ``values`` must
+        compare the result with the stored item.
         """
         return {name: value for name, value in values.items() if name not in self.base_fields}
 
@@ -196,7 +197,8 @@ class EntityMap:
     def _was_read(self, entity: Any, fresh: bool) -> bool:
         """Whether the object was read from the table, judged by its version or time of creation.
 
-        An object that was read and has no expiry has none on purpose.
+        An object that was read and has no expiry has none on purpose. If ``fresh``, the write
+        creates the item, so the object counts as not read.
         """
         if fresh:
             return False

@@ -158,9 +158,10 @@ class BoardItems:
         ]
 
     def record_once(self, once: str, now: float) -> Statement:
-        """Return the statement that records the ``once`` text of an addition for a week.
+        """Return the statement that records for a week that an addition was made.
 
-        It fails if the text is already recorded.
+        ``once`` is the text by which the caller identifies the addition. The statement fails if
+        that text is already recorded.
         """
         written = Expressions()
         partition, ttl = written.name(self.place.partition), written.name(self.place.ttl)

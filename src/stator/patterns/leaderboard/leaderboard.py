@@ -186,7 +186,7 @@ class Leaderboard(OnDb[D]):
 
     @operation
     def get(self, member: str) -> Work[Standing | None]:
-        """Return the member's score, without a rank, or None for an unknown member."""
+        """Return the member's standing, without a rank, or None for an unknown member."""
         stored = yield from self._stored(member)
         return None if stored is None else stored.standing
 

@@ -186,7 +186,8 @@ class OutboxItems:
     ) -> Statement:
         """Return the statement that makes a message the last of its key.
 
-        It fails if another writer has added a message since.
+        ``was`` is the key's head as it was read. The statement fails if another writer has added a
+        message since.
         """
         written = Expressions()
         item: Item = self.head_key(key) | {
@@ -206,7 +207,8 @@ class OutboxItems:
     def failed(self, message: OutboxMessage, due: float, error: str) -> dict[str, Any]:
         """Return the update that counts a failed attempt.
 
-        It fails if the message is gone, or if another relay has counted an attempt.
+        ``due`` is the time of the next attempt. The update fails if the message is gone, or if
+        another relay has counted an attempt.
         """
         written = Expressions()
         attempts = written.name("_attempts")

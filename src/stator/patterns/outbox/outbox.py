@@ -98,8 +98,9 @@ class _Claim:
 class Outbox(OnDb[D]):
     """Messages that are stored with a transaction and delivered later.
 
-    ``outbox.add(tx, topic=..., body=..., key=...)`` inside ``with db.transaction() as tx``, and
-    ``outbox.relay(send)`` in a worker.
+    Call ``outbox.add(tx, topic=..., body=..., key=...)`` inside ``with db.transaction() as tx``,
+    and ``outbox.relay(send)`` in a worker. A relay locks a shard for ``lease_seconds``. A message
+    that was sent stays stored for ``keep_seconds``.
     """
 
     def __init__(

@@ -30,7 +30,10 @@ _ATTEMPTS: Final = 25
 
 
 class RollupReader:
-    """Reads the roll-ups of one series, and rebuilds them from its readings."""
+    """Reads the roll-ups of one series, and rebuilds them from its readings.
+
+    In its methods, ``by`` is the value of the series' ``by`` field as key text.
+    """
 
     def __init__(
         self, context: Context, layout: SeriesLayout, directory: BucketDirectory, book: RollupBook

@@ -198,9 +198,10 @@ class RollupChanges:
         return found
 
     def differences(self, images: Images, now: float, made: float) -> RollupUpdates:
-        """Return the effect of one change.
+        """Return the effect of one change, which was made at the time ``made``.
 
-        It is empty if the item is not a reading, has expired, or is unchanged.
+        It is empty if the item is not a reading, was deleted after it had expired, or has the same
+        values as before.
         """
         old, new = images
         item = new or old

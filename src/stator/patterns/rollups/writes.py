@@ -58,7 +58,10 @@ class RollupBook:
         return found
 
     def addition(self, key: RollupKey, added: RollupTally) -> Statement:
-        """Return the update that counts ``added`` in a roll-up if the guesses are right."""
+        """Return the update that counts ``added`` in a roll-up.
+
+        It fails if a guess about the stored minimum, maximum or last value is wrong.
+        """
         rule = self.rules[key.rollup]
         stored = self._stored.get(key)
         written = Expressions()

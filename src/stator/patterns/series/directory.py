@@ -88,8 +88,8 @@ class BucketDirectory:
     def open(self, by: str, text: str) -> Work[Bucket]:
         """Return a bucket that is ready for writes.
 
-        Creates its entry and, with ``table_per``, its table, unless this process has done so
-        lately.
+        ``by`` is the series key, and ``text`` names the bucket, such as 2026-11-16. Creates its
+        entry and, with ``table_per``, its table, unless this process has done so lately.
         """
         known = self._open.get((by, text))
         if known is not None and known[1] > self.context.now():

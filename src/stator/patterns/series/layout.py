@@ -222,7 +222,10 @@ def seconds(moment: float) -> dict[str, str]:
 
 
 def key_field(entity: EntityInfo, given: Any, what: str) -> KeyField:
-    """Return a field that is given by reference, such as ``Reading.sensor_id``, or by name."""
+    """Return a field that is given by reference, such as ``Reading.sensor_id``, or by name.
+
+    ``what`` is the parameter that names the field, for error messages.
+    """
     if isinstance(given, FieldRef) and len(given.path) > 1:
         raise ConfigurationError(
             f"{what}={given!r} is only part of a field", hint=f"name a whole field of {entity.name}"

@@ -63,7 +63,11 @@ class TreeJob:
 
 
 class TreeItems:
-    """The keys and statements of one tree."""
+    """The keys and statements of one tree.
+
+    In its methods, ``text`` and ``parent`` are identities of nodes as key text, and ``child`` is
+    the sort key of a child item.
+    """
 
     def __init__(
         self, place: Place, name: str, entity: type[Any], order: Any | None, unique_siblings: bool
@@ -372,9 +376,9 @@ def _order_field(entity: EntityInfo, order: Any | None) -> str | None:
 
 
 def _refuse_markers(entity: EntityInfo) -> None:
-    """Raise DesignError for markers.
+    """Raise DesignError if a field of the entity has a marker such as ``unique()``.
 
-    The tree stores nodes itself, so markers would have no effect.
+    The tree stores nodes itself, so the marker would have no effect.
     """
     marked = [field.name for field in entity.fields.values() if field.role not in (None, "ident")]
     if marked:

@@ -63,7 +63,11 @@ def retried_work(
     make: Callable[[], Work[T]],
     on_failure: Callable[[Trouble], None] | None = None,
 ) -> T:
-    """Run work that is safe to repeat, with the retries of ``retried_call``. Return its result."""
+    """Run work that is safe to repeat, with the retries of ``retried_call``. Return its result.
+
+    ``make`` creates the work anew for each attempt. ``on_failure`` is called with every error that
+    is retried.
+    """
     work = retry_with(chance, make, backoff=_BACKOFF, max_attempts=_ATTEMPTS, on_failure=on_failure)
     return Runner(transport, clock).run(work)
 

@@ -86,7 +86,10 @@ class AuditLog(ChangeSink):
         secret: str | bytes | None = None,
         **options: Unpack[SinkOptions],
     ) -> None:
-        """``who`` is a field (``Order.changed_by``) or a field name that several entities share."""
+        """``who`` is a field (``Order.changed_by``) or a field name that several entities share.
+
+        ``secret`` is the key of the hashes. Nobody who lacks it can rebuild a chain unnoticed.
+        """
         super().__init__(name, options)
         if "#" in name:
             raise ConfigurationError(

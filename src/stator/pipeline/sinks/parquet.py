@@ -95,6 +95,7 @@ class ParquetSink(Sink):
         """``place`` is a folder or ``s3://bucket/prefix``, used by this sink alone.
 
         ``target_bytes`` is the size of the rows of one file, measured before they become columns.
+        Smaller amounts are merged ``roll_seconds`` after the last merge.
         """
         super().__init__(name, options)
         if options.get("images", "plain") != "plain":
@@ -154,7 +155,7 @@ class ParquetSink(Sink):
     def merge(self, context: Context, group: str) -> Work[int]:
         """Merge the staged files, unless another worker is merging them.
 
-        Return the number of merged changes.
+        ``group`` is the name of the app. Return the number of merged changes.
         """
         with self._lock:
             self._staged_bytes, self._staged_since = 0, None

@@ -108,6 +108,7 @@ class TableSink(ChangeSink):
 
         An address is opened with the options in ``connection``. ``table`` is the name of the target
         table, or a mapping from source tables to target tables. By default it is the source's name.
+        ``threads`` is how many writes to the target are in flight at once.
         """
         super().__init__(name, options)
         if "images" in options:

@@ -28,7 +28,7 @@ class ViewLayout:
 
     @property
     def directory(self) -> str:
-        """Return the partition of the head and the starts."""
+        """The partition key of the view's HEAD and START items."""
         return self._start
 
     def head(self) -> Item:

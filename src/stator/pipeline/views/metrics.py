@@ -85,7 +85,7 @@ def add(sums: dict[str, Number], more: Parts, sign: int = 1) -> None:
 
 
 def count(of: Any = None) -> Additive:
-    """Count the sources. With a field, count only the sources in which the field is not None."""
+    """Return a metric that counts the sources, or those in which the field ``of`` is not None."""
     if of is None:
         return Additive(
             None, lambda name, value: (), lambda name, totals, kind: int(totals.get("n", 0))
@@ -110,7 +110,7 @@ def sum_of(of: Any) -> Additive:
 
 
 def avg(of: Any) -> Additive:
-    """Compute the mean. The result is None if no source has the field."""
+    """Return a metric for the mean of a field. Its value is None if no source has the field."""
 
     def parts(name: str, value: Any) -> Parts:
         return (f"s:{name}", exact(value)), (f"c:{name}", 1)
@@ -126,9 +126,10 @@ def avg(of: Any) -> Additive:
 
 
 def percentiles(of: Any, *, accuracy: float = 0.02) -> Additive:
-    """Keep counts from which every percentile of a field can be read, such as ``row.spread[99]``.
+    """Return a metric from which every percentile of a field can be read.
 
-    ``accuracy`` is the largest relative error. Halving it doubles how many numbers are stored.
+    If it is declared as ``spread``, ``row.spread[99]`` is the 99th percentile. ``accuracy`` is the
+    largest relative error. Halving it doubles how many numbers are stored.
     """
     if not 0.001 <= accuracy <= 0.5:
         raise DesignError(
@@ -165,10 +166,10 @@ def maximum(of: Any) -> Ordered:
 def top(
     count: int, *, by: Any, lowest: bool = False, fields: Sequence[Any] | None = None
 ) -> Ordered:
-    """Keep the ``count`` sources with the greatest values of a field, in order.
+    """Return a metric that lists the ``count`` sources with the greatest values of field ``by``.
 
-    With ``lowest=True``, keep those with the lowest values. ``fields`` are the fields to store of
-    each source; without it, the whole source is stored.
+    With ``lowest=True``, it lists those with the lowest values, the lowest first. ``fields`` are
+    the fields to store of each source; without it, the whole source is stored.
     """
     if not 1 <= count <= 1000:
         raise DesignError(f"top({count}) is out of range", hint="use 1 to 1000")
@@ -176,7 +177,10 @@ def top(
 
 
 def latest(*, by: Any, fields: Sequence[Any] | None = None) -> Ordered:
-    """Keep the source with the greatest value of a field, such as a time."""
+    """Return a metric for the source with the greatest value of field ``by``, such as a time.
+
+    ``fields`` are the fields to store of the source; without it, the whole source is stored.
+    """
     return Ordered(
         field_of(by, "latest(by)"), descending=True, count=1, gives="one", copies=_copies(fields)
     )

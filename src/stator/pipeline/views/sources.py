@@ -245,7 +245,10 @@ class ViewSource:
     # -- counting
 
     def counted(self, item: Item | None, mark: str, now: float) -> ItemShare | None:
-        """Return the share of an item, or None if there is no item or it is not in the view."""
+        """Return the share of an item, or None if there is no item or it is not in the view.
+
+        ``mark`` identifies the item in the keys of its rows.
+        """
         if item is None or (self._kind is not None and item.get(self._kind[0]) != self._kind[1]):
             return None
         if self._where is not None and not evaluate(self._where, item):
@@ -334,7 +337,11 @@ class ViewSource:
     # -- asking
 
     def group_of(self, given: Mapping[str, Any], *, with_bucket: bool) -> ViewGroup:
-        """Return the group with these field values."""
+        """Return the group with these field values.
+
+        If ``with_bucket`` and the view has buckets, ``given`` must also have a time in the bucket.
+        Raises DesignError if a field is missing or unknown.
+        """
         names = [name for name, _ in self._by]
         if with_bucket and self._bucket is not None:
             names.append(self._bucket.name)

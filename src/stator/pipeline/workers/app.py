@@ -185,10 +185,11 @@ def _view(needs: StreamView) -> StreamView:
 
 
 class On:
-    """The decorators of an app. Each returns the decorated function unchanged.
+    """The decorators that register functions with an app, and return them unchanged.
 
-    ``needs`` is the smallest view type of the stream with which a handler works. A handler that
-    uses only ``change.identity`` works with KEYS_ONLY.
+    ``name`` defaults to the name of the function. ``needs`` is the smallest view type of the
+    stream with which a handler works. A handler that uses only ``change.identity`` works with
+    KEYS_ONLY.
     """
 
     def __init__(self, app: StreamApp) -> None:
@@ -197,7 +198,7 @@ class On:
     def insert(
         self, entity: type[E], *, name: str | None = None, needs: StreamView = "NEW_IMAGE"
     ) -> Callable[[Callable[[Insert[E]], Any]], Callable[[Insert[E]], Any]]:
-        """Handle new items."""
+        """Register a function to be called for each new item."""
         return self._each(
             ChangeFilter(frozenset({"INSERT"}), self._app.entities_checked([entity])), name, needs
         )
@@ -210,9 +211,9 @@ class On:
         name: str | None = None,
         needs: StreamView = "NEW_AND_OLD_IMAGES",
     ) -> Callable[[Callable[[Modify[E]], Any]], Callable[[Modify[E]], Any]]:
-        """Handle updates to existing items.
+        """Register a function to be called for each update to an existing item.
 
-        With ``when_changed``, handle only updates that changed one of these fields.
+        With ``when_changed``, a field or several, it gets only updates that changed one of them.
         """
         changed = _field_names(entity, when_changed)
         given = ChangeFilter(frozenset({"MODIFY"}), self._app.entities_checked([entity]), changed)
@@ -226,9 +227,9 @@ class On:
         name: str | None = None,
         needs: StreamView = "OLD_IMAGE",
     ) -> Callable[[Callable[[Remove[E]], Any]], Callable[[Remove[E]], Any]]:
-        """Handle deleted items.
+        """Register a function to be called for each deleted item.
 
-        With ``expired=True``, handle only items that TTL deleted; with ``False``, only the others.
+        With ``expired=True``, it gets only items that TTL deleted; with ``False``, only the others.
         """
         given = ChangeFilter(
             frozenset({"REMOVE"}), self._app.entities_checked([entity]), expired=expired
@@ -254,7 +255,10 @@ class On:
         name: str | None = None,
         needs: StreamView = "NEW_AND_OLD_IMAGES",
     ) -> Any:
-        """Handle every change (``@on.any``), or every change to an entity (``@on.any(Order)``)."""
+        """Register a function to be called for every change.
+
+        ``@on.any`` gets the changes to all items, ``@on.any(Order)`` those to one entity.
+        """
         if isinstance(entity, type):
             given = ChangeFilter(entities=self._app.entities_checked([entity]))
             return self._each(given, name, needs)
@@ -266,9 +270,10 @@ class On:
         name: str | None = None,
         needs: StreamView = "NEW_AND_OLD_IMAGES",
     ) -> Callable[[Callable[[list[Change[Any]]], Any]], Callable[[list[Change[Any]]], Any]]:
-        """Handle changes in lists. Without ``entities``, handle the changes to all entities.
+        """Register a function to be called with lists of changes.
 
-        If the function raises, it is called again with each half of the list.
+        Without ``entities``, it gets the changes to all entities. If the function raises, it is
+        called again with each half of the list.
         """
         given = ChangeFilter(entities=self._app.entities_checked(entities))
 

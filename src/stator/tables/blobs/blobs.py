@@ -42,7 +42,8 @@ MARK = "stator:packed"
 def packed(of: EntityMap, item: Item, store: BlobStore | None, nonce: str) -> Work[Item]:
     """Pack the large values of an item in place, and return the item.
 
-    Values to be offloaded have been written to the store when this returns.
+    Values to be offloaded have been written to the store when this returns. ``nonce`` is text that
+    makes the names of their blobs unique to this write.
     """
     uploads: list[tuple[str, bytes]] = []
     for name, marker in of.large.items():

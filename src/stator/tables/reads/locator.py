@@ -59,7 +59,7 @@ def locate(of: EntityMap, values: Mapping[str, Any]) -> Work[Item | None]:
 
 
 def _index(of: EntityMap) -> tuple[IndexPlan, list[PlannedKeyAttribute]] | None:
-    """Return an index whose partition key consists of identity fields, with those key attributes.
+    """Return an index whose partition key consists of identity fields, and that key's attributes.
 
     An index whose partition key holds the whole identity is preferred. Returns None if there is no
     such index.

@@ -89,7 +89,7 @@ class Started:
 class RecordedAction:
     """One action on a path.
 
-    ``value`` is a wire value, a computed value such as ``Sum`` or ``Joined``, or None for a
+    ``value`` is DynamoDB JSON, a computed value such as ``Sum`` or ``Joined``, or None for a
     removal. ``plain`` is the value as the user set it, if the whole value is known.
     """
 
@@ -472,7 +472,10 @@ class RecordedField:
 
 
 def if_not_exists(field: T, value: T) -> T:
-    """Use the field's value or, if it has none, ``value``. Only valid inside an update."""
+    """Return an expression for the stored value of a field or, if there is none, ``value``.
+
+    Only valid inside an update, where DynamoDB evaluates it.
+    """
     if not isinstance(field, RecordedField):
         raise RequestRefused(
             "if_not_exists() is for use inside an update",

@@ -176,7 +176,11 @@ def send_all(
     token: str | None = None,
     on_conflict: int = _CONFLICTS,
 ) -> Work[None]:
-    """Send statements as one transaction: all of them are applied, or none."""
+    """Send statements as one transaction: all of them are applied, or none.
+
+    ``token`` is DynamoDB's ClientRequestToken, by default a new one. ``on_conflict`` is how often
+    the transaction is sent again after conflicts or throttling.
+    """
     if not statements:
         return
     if len(statements) > TRANSACTION_ITEMS:

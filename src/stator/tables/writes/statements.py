@@ -123,7 +123,10 @@ class Terms:
             self.terms.append(f"{name} = {self.expressions.value({'N': str(expected)})}")
 
     def equal(self, attribute: str, value: Any) -> None:
-        """Require that the attribute has this wire value. None requires that it does not exist."""
+        """Require that the attribute has this value, which is DynamoDB JSON.
+
+        None requires that the attribute does not exist.
+        """
         name = self.expressions.name(attribute)
         if value is None:
             self.terms.append(f"attribute_not_exists({name})")
@@ -167,7 +170,11 @@ def meaning_of(
     must_exist: bool = False,
     expected: int | None = None,
 ) -> Meaning:
-    """Return the function that turns a failed condition into an error, based on the stored item."""
+    """Return the function that turns a failed condition into an error, based on the stored item.
+
+    ``shown`` names the item in messages. ``creates``, ``must_exist`` and ``expected`` say what the
+    condition required: no item, an item, or an item with this version.
+    """
 
     def means(item: Item | None) -> ConditionFailed:
         entity = read_as_far_as_possible(of, item)

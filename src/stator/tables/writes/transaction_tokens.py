@@ -53,7 +53,12 @@ def checksum(intents: list[str]) -> str:
 
 
 def is_done_before(failed: TransactionFailed, place_of_token: int, intents: list[str]) -> bool:
-    """Whether a transaction failed because its token shows that it was already applied."""
+    """Whether a transaction failed because its token shows that it was already applied.
+
+    ``place_of_token`` is the index of the token's statement in the transaction; ``intents`` are the
+    writes as text, for the checksum. Raises IdempotentParameterMismatch if the token was used for
+    other writes.
+    """
     error = next((error for at, _, error in failed.failures if at == place_of_token), None)
     if not isinstance(error, ConditionFailed) or not error.item:
         return False

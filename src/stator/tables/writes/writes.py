@@ -229,7 +229,10 @@ class WritePlanner:
     def _pack_changes(
         self, of: EntityMap, recording: Recording, key: Item, names: list[str]
     ) -> Work[tuple[str, ...]]:
-        """Pack the large values that an update sets, in the recording. Return the blobs' names."""
+        """Pack the large values that an update sets, in the recording. Return the blobs' names.
+
+        ``names`` are the large fields that the update changes.
+        """
         found: Item = dict(key)
         for name in names:
             action = recording.actions.get((name,))

@@ -55,7 +55,10 @@ def encode_part(
     first: tuple[str, ...],
     columns: list[str] | None = None,
 ) -> bytes:
-    """Return a part's bytes. All CSV parts of an export have the same ``columns``."""
+    """Return a part's bytes. All CSV parts of an export have the same ``columns``.
+
+    ``first`` names the attributes that become the first columns of Parquet.
+    """
     match format_name:
         case "jsonl":
             return compress(b"".join(map(plain_line, items)), compression)

@@ -84,7 +84,10 @@ class Gate:
 
     @classmethod
     def between(cls, clock: Clock, text: str | None) -> Gate:
-        """Return the gate of ``--between``. Raises ConfigurationError if it cannot be parsed."""
+        """Return a gate for the hours in ``text``, such as 01:00-05:00; None means always open.
+
+        Raises ConfigurationError if the text cannot be parsed.
+        """
         return cls(clock, None if text is None else DailyHours.parse(text))
 
     def wait(self, watch: Callable[[], None] | None = None) -> None:

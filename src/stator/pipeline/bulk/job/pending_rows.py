@@ -101,7 +101,7 @@ class PendingRow:
 
     @property
     def units(self) -> int:
-        """Estimate the write units; DynamoDB's reply says how many it consumed."""
+        """The estimated write units; DynamoDB's reply says how many were consumed."""
         return int(len(self.item) * _WIRE_SHARE) // WRITE_UNIT_BYTES + 1
 
 

@@ -48,6 +48,7 @@ class WriteSettings:
 class WriteJob:
     """Runs one job that writes.
 
+    ``start`` maps each lane (an input, or a segment of a Scan) to the position where it begins.
     ``place_of`` turns the positions of all lanes into the journal's ``place``. ``passed`` is called
     with every finished block, in the lane's order. ``gate`` keeps the job waiting outside of its
     hours.

@@ -132,7 +132,10 @@ class Writers:
         return self._stopping.is_set()
 
     def stop(self, error: BaseException | None = None) -> None:
-        """Start no further request. Joining the threads waits for the requests in flight."""
+        """Start no further request. Joining the threads waits for the requests in flight.
+
+        ``error`` is the reason, if the job failed. The first one is kept.
+        """
         self.error = self.error or error
         self._stopping.set()
         self._governor.gate.stop()

@@ -121,7 +121,7 @@ class EntityColumnEncoder:
 
 
 def _as_attribute(array: Any, python: Any) -> Any:
-    """Return a field's column as the attribute stores it."""
+    """Return a field's column in the form that is stored; ``python`` is the field's type."""
     arrow, compute, types = pyarrow(), pyarrow("pyarrow.compute"), pyarrow("pyarrow.types")
     if types.is_dictionary(array.type):
         array = array.dictionary_decode()

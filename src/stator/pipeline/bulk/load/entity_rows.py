@@ -45,8 +45,8 @@ _PREFIX = len(b'{"PutRequest":{"Item":')
 class EntityEncoder:
     """Encodes rows, in any input format, as items of one entity type.
 
-    ``now`` returns the time for creation, update and expiry times. ``flatten`` turns nested
-    objects into dotted names.
+    ``is_dynamodb`` says that the rows are lines of DynamoDB JSON. ``now`` returns the time for
+    creation, update and expiry times. ``flatten`` turns nested objects into dotted names.
     """
 
     def __init__(

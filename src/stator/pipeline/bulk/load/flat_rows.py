@@ -28,7 +28,11 @@ def map_members(value: Any) -> Any:
 def flattened(
     row: dict[str, Any], mapped: Container[str], members: Members = plain_members
 ) -> dict[str, Any]:
-    """Return the row with dotted names. Raises RowRefused if two fields get the same name."""
+    """Return the row with dotted names. Raises RowRefused if two fields get the same name.
+
+    ``mapped`` are the names in ``--map``, which are taken as they are. ``members`` returns the
+    members of a nested object, or None for any other value.
+    """
     flat: dict[str, Any] = {}
     _flatten(row, "", mapped, members, flat)
     return flat

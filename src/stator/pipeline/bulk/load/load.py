@@ -130,7 +130,8 @@ def load(
 ) -> LoadReport:
     """Put every row of the files into a table.
 
-    ``BulkTarget.open`` selects the table, by its name or by a design and an entity.
+    ``BulkTarget.open`` selects the table, by its name or by a design and an entity. ``watch`` is
+    called with the progress from time to time.
     """
     return LoadPlan(files, target, options, clock=clock).run(watch)
 
@@ -307,7 +308,10 @@ class LoadPlan:
         )
 
     def entries(self, dead: Dead) -> Iterator[tuple[Block, list[PendingRow], RawRows]]:
-        """Yield everything the load would write, from the beginning, for estimates."""
+        """Yield everything the load would write, from the beginning, for estimates.
+
+        ``dead`` is called for each row that cannot be read or encoded.
+        """
         yield from self.entries_from(RowPosition(), dead, lambda _: None)
 
     def entries_from(
@@ -370,7 +374,10 @@ class LoadPlan:
         }
 
     def run(self, watch: Callable[[LoadProgress], None] | None = None) -> LoadReport:
-        """Run the load. An error that ends it early is raised; the journal says how far it got."""
+        """Run the load. An error that ends it early is raised; the journal says how far it got.
+
+        ``watch`` is called with the progress from time to time.
+        """
         self._create_tables()
         return _LoadRun(self, watch or (lambda _: None)).report()
 

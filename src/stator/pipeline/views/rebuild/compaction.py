@@ -65,7 +65,10 @@ class Compaction:
                 continue  # another worker merges it, or a later call does: nothing depends on it
 
     def _over(self, app: str) -> Work[Any]:
-        """Return a function that says whether no worker can hold a given shard any more."""
+        """Return a function that takes a shard and says whether its partials may be merged.
+
+        They may if the shard ended so long ago that no worker can believe that it holds the shard.
+        """
         leases = (yield from LeaseTable(self._context, app, 1.0, 0.0).load()).leases.values()
         limit = self._context.now() - SAFE_SECONDS
         live = {lease.shard for lease in leases if not lease.is_ended or lease.ended_at > limit}

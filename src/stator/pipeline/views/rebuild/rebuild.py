@@ -129,8 +129,9 @@ class Rebuild:
     def start(self, builds: Sequence[Rebuild]) -> Work[None]:
         """Wait until workers write changes to the new generation as well, then follow the stream.
 
-        Call ``take_head`` first. Raises StreamError if a shard has no worker, or if changes of the
-        view are parked.
+        Call ``take_head`` first. The leases of ``builds``, all rebuilds that run together, are
+        renewed meanwhile. Raises StreamError if a shard has no worker, or if changes of the view
+        are parked.
         """
         arn, starts = yield from self._started(builds)
         yield from self._refuse_parked()

@@ -51,8 +51,8 @@ _MOST_SET_ASIDE = 100
 class DeliveryCount:
     """How many records of a batch all subscribers handled, and how many were set aside or parked.
 
-    A record that is set aside for two subscribers counts twice there. ``retried`` counts retries of
-    items.
+    A record that is set aside for two subscribers counts twice in ``set_aside``, and likewise in
+    ``parked``. ``retried`` counts retries of items.
     """
 
     handled: int = 0

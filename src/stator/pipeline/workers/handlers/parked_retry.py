@@ -39,7 +39,10 @@ class RetryOutcome:
 
 
 class ParkedRetry:
-    """Handles parked changes in the caller's process, outside of any worker."""
+    """Handles parked changes in the caller's process, outside of any worker.
+
+    In its methods, ``mark`` is the name under which an item waits (``parking.parked_mark``).
+    """
 
     def __init__(self, context: Context, app: StreamApp) -> None:
         self._context = context

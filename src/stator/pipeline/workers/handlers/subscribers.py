@@ -35,10 +35,10 @@ from stator.tables.work import BlockingCall, Work
 
 @dataclass(frozen=True, slots=True)
 class HandlerFailure:
-    """The first record of an item whose handling failed, and the error.
+    """The first of an item's records that could not be handled, and the error.
 
     A subscriber of several functions names the one that failed (``handler``), and those that had
-    handled the record before (``done``). These are not called for it again.
+    handled the record before (``done``). A retry does not call the latter again.
     """
 
     record: Record

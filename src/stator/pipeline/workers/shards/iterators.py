@@ -37,7 +37,7 @@ def list_shards(stream: str, label: str) -> Work[tuple[ShardInfo, ...]]:
 
 
 def iterator_at(stream: str, shard: str, position: str, label: str) -> Work[ShardCursor]:
-    """Return an iterator at a position.
+    """Return an iterator at a position, which has the form of ``ShardLease.position``.
 
     Raises TrimmedDataAccess if the next records are gone, and ResourceNotFound if the shard is
     gone.

@@ -52,8 +52,8 @@ def read_shards(pages: Sequence[Mapping[str, Any]]) -> tuple[ShardInfo, ...]:
 def first_beginning(stream: StreamInfo, start: str, at: float) -> Beginning:
     """Return where a group begins.
 
-    From ``oldest``, every shard is read whole. Otherwise open shards are read from ``at`` on, and
-    closed shards are never read.
+    If ``start`` is "oldest", every shard is read whole. Otherwise open shards are read from the
+    moment ``at`` on, and closed shards are never read.
     """
     if start == "oldest":
         return Beginning(stream.table, stream.arn, start, at)
