@@ -222,7 +222,7 @@ def backups(
 ) -> tuple[Charge, ...]:
     """Return the charges for a month of backups, restores, exports and imports.
 
-    Backups and exports cover tables and local indexes. Restores also cover global indexes.
+    Backups and exports cover tables and local indexes. Restores cover all indexes, too.
     """
     return _charges(
         prices,
