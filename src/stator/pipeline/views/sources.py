@@ -125,7 +125,7 @@ class _Bucket:
 
 
 class _Measured:
-    """A measured field, and the amounts that its values add to the field's metrics."""
+    """Turns an item's value of one field into the amounts to add to the metrics of that field."""
 
     def __init__(
         self, name: str, decode: Callable[[Any], Any], metrics: Sequence[tuple[str, Additive]]

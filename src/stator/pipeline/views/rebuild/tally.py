@@ -38,9 +38,10 @@ def _content(value: Value) -> Any:
 
 
 class BaseTally:
-    """The sums at the start of a rebuild.
+    """Adds up all items of a view's source as they were when a rebuild started.
 
-    ``unreadable`` counts items that do not decode and are left out; ``changed`` counts dirty keys.
+    ``unreadable`` counts the items that do not decode and are left out. ``changed`` counts the keys
+    that changed during the scan; they count with their image before the first change.
     """
 
     def __init__(self, name: str, source: ViewSource) -> None:

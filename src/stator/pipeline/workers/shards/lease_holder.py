@@ -134,7 +134,10 @@ class LeaseHolder(ABC):
         self._is_lost = True
 
     def see(self, lease: ShardLease) -> None:
-        """Remember the lease as it is stored now, unless it has changed hands since."""
+        """Replace our copy of the lease with one that was just read from storage.
+
+        A lease that has changed hands since we took it is ignored.
+        """
         if lease.fence == self.lease.fence:
             self.lease = lease
 
