@@ -1,8 +1,9 @@
 """PutItem.
 
 The checks, in order: the request's shape (``requests.shapes``), then ``parse`` from top to bottom.
-Then ``single_write.run``: the table; the key attributes, the item's size and the index attributes
-(``ItemPut.locate``); a transaction in flight; and the condition (``actions.mutate``).
+Then ``single_write.run``: the table; the key attributes, the item's size, the index attributes and
+the nested paths of the condition (``ItemPut.locate``); a transaction in flight; and the condition
+(``actions.mutate``).
 """
 
 from __future__ import annotations
