@@ -1,8 +1,7 @@
 """CSV: reads rows of text from a byte stream, and writes rows of text.
 
 The header is treated as an ordinary row; callers interpret it. ``plain.cell_text`` turns attribute
-values into text. A byte order mark is dropped, and
-line ends inside quotes belong to the value.
+values into text. A byte order mark is dropped, and line ends inside quotes belong to the value.
 """
 
 from __future__ import annotations
