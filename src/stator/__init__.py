@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from stator.design.entities.entity import Entity as Entity
     from stator.design.entities.markers import counter as counter
     from stator.design.entities.markers import created as created
-    from stator.design.entities.markers import encrypted as encrypted
     from stator.design.entities.markers import ident as ident
     from stator.design.entities.markers import large as large
     from stator.design.entities.markers import ttl as ttl
     from stator.design.entities.markers import unique as unique
     from stator.design.entities.markers import updated as updated
     from stator.design.entities.markers import version as version
+    from stator.design.entities.markers import write_token as write_token
     from stator.design.patterns.pattern import Bundle2 as Bundle2
     from stator.design.patterns.pattern import Bundle3 as Bundle3
     from stator.design.patterns.pattern import Bundle4 as Bundle4
@@ -95,7 +95,7 @@ _HOMES = {
     "stator.design.entities.conditions": "attr",
     "stator.design.entities.entity": "Entity",
     "stator.design.entities.markers": (
-        "counter created encrypted ident large ttl unique updated version"
+        "counter created ident large ttl unique updated version write_token"
     ),
     "stator.design.patterns.pattern": (
         "Bundle2 Bundle3 Bundle4 BundleMany Count Query creates deletes find read together "

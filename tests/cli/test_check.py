@@ -60,7 +60,10 @@ def test_a_finding_is_one_line_with_file_line_and_code(project: Project) -> None
 def test_fixes_stand_below_when_asked_for(project: Project) -> None:
     hot(project)
     done = project.run("check", "--fixes")
-    assert "\n    fix: declare `views: int = counter(shards=" in done.stdout
+    assert (
+        "\n    fix: spread the number over 8 items with `Counter(db, name, shards=8)`"
+        in done.stdout
+    )
 
 
 def test_notes_do_not_fail(project: Project) -> None:

@@ -133,7 +133,7 @@ def test_every_type_on_the_wire() -> None:
         home: Address = dataclasses.field(default_factory=lambda: Address("s", "c"))
         bag: frozenset[int] = frozenset({2, 1})
         rest: Any = None
-        hits: int = counter(shards=4, default=0)
+        hits: int = counter(default=0)
         rev: int = version()
 
     made = Everything(text="t", rest={"a": [1, "b", None, True, b"x"]})

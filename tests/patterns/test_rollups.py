@@ -18,6 +18,7 @@ from stator.clock import VirtualClock
 from stator.errors import (
     ConfigurationError,
     ItemExists,
+    OutcomeUnknown,
     ReplyLost,
     RequestRefused,
     StatorError,
@@ -204,12 +205,12 @@ def test_lost_replies_are_not_counted_twice() -> None:
         for _ in range(6):
             try:
                 readings.add(each)
-            except ReplyLost:
+            except OutcomeUnknown:
                 continue
             break
     result = readings.add_many(added)
     for failure in result.failures:
-        assert isinstance(failure.error, ReplyLost)
+        assert isinstance(failure.error, OutcomeUnknown)
     check(readings, added)
 
 

@@ -49,11 +49,11 @@ def test_create_fails_where_there_is_an_item(target: Target) -> None:
     assert db.get(Product, sku="s1") == Product(sku="s1", stock=3)
 
 
-def test_put_replaces_and_returns_what_was_there(target: Target) -> None:
+def test_put_returns_the_entity_or_the_one_it_replaces(target: Target) -> None:
     db = target.connect(shop())
     assert db.put(Product(sku="s1", stock=1), returns="old") is None
     assert db.put(Product(sku="s1", stock=2), returns="old") == Product(sku="s1", stock=1)
-    assert db.put(Product(sku="s1", stock=3)) is None
+    assert db.put(Product(sku="s1", stock=3)) == Product(sku="s1", stock=3)
 
 
 def test_a_condition_is_kept_and_its_failure_carries_the_item(target: Target) -> None:

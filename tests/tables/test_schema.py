@@ -7,24 +7,17 @@ from typing import Any
 
 import msgspec
 import pydantic
-import pytest
 
 from stator import (
     Design,
-    Entity,
     Query,
     adapt,
     connect,
-    encrypted,
     find,
-    ident,
     read,
     updates,
     version,
     write,
-)
-from stator.errors import (
-    DesignError,
 )
 
 
@@ -76,12 +69,3 @@ def test_models_that_cannot_change_are_written_and_updated() -> None:
     with db.update(Packed, item_id="b", or_create=True) as p:
         p.count += 1  # type: ignore[misc]  # the class is frozen, the update is not
     assert db.get(Packed, item_id="b") == Struct("b", 1)
-
-
-def test_a_marker_that_is_not_honoured_is_refused() -> None:
-    class Secret(Entity):
-        secret_id: str = ident()
-        text: str = encrypted(default="")
-
-    with pytest.raises(DesignError, match="encrypted"):
-        connect(Design("secrets", [Secret]))

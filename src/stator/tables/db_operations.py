@@ -1,9 +1,10 @@
 """Every operation of ``Db`` and ``AsyncDb``, defined and documented once.
 
 A method here plans: it checks its arguments and returns ``Work``, or an object with work inside it
-(pages to fetch, an update, a transaction). It does no I/O. ``db`` makes the two classes users hold
-from these methods, with their signatures, types and docstrings. ``db.operations`` is an instance,
-so work of your own can include an operation: ``user = yield from db.operations.get(User, ...)``.
+(pages to fetch, an update, a transaction). It does no I/O. ``db`` builds ``Db`` and ``AsyncDb``
+from these methods, with their signatures, types and docstrings. ``db.operations`` is a
+``DbOperations``, so work of your own can include an operation:
+``user = yield from db.operations.get(User, ...)``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, Literal, TypeVar, overload
 
 from stator.design.patterns.explanation import Explanation
 from stator.design.patterns.pattern import Count, Query, Question, Selection
+from stator.errors import ItemNotFound
 from stator.tables.context import Context
 from stator.tables.lifecycle import TableSettings, TableSetup
 from stator.tables.reads import items, pattern_read
@@ -62,35 +64,67 @@ class DbOperations:
 
     # -- single items
 
-    def create(self, entity: Any, *, when: Any = None) -> Work[None]:
-        """Write a new item.
+    def create(self, entity: E, *, when: Any = None, once: bool = False) -> Work[E]:
+        """Write a new item, and return the entity as stored.
 
-        Sets version, times and expiry on ``entity``, unless it is frozen. Raises ItemExists if the
-        item already exists, UniqueTaken if another item has one of its unique values, and
-        ConditionFailed if ``when`` does not hold.
-        """
-        of = self.context.schema.of_object(entity)
-        return write(self.context, lambda: self._writes.create(entity, when), f"create {of.name}")
+        Sets version, times and expiry on ``entity``, which is also the result. A frozen entity
+        stays as it is, and the result is a copy. Raises ItemExists if the item already exists,
+        UniqueTaken if another item has one of its unique values, and ConditionFailed if ``when``
+        does not hold.
 
-    def put(
-        self, entity: E, *, when: Any = None, returns: Literal["old"] | None = None
-    ) -> Work[E | None]:
-        """Write an item, whether it exists or not.
-
-        Sets version, times and expiry on ``entity``, unless it is frozen. With ``returns="old"``,
-        return the replaced item, or None if there was none. Raises VersionConflict if the entity
-        has a version and the stored version differs.
+        If an answer is lost, a failed condition proves nothing, and the call raises OutcomeUnknown.
+        ``once`` sends a transaction with a token instead. It costs twice the write units, and
+        proves the outcome for ten minutes.
         """
         of = self.context.schema.of_object(entity)
         return write_entity(
-            self.context, of, lambda: self._writes.put(entity, when), f"put {of.name}", returns
+            self.context,
+            of,
+            lambda: self._writes.create(entity, when),
+            f"create {of.name}",
+            once=once,
         )
 
-    def upsert(self, entity: E, *, when: Any = None) -> Work[E]:
+    @overload
+    def put(
+        self, entity: E, *, when: Any = None, returns: None = None, once: bool = False
+    ) -> Work[E]: ...
+    @overload
+    def put(
+        self, entity: E, *, when: Any = None, returns: Literal["old"], once: bool = False
+    ) -> Work[E | None]: ...
+    def put(
+        self,
+        entity: E,
+        *,
+        when: Any = None,
+        returns: Literal["old"] | None = None,
+        once: bool = False,
+    ) -> Work[E | None]:
+        """Write an item, whether it exists or not, and return the entity as stored.
+
+        Sets version, times and expiry on ``entity``, which is also the result. A frozen entity
+        stays as it is, and the result is a copy. With ``returns="old"``, return the replaced item
+        instead, or None if there was none. Raises VersionConflict if the entity has a version and
+        the stored version differs. ``once`` proves the outcome, as for ``create``.
+        """
+        of = self.context.schema.of_object(entity)
+        return write_entity(
+            self.context,
+            of,
+            lambda: self._writes.put(entity, when),
+            f"put {of.name}",
+            returns=returns,
+            once=once,
+        )
+
+    def upsert(self, entity: E, *, when: Any = None, once: bool = False) -> Work[E]:
         """Create an item, or set every field of the existing one.
 
         Return the item as stored. The time of creation does not change, nor do attributes that are
         not fields of the entity. Sets version, times and expiry on ``entity``, unless it is frozen.
+        Raises ItemNotFound if another writer deletes the item before the result is read. ``once``
+        proves the outcome, as for ``create``.
         """
         of = self.context.schema.of_object(entity)
         item = yield from write(
@@ -98,14 +132,18 @@ class DbOperations:
             lambda: self._writes.upsert(entity, when),
             f"upsert {of.name}",
             returns="new",
+            once=once,
         )
         if item is None:  # it was sent as a transaction, which returns nothing
             item = yield from self._writes.stored(of, of.key_of(entity))
         if item is None:
-            return None  # type: ignore[return-value]  # another writer deleted it in between
+            raise ItemNotFound(
+                f"{of.shown_entity(entity)} was written, and deleted by another writer before it "
+                "could be read",
+                item=None,
+            )
         [stored] = yield from items.decoded(self.context, of, [item])
-        stamps = [name for name in (of.version, of.created, of.updated, of.ttl) if name is not None]
-        of.write_back(entity, {name: getattr(stored, name) for name in stamps})
+        of.write_back(entity, {name: getattr(stored, name) for name in of.stamps})
         result: E = stored
         return result
 
@@ -198,8 +236,7 @@ class DbOperations:
 
         ``or_create`` creates a missing item from the changes and the fields' defaults. With
         ``returns`` ("old" or "new"), the item before or after the update is in ``result`` of the
-        update. ``once`` sends a transaction with a token: it costs twice the write units, and is
-        never applied twice.
+        update. ``once`` proves the outcome, as for ``create``, and is never applied twice.
         """
         return OpenUpdate(
             self.context,
@@ -221,6 +258,7 @@ class DbOperations:
         must_exist: bool = False,
         keep_blobs: bool = False,
         returns: Literal["old"] | None = None,
+        once: bool = False,
         **identity: Any,
     ) -> Work[E | None]: ...
     @overload
@@ -233,6 +271,7 @@ class DbOperations:
         must_exist: bool = False,
         keep_blobs: bool = False,
         returns: Literal["old"] | None = None,
+        once: bool = False,
     ) -> Work[E | None]: ...
     def delete(
         self,
@@ -243,6 +282,7 @@ class DbOperations:
         must_exist: bool = False,
         keep_blobs: bool = False,
         returns: Literal["old"] | None = None,
+        once: bool = False,
         **identity: Any,
     ) -> Work[Any]:
         """Delete an item: by class and identity, or as an object that was read.
@@ -250,7 +290,7 @@ class DbOperations:
         An object is deleted only if the stored item still has its version. With ``must_exist``, a
         missing item raises ItemNotFound. With ``keep_blobs``, the item's blobs are moved under
         ``kept/`` instead of deleted. With ``returns="old"``, return the deleted item, or None if
-        there was none.
+        there was none. ``once`` proves the outcome, as for ``create``.
         """
         of, values, read = target(self.context, entity, identity)
         return write_entity(
@@ -260,7 +300,8 @@ class DbOperations:
                 of, values, entity=read, when=when, must_exist=must_exist, keep_blobs=keep_blobs
             ),
             f"delete {of.name}",
-            returns,
+            returns=returns,
+            once=once,
         )
 
     # -- patterns

@@ -63,13 +63,7 @@ class EntityMap:
         self.created = self._role("created")
         self.updated = self._role("updated")
         self.ttl = self._role("ttl")
-        secret = self._role("encrypted")
-        if secret is not None:
-            raise DesignError(
-                f"{self.name}.{secret} is marked encrypted(), "
-                "which the data layer does not support yet",
-                hint="encrypt the value before it is stored, and remove the marker",
-            )
+        self.write_token = self._role("write_token")
         self.unique = tuple(field.name for field in self.fields.values() if field.role == "unique")
         self._after = None if self.ttl is None else _marker_after(self.fields[self.ttl])
         self.large = {
@@ -79,7 +73,15 @@ class EntityMap:
         }
         self.offloads = any(marker.offload_over_bytes is not None for marker in self.large.values())
         self.is_written_alone = bool(self.unique or self.large) or self.version is not None
-        self.has_stamps = any((self.version, self.created, self.updated, self._after))
+        self.stamps = tuple(
+            name
+            for name in (self.version, self.created, self.updated, self.ttl, self.write_token)
+            if name is not None
+        )
+        """The fields that a write sets by itself."""
+        self.has_stamps = any(
+            (self.version, self.created, self.updated, self._after, self.write_token)
+        )
         self._is_plain = dataclasses.is_dataclass(cls) and is_plain(cls)
         self._write_keys = key_writer(self.info, plan.keys)
         self._write_base = key_writer(self.info, base_keys(plan))
@@ -152,8 +154,8 @@ class EntityMap:
     def beside_the_key(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return those of ``values`` whose fields are not part of the table's key.
 
-        The key alone does not check them: a caller who identifies an item by ``values`` must
-        compare the result with the stored item.
+        A read by key does not verify these values: a caller who identifies an item by ``values``
+        must compare them with the stored item.
         """
         return {name: value for name, value in values.items() if name not in self.base_fields}
 
@@ -169,10 +171,11 @@ class EntityMap:
 
     # -- times and versions
 
-    def stamped(self, entity: Any, now: float, *, fresh: bool) -> Stamped:
+    def stamped(self, entity: Any, now: float, *, fresh: bool, token: str | None = None) -> Stamped:
         """Return a copy with version, times and expiry as a write at ``now`` sets them.
 
-        ``fresh`` means that the write creates the item.
+        ``fresh`` means that the write creates the item. ``token`` is the write token, for an entity
+        that has a field for it.
         """
         if not self.has_stamps:
             return Stamped(entity, {})
@@ -191,6 +194,8 @@ class EntityMap:
             and not self._was_read(entity, fresh)
         ):
             changes[self.ttl] = self.expiry(now)
+        if self.write_token is not None and token is not None:
+            changes[self.write_token] = token
         made = self.copied(entity, changes)
         return Stamped(made, changes)
 

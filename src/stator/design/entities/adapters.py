@@ -352,10 +352,11 @@ def _alias(field: Any) -> str | None:
 def _refusal(
     entity: str | None, error: Any, names: dict[str, str], values: dict[str, Any]
 ) -> Exception:
-    """Return the error that the codec raises in place of pydantic's, about its first problem.
+    """Return the error to raise in place of a pydantic ValidationError.
 
-    It is an ItemMismatch for an entity, and a WrongValue for a nested model, where ``entity`` is
-    None. ``names`` maps each field to the name that pydantic uses in errors.
+    It reports the first problem that pydantic found. It is an ItemMismatch for an entity, and a
+    WrongValue for a nested model, where ``entity`` is None. ``names`` maps each field to the name
+    that pydantic uses in errors.
     """
     first = error.errors(include_url=False)[0]
     path = [str(step) for step in first["loc"]]

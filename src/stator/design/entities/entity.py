@@ -29,7 +29,6 @@ from stator.design.entities.markers import (
     Marker,
     counter,
     created,
-    encrypted,
     ident,
     large,
     marker_of,
@@ -37,8 +36,9 @@ from stator.design.entities.markers import (
     unique,
     updated,
     version,
+    write_token,
 )
-from stator.design.entities.shapes import Maybe, Shape, as_epoch, field_shapes
+from stator.design.entities.shapes import Maybe, Scalar, Shape, as_epoch, field_shapes
 from stator.errors import DesignError
 
 KeyTemplate = tuple[str, str] | tuple[str]
@@ -64,7 +64,7 @@ class Overrides:
         updated,
         counter,
         large,
-        encrypted,
+        write_token,
         dataclasses.field,
     ),
 )
@@ -191,11 +191,17 @@ class EntityInfo:
 
 
 def check_roles(entity: str, fields: dict[str, EntityField]) -> None:
-    for role in ("version", "ttl", "created", "updated"):
+    for role in ("version", "ttl", "created", "updated", "write_token"):
         marked = [field.name for field in fields.values() if field.role == role]
         if len(marked) > 1:
             raise DesignError(
                 f"{entity} has {role}() on {' and '.join(marked)}", hint="mark only one of them"
+            )
+    for field in fields.values():
+        if field.role == "write_token" and field.shape != Scalar(str):
+            raise DesignError(
+                f"{entity}.{field.name} is a write_token() and must be a str",
+                hint=f"declare `{field.name}: str = write_token()`",
             )
 
 

@@ -17,7 +17,7 @@ _METADATA: Final = "stator"
 NOT_YET: Final = datetime.fromtimestamp(0, UTC)
 
 Role = Literal[
-    "ident", "unique", "version", "ttl", "created", "updated", "counter", "large", "encrypted"
+    "ident", "unique", "version", "ttl", "created", "updated", "counter", "large", "write_token"
 ]
 
 
@@ -27,7 +27,6 @@ class Marker:
 
     role: Role
     after: timedelta | None = None
-    shards: int = 1
     compress: str | None = None
     offload_over_bytes: int | None = None
 
@@ -97,11 +96,22 @@ def updated(*, init: Literal[False] = False) -> Any:
     return field(default_factory=_not_yet, init=init, metadata={_METADATA: Marker("updated")})
 
 
-def counter(*, shards: int = 1, default: int = 0) -> Any:
-    """Mark a number as a counter, spread over ``shards`` items for a high write rate."""
-    if shards < 1:
-        raise ValueError(f"counter(shards={shards}) must have at least one shard")
-    return field(default=default, metadata={_METADATA: Marker("counter", shards=shards)})
+def counter(*, default: int = 0) -> Any:
+    """Mark a number that many writers add to.
+
+    It is one attribute of one item, which takes about 1,000 writes a second. For more, use the
+    pattern object ``Counter(db, name, shards=8)``, which spreads a number over several items.
+    """
+    return field(default=default, metadata={_METADATA: Marker("counter")})
+
+
+def write_token(*, init: Literal[False] = False) -> Any:
+    """Mark a text field that every write sets to a new random token, of 16 characters.
+
+    If the answer to a write is lost, the token proves that the write was applied, as long as it is
+    still in the item. Without it, the write ends in OutcomeUnknown.
+    """
+    return field(default="", init=init, metadata={_METADATA: Marker("write_token")})
 
 
 def large(
@@ -118,11 +128,6 @@ def large(
     return _marked(
         Marker("large", compress=compress, offload_over_bytes=offload_over_bytes), default
     )
-
-
-def encrypted(*, default: Any = dataclasses.MISSING) -> Any:
-    """Mark a value to be encrypted before it leaves the program."""
-    return _marked(Marker("encrypted"), default)
 
 
 def _not_yet() -> datetime:

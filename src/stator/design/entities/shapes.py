@@ -41,7 +41,7 @@ SCALARS: dict[type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A type with a single value; ``python`` is one of SCALARS."""
+    """A scalar type, such as str, Decimal or datetime. ``python`` is one of SCALARS."""
 
     python: type
 
@@ -108,7 +108,7 @@ class Anything:
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """Optional: None is stored as no attribute."""
+    """An optional type. If a field is None, its attribute is left out."""
 
     inner: Shape
 

@@ -4,8 +4,9 @@ The generated code of ``codec_source`` handles the common values and calls these
 rest: a subclass, a value that must be refused, a value of type ``Any``. The closures are also the
 reference that tests compare the generated code with.
 
-None and empty sets are stored as no attribute (DynamoDB has no empty sets). A value that does not
-fit raises ``WrongValue``; the codec, which knows the field, turns it into an ItemMismatch.
+If a field is None or an empty set, its attribute is left out (DynamoDB has no empty sets). A value
+that does not fit raises ``WrongValue``; the codec, which knows the field, turns it into an
+ItemMismatch.
 """
 
 from __future__ import annotations
@@ -394,7 +395,7 @@ def decode_anything(value: Value) -> Any:
 
 
 def omits(shape: Shape) -> Callable[[Any], bool]:
-    """Return a function that tells whether a value of this shape is stored as no attribute."""
+    """Return a function that tells whether a field of this shape is left out for a value."""
     if isinstance(shape, Maybe):
         inner = omits(shape.inner)
         return lambda value: value is None or inner(value)
@@ -414,7 +415,8 @@ REQUIRED = _Required()
 def absent_value(shape: Shape) -> Callable[[], Any]:
     """Return a function that creates the value of a missing attribute without a default.
 
-    It creates None or an empty set, as the type says. For any other type, the function is REQUIRED.
+    For an optional type the value is None, for a set type an empty set. For any other type, the
+    attribute must exist, and the function is the marker REQUIRED.
     """
     if isinstance(shape, Maybe):
         return lambda: None

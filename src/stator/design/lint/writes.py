@@ -58,9 +58,9 @@ def unsharded_counter(facts: Facts) -> Iterator[Finding]:
 
 
 def _is_counter(field: EntityField) -> bool:
-    if field.role == "counter":
-        return field.marker is not None and field.marker.shards == 1
-    return field.role is None and field.shape == Scalar(int) and bool(_COUNTERS.search(field.name))
+    if field.role is None:
+        return field.shape == Scalar(int) and bool(_COUNTERS.search(field.name))
+    return field.role == "counter"
 
 
 def _hot_counter(facts: Facts, entity: type[Entity], field: EntityField, rate: float) -> Finding:
@@ -79,6 +79,6 @@ def _hot_counter(facts: Facts, entity: type[Entity], field: EntityField, rate: f
         field.name,
         f"{name} is updated {amount(rate)} times a second {spread}; one item allows 1,000 writes a "
         f"second",
-        f"declare `{field.name}: int = counter(shards={shards})`, "
+        f"spread the number over {shards} items with `Counter(db, name, shards={shards})`, "
         f"or sum up in memory or on a stream and write once a second",
     )

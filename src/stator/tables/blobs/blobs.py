@@ -13,7 +13,7 @@ holds its name and hash instead of data:
                  "at": {"S": "Order/5a.../note/9f...-3c"}, "sha256": {"S": "9f..."}}}
 
 The blob is written before the item, under a name no other write ever uses. An old blob is deleted
-after no item names it any more. So an item always names a blob that exists; a crash or a failed
+only once no item names it any more. So an item always names a blob that exists; a crash or a failed
 write leaves at worst a blob that no item names, which ``BlobAudit`` finds. ``keep_blobs=True`` on a
 delete moves the item's blobs aside, under ``kept/``.
 """

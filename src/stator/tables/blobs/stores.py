@@ -43,7 +43,7 @@ class FolderStore:
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def put(self, key: str, content: bytes) -> None:
-        """Write all or nothing: to a temporary file next to the target, which is then renamed."""
+        """Write all or nothing: write a temporary file, then rename it to its final name."""
         path = self._folder / key
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")

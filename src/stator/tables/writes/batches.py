@@ -172,7 +172,7 @@ class Batch:
         stamps = None
         made = change
         if of.has_stamps:
-            stamped = of.stamped(change, now, fresh=False)
+            stamped = of.stamped(change, now, fresh=False, token=self.prepare.new_write_token(of))
             made, stamps = stamped.made, stamped.changes
         try:
             key, entry = of.bulk_entry(made)

@@ -13,6 +13,7 @@ from stator.tables.runner import Runner
 from stator.tables.work import Work
 from stator.tables.writes.recorder import Recorder, Recording
 from stator.tables.writes.sender import Returns, write
+from stator.tables.writes.statements import Statement
 from stator.tables.writes.transactions import target
 from stator.tables.writes.writes import WritePlanner
 
@@ -76,7 +77,7 @@ class OpenUpdate(Generic[E]):
             read=self._took,
         )
 
-    def _took(self, item: Item | None) -> Work[None]:
+    def _took(self, statements: list[Statement], item: Item | None) -> Work[None]:
         of = self._of
         if (
             item is None and self._wanted_returns() == "new"

@@ -9,7 +9,7 @@
     order.seen = if_not_exists(order.seen, t)  SET seen = if_not_exists(seen, t); + and - may follow
 
 Nothing is read: a recorded field has no value, and reading one is an error. Values are checked
-against the field's type at once, so that the traceback points at the wrong line.
+against the field's type at once, so that the traceback shows the line with the mistake.
 """
 
 from __future__ import annotations
@@ -98,9 +98,10 @@ class RecordedAction:
     plain: Any = None
 
     def __repr__(self) -> str:
-        """Return text that must never change.
+        """Return the action as text.
 
-        Transaction tokens store a checksum of it (``transaction_tokens``).
+        The form of this text must never change, because transaction tokens store a checksum of it
+        (``transaction_tokens``).
         """
         return f"Action(path={self.path!r}, value={self.value!r}, plain={self.plain!r})"
 
@@ -230,7 +231,7 @@ class Recording:
         return self.of.info.default_maker(field)
 
     def inner_paths(self) -> list[Path]:
-        """Return the nested paths of the update. The value around each of them must exist."""
+        """Return the nested paths of the update. The parent of each path must already exist."""
         return [path for path in self.actions if len(path) > 1]
 
     def added_to(self) -> list[Path]:

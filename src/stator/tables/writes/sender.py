@@ -1,22 +1,29 @@
-"""Sends statements: one alone, several as a transaction. Failures become the statement's errors.
+"""Sends statements: one alone, several as a transaction.
+
+If a condition fails, the statement itself says which error to raise.
 
 A transaction always carries a token, so that sending it again after a lost answer applies it once.
 It is also sent again if it was cancelled only because another transaction held an item
 (TransactionConflict) or an item was throttled.
 
-If the answer to a single conditional write is lost, the write may be sent again and then fail
-because its own first attempt succeeded. The client marks such an answer (``after_unknown``). If the
-stored item is exactly the one to be written, the write has been applied.
+Success is reported only where it is proven. If the answer to a single conditional write is lost,
+the client sends the write again and marks the answer (``after_unknown``). If the condition fails
+then, either another writer was first, or the write's own first attempt succeeded. An equal item
+proves nothing, because another writer may have stored the same values. So the write ends in
+OutcomeUnknown, unless the entity has a ``write_token()`` and the stored item still carries the
+token of this write. Transactions need no such proof: DynamoDB remembers their token for ten
+minutes, and the client stops repeating them before that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from stator.errors import (
     ConditionFailed,
+    ConnectionTrouble,
     DuplicateItem,
     ItemCollectionTooLarge,
     OutcomeUnknown,
@@ -38,6 +45,7 @@ from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.statements import Statement
 from stator.tables.writes.writes import LostRace, Prepare
 
+E = TypeVar("E", bound=ServiceError | ConnectionTrouble)
 Returns = Literal["old", "new"]
 _RACES = 20
 _CONFLICTS = 8
@@ -50,13 +58,14 @@ def write(
     *,
     returns: Returns | None = None,
     once: bool = False,
-    read: Callable[[Item | None], Work[Any]] | None = None,
+    read: Callable[[list[Statement], Item | None], Work[Any]] | None = None,
 ) -> Work[Any]:
     """Plan and send a write. Return the item that ``returns`` asks for.
 
     If an item changed between its read and the write (``LostRace``), the write is planned and sent
-    again. ``once`` sends even a single write as a transaction with a token. ``read`` decodes the
-    item to return. It runs before obsolete blobs are deleted, because the item may need them.
+    again. ``once`` sends even a single write as a transaction with a token. ``read`` returns the
+    result, given the statements that were applied and the item. It runs before obsolete blobs are
+    deleted, because the item may need them.
     """
     for attempt in range(_RACES):
         statements = yield from prepare()
@@ -70,7 +79,7 @@ def write(
                 raise error from None
             yield Pause(context.backoff(attempt))
         else:
-            result = item if read is None else (yield from read(item))
+            result = item if read is None else (yield from read(statements, item))
             yield from forget_blobs(context, statements, has_happened=True)
             return result
     raise TransactionConflict(f"{label}: other writers changed its unique values {_RACES} times")
@@ -93,17 +102,29 @@ def _sent(
 
 
 def write_entity(
-    context: Context, of: EntityMap, prepare: Prepare, label: str, returns: Returns | None
+    context: Context,
+    of: EntityMap,
+    prepare: Prepare,
+    label: str,
+    *,
+    returns: Returns | None = None,
+    once: bool = False,
 ) -> Work[Any]:
-    """Plan and send a write like ``write``, and decode the returned item."""
+    """Plan and send a write like ``write``.
 
-    def read(item: Item | None) -> Work[Any]:
-        if item is None or returns is None:
+    Return the old item, decoded, if ``returns`` asks for it. Otherwise return the entity as stored,
+    or None for a delete.
+    """
+
+    def read(statements: list[Statement], item: Item | None) -> Work[Any]:
+        if returns is None:
+            return statements[0].stored if statements else None
+        if item is None:
             return None
         [whole] = yield from unpacked(of, [item], context.blobs)
         return of.decode(whole)
 
-    return (yield from write(context, prepare, label, returns=returns, read=read))
+    return (yield from write(context, prepare, label, returns=returns, once=once, read=read))
 
 
 _RETURNS = {"old": "ALL_OLD", "new": "ALL_NEW"}
@@ -116,35 +137,78 @@ def send_one(statement: Statement, label: str, returns: Returns | None) -> Work[
     try:
         reply = yield Call(statement.operation, request, label, idempotent=not statement.relative)
     except ConditionFailed as failed:
-        if not (failed.after_unknown and _has_happened(statement, failed)):
-            error = statement.meaning(failed.item)
-            error.after_unknown = failed.after_unknown
-            raise error from None
-        reply = {}
-    except ValidationFailed as refused:
-        raise _explained(statement, refused) from None
+        if not failed.after_unknown:
+            raise statement.meaning(failed.item) from None
+        reply = _proven(statement, failed, failed.item, returns)
+    except (ServiceError, ConnectionTrouble) as error:
+        if not _may_have_happened(error):
+            raise _explained(statement, error) from None
+        stored = yield from _stored(statement, label)
+        reply = _proven(statement, error, stored, returns)
     if statement.done is not None:
         statement.done()
     found: Item | None = reply.get("Attributes")
     return found
 
 
-def _explained(statement: Statement, refused: ValidationFailed) -> ValidationFailed:
-    if statement.explain is None:
-        return refused
-    error = statement.explain(refused)
-    error.after_unknown = refused.after_unknown
-    return error
+def _may_have_happened(error: ServiceError | ConnectionTrouble) -> bool:
+    """Whether a write that ended with this error may have been applied nevertheless."""
+    if isinstance(error, ConnectionTrouble):
+        return error.sent
+    return not certainly_not_applied(error)
 
 
-def _has_happened(statement: Statement, failed: ConditionFailed) -> bool:
-    if statement.kind == "Delete":
-        return not failed.item
-    if statement.kind == "Update":
+def _stored(statement: Statement, label: str) -> Work[Item | None]:
+    """Read the item of a write whose outcome is not known, if a write token could prove it."""
+    proof = statement.proof
+    if proof is None:
+        return None
+    request = {
+        "TableName": statement.request["TableName"],
+        "Key": proof.key,
+        "ConsistentRead": True,
+    }
+    try:
+        reply = yield Call("GetItem", request, label)
+    except (ServiceError, ConnectionTrouble):
+        return None  # nothing is proven
+    found: Item | None = reply.get("Item")
+    return found
+
+
+def _proven(
+    statement: Statement,
+    error: ServiceError | ConnectionTrouble,
+    stored: Item | None,
+    returns: Returns | None,
+) -> dict[str, Any]:
+    """Return the reply of a write if the stored item proves it. Otherwise raise OutcomeUnknown."""
+    if isinstance(error, ConditionFailed):
+        cause: BaseException | None = statement.meaning(stored)
+        found = f"its answer was lost, and when it was sent again, {cause}"
+    else:
+        cause = error.__cause__ if isinstance(error, OutcomeUnknown) else error
+        found = f"{cause or error}"
+    if statement.proof is None or not statement.proof.is_in(stored):
+        raise OutcomeUnknown(f"{statement.shown} may or may not have happened: {found}") from cause
+    if returns == "old":
         raise OutcomeUnknown(
-            f"{statement.shown}: an answer was lost, and the stored item is not the expected one"
-        ) from failed
-    return bool(failed.item) and items_equal(failed.item, statement.wanted)
+            f"{statement.shown} has happened, but its answer was lost, and with it the old item",
+            hint="read the item; the write needs no repetition",
+        ) from cause
+    return {"Attributes": stored}
+
+
+def _unknown(shown: str, error: ServiceError | ConnectionTrouble) -> OutcomeUnknown:
+    if isinstance(error, OutcomeUnknown):
+        return error
+    return OutcomeUnknown(f"{shown} may or may not have happened: {error.message}")
+
+
+def _explained(statement: Statement, refused: E) -> E | ValidationFailed:
+    if statement.explain is None or not isinstance(refused, ValidationFailed):
+        return refused
+    return statement.explain(refused)
 
 
 def items_equal(left: Any, right: Any) -> bool:
@@ -202,6 +266,10 @@ def send_all(
             yield Pause(context.backoff(attempt))
         except ValidationFailed as refused:
             raise _refused_transaction(refused, statements) from None
+        except (ServiceError, ConnectionTrouble) as error:
+            if _may_have_happened(error):
+                raise _unknown(label, error) from error
+            raise
         else:
             break
     for statement in statements:
@@ -262,13 +330,9 @@ def failed_transaction(
     if not failures:
         failures.append((0, "the transaction", canceled))
     told = "; ".join(f"{shown}: {error.message}" for _, shown, error in failures)
-    failed = TransactionFailed(
+    return TransactionFailed(
         f"nothing was written: {told}", reasons=canceled.reasons, failures=failures
     )
-    failed.after_unknown = canceled.after_unknown
-    for _, _, error in failures:
-        error.after_unknown = canceled.after_unknown
-    return failed
 
 
 def _refused_transaction(refused: ValidationFailed, statements: list[Statement]) -> ServiceError:
@@ -283,9 +347,7 @@ def _refused_transaction(refused: ValidationFailed, statements: list[Statement])
         return refused
     reasons: list[dict[str, Any]] = [{"Code": "None"} for _ in statements]
     reasons[meant[0]] = {"Code": "ValidationError", "Message": refused.message}
-    canceled = TransactionCanceled(refused.message, reasons=reasons)
-    canceled.after_unknown = refused.after_unknown
-    return failed_transaction(canceled, statements)
+    return failed_transaction(TransactionCanceled(refused.message, reasons=reasons), statements)
 
 
 def reason_error(code: str, message: str | None) -> ServiceError:

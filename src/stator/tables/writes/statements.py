@@ -42,6 +42,21 @@ class Guard:
     taking: Callable[[Value], Statement] | None
 
 
+@dataclass(frozen=True, slots=True)
+class WriteProof:
+    """The write token that a write puts into its item.
+
+    As long as the stored item carries it, the write has certainly been applied.
+    """
+
+    key: Item
+    attribute: str
+    token: Value
+
+    def is_in(self, item: Item | None) -> bool:
+        return bool(item) and item is not None and item.get(self.attribute) == self.token
+
+
 @dataclass(slots=True)
 class Statement:
     """One write, check or guard.
@@ -50,7 +65,7 @@ class Statement:
     based on the stored item. ``done`` is called once the statement is applied. ``wanted`` is the
     item afterwards and ``old`` the item before, if known. Once the statement is applied, no item
     names ``obsolete_blobs``; if it certainly was not applied, no item names ``new_blobs``.
-    ``kept_blobs`` are moved aside once it is applied.
+    ``kept_blobs`` are moved aside once it is applied. ``stored`` is the entity that a put stores.
     """
 
     kind: Kind
@@ -68,6 +83,8 @@ class Statement:
     """Turns DynamoDB's refusal of the request into an error in terms of the entity."""
     relative: bool = False
     """Whether doing it twice is not the same as doing it once."""
+    proof: WriteProof | None = None
+    stored: Any = None
 
     @property
     def operation(self) -> str:

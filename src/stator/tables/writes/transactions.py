@@ -136,11 +136,10 @@ class Transaction:
     def _given(self, entity: Any) -> str:
         """Return an entity as text for the token's checksum.
 
-        Fields that are set automatically are left out: version, created, updated and TTL.
+        Fields that a write sets by itself are left out.
         """
         of = self._context.schema.of_object(entity)
-        stamps = {of.version, of.created, of.updated, of.ttl}
-        values = {name: getattr(entity, name) for name in of.fields if name not in stamps}
+        values = {name: getattr(entity, name) for name in of.fields if name not in of.stamps}
         return f"{of.name} {values}"
 
     # -- the end of it

@@ -24,7 +24,7 @@ from stator.tables.codegen.key_writer import fields_of, is_the_field
 from stator.tables.schema import EntityMap
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.recorder import Recording
-from stator.tables.writes.statements import Statement, Terms, meaning_of
+from stator.tables.writes.statements import Statement, Terms, WriteProof, meaning_of
 
 
 def update_statement(
@@ -38,11 +38,13 @@ def update_statement(
     or_create: bool = False,
     now: float,
     as_stored: Mapping[str, Value | None] | None = None,
+    token: str | None = None,
 ) -> Statement:
     """Return the UpdateItem statement of a recording.
 
     ``values`` are fields known because the key contains them. ``entity`` is the object that the
     update was started with, if any. The item must have the attribute values in ``as_stored``.
+    ``token`` is the value of the entity's ``write_token()`` field, if it has one.
     """
     shown = of.shown(values)
     _refuse_fixed(of, recording)
@@ -54,7 +56,8 @@ def update_statement(
     written = terms.expressions
     if not or_create:
         terms.present()
-    known = recording.known() | _stamps(of, now)
+    stamps = _stamps(of, now, token)
+    known = recording.known() | stamps
     key_changes, relied_on = _index_keys(of, recording, known, values, entity)
     for name in sorted(relied_on):
         terms.equal(name, _stored(of, name, getattr(entity, name)))
@@ -65,7 +68,7 @@ def update_statement(
     terms.stored(as_stored or {})
     for condition in when:
         terms.user(condition)
-    own = _own_changes(of, key_changes, now, written)
+    own = _own_changes(of, key_changes, stamps, written)
     if or_create:
         own["SET"] += _of_a_new_item(of, recording, values, key_changes, now, written)
     update = recording.expression(written, own)
@@ -80,6 +83,7 @@ def update_statement(
         done=None
         if entity is None
         else lambda: of.write_back(entity, known | _counted(of, expected)),
+        proof=None if of.write_token is None else WriteProof(key, of.write_token, {"S": token}),
     )
 
 
@@ -128,7 +132,7 @@ def _refuse_fixed(of: EntityMap, recording: Recording) -> None:
             hint="create the item with its new key and delete the old one, in a transaction",
         )
     kept = recording.fields & {
-        name for name in (of.version, of.created, of.updated) if name is not None
+        name for name in (of.version, of.created, of.updated, of.write_token) if name is not None
     }
     if kept:
         raise UpdateRefused(
@@ -144,9 +148,14 @@ def _counted(of: EntityMap, expected: int | None) -> dict[str, Any]:
     return {} if of.version is None or expected is None else {of.version: expected + 1}
 
 
-def _stamps(of: EntityMap, now: float) -> dict[str, Any]:
+def _stamps(of: EntityMap, now: float, token: str | None) -> dict[str, Any]:
     """Return the fields that every update sets, with their new values."""
-    return {} if of.updated is None else {of.updated: datetime.fromtimestamp(now, UTC)}
+    stamps: dict[str, Any] = {}
+    if of.updated is not None:
+        stamps[of.updated] = datetime.fromtimestamp(now, UTC)
+    if of.write_token is not None:
+        stamps[of.write_token] = token
+    return stamps
 
 
 def _index_keys(
@@ -201,16 +210,19 @@ def _incomplete(
 
 
 def _own_changes(
-    of: EntityMap, keys: dict[str, Value | None], now: float, written: Expressions
+    of: EntityMap,
+    keys: dict[str, Value | None],
+    stamps: Mapping[str, Any],
+    written: Expressions,
 ) -> dict[str, list[str]]:
-    """Return the changes that Stator adds to the user's: index keys, update time and version."""
+    """Return the changes that Stator adds to the user's: index keys, stamps and the version."""
     sets = [
         f"{written.name(name)} = {written.value(value)}"
         for name, value in keys.items()
         if value is not None
     ]
-    for name, moment in _stamps(of, now).items():
-        sets.append(f"{written.name(name)} = {written.value(of.codec.encode_field[name](moment))}")
+    for name, value in stamps.items():
+        sets.append(f"{written.name(name)} = {written.value(of.codec.encode_field[name](value))}")
     if of.version is not None:
         name = written.name(of.version)
         sets.append(
@@ -241,7 +253,7 @@ def _of_a_new_item(
         for name, value in known.items()
         if name not in recording.fields and not omits(of.fields[name].shape)(value)
     }
-    for name in (of.version, of.updated):
+    for name in (of.version, of.updated, of.write_token):
         stored.pop(name or "", None)  # every update sets those itself
     if of.plan.discriminator is not None:
         stored[of.plan.discriminator] = {"S": of.name}

@@ -18,9 +18,17 @@ from stator.tables.reads.locator import locate
 from stator.tables.schema import EntityMap, Stamped
 from stator.tables.work import Call, Work
 from stator.tables.writes.recorder import Recording
-from stator.tables.writes.statements import Meaning, Statement, Terms, meaning_of
+from stator.tables.writes.statements import (
+    Meaning,
+    Statement,
+    Terms,
+    WriteProof,
+    meaning_of,
+)
 from stator.tables.writes.unique_guards import guards, unique_value
 from stator.tables.writes.update_statement import update_statement
+
+WRITE_TOKEN_CHARACTERS = 16
 
 
 class LostRace(ConditionFailed):
@@ -41,7 +49,7 @@ class WritePlanner:
     def create(self, entity: Any, when: Any = None) -> Work[list[Statement]]:
         of = self.context.schema.of_object(entity)
         now = self.context.now()
-        stamped = of.stamped(entity, now, fresh=True)
+        stamped = of.stamped(entity, now, fresh=True, token=self.new_write_token(of))
         shown = of.shown_entity(entity)
         terms = Terms(of)
         terms.absent(now)
@@ -58,7 +66,7 @@ class WritePlanner:
         of = self.context.schema.of_object(entity)
         now = self.context.now()
         expected = None if of.version is None else int(getattr(entity, of.version))
-        stamped = of.stamped(entity, now, fresh=False)
+        stamped = of.stamped(entity, now, fresh=False, token=self.new_write_token(of))
         shown = of.shown_entity(entity)
         terms = Terms(of)
         if expected is not None:
@@ -93,7 +101,13 @@ class WritePlanner:
             done=lambda: of.write_back(entity, stamped.changes),
             wanted=item,
             new_blobs=tuple(blob_keys(of, item)),
+            proof=_proof(of, of.stored_key(item), item),
+            stored=stamped.made if of.info.is_frozen else entity,
         )
+
+    def new_write_token(self, of: EntityMap) -> str | None:
+        """Return a token for one write, or None if the entity has no field for it."""
+        return None if of.write_token is None else self.context.token()[:WRITE_TOKEN_CHARACTERS]
 
     def _packed(self, of: EntityMap, item: Item) -> Work[Item]:
         return (yield from packed(of, item, self.context.blobs, self.context.token()))
@@ -119,7 +133,7 @@ class WritePlanner:
             entity = of.copied(
                 entity, {of.created: of.codec.decode_field[of.created](old[of.created])}
             )
-        stamped = of.stamped(entity, now, fresh=False)
+        stamped = of.stamped(entity, now, fresh=False, token=self.new_write_token(of))
         item, key = of.item(stamped.made), of.key_of(stamped.made)
         if of.large:
             item = yield from self._packed(of, item)
@@ -143,6 +157,7 @@ class WritePlanner:
             meaning,
             obsolete_blobs=tuple(blob_keys(of, old)),
             new_blobs=tuple(blob_keys(of, item)),
+            proof=_proof(of, key, item),
         )
         return [statement, *guards(self.place, of, old, item, key, now)]
 
@@ -181,6 +196,7 @@ class WritePlanner:
                     or_create=or_create,
                     now=now,
                     as_stored=beside,
+                    token=self.new_write_token(of),
                 )
             ]
         old = yield from self.stored(of, key)
@@ -198,6 +214,7 @@ class WritePlanner:
             or_create=or_create,
             now=now,
             as_stored=watched | beside,
+            token=self.new_write_token(of),
         )
         statement.meaning, statement.old = _raced_or(of, old, statement.meaning), old
         replaced = {name: (old or {})[name] for name in large if name in (old or {})}
@@ -229,7 +246,7 @@ class WritePlanner:
     def _pack_changes(
         self, of: EntityMap, recording: Recording, key: Item, names: list[str]
     ) -> Work[tuple[str, ...]]:
-        """Pack the large values that an update sets, in the recording. Return the blobs' names.
+        """Replace the large values in a recording by their packed form. Return the blobs' names.
 
         ``names`` are the large fields that the update changes.
         """
@@ -320,6 +337,11 @@ class WritePlanner:
         return found
 
 
+def _proof(of: EntityMap, key: Item, item: Item) -> WriteProof | None:
+    name = of.write_token
+    return None if name is None else WriteProof(key, name, item[name])
+
+
 def _wire(of: EntityMap, values: Mapping[str, Any]) -> dict[str, Value | None]:
     return {
         name: None if value is None else of.codec.encode_field[name](value)
@@ -394,10 +416,10 @@ def _refuse_unseen(of: EntityMap, recording: Recording) -> None:
 
 
 def _after(of: EntityMap, old: Item | None, recording: Recording, created_at: float | None) -> Item:
-    """Return an item as it is after an update, with the unique values and expiry that it sets.
+    """Return the item after an update, as far as its values are known before the write.
 
-    If the update creates the item, its expiry is counted from ``created_at``. None means that the
-    update cannot create it.
+    Unique values and the expiry of their guards are always known. If the update creates the item,
+    its expiry is counted from ``created_at``, which is None if the update cannot create items.
     """
     after: Item = dict(old or {})
     if old is None and created_at is not None and of.ttl is not None:
