@@ -12,9 +12,9 @@ from stator.pipeline.workers.app import StreamApp
 
 
 def load_app(text: str) -> StreamApp:
-    """Return the app that ``text`` names, with its design planned from its lock file.
+    """Return the app that ``text`` names.
 
-    The lock file is next to the app's file.
+    The plan of its design starts from the lock file next to the app's file, if there is one.
     """
     target = parse_target(text, APP_HINT)
     module = run_target(target)

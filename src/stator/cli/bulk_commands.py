@@ -150,9 +150,10 @@ class WaitNotice:
         self._said: float | None = None
 
     def facts(self, waits_until: float | None, facts: str) -> str:
-        """Return the text of the progress bar: ``facts``, after "waiting until ..." during a wait.
+        """Return the text of the progress bar. Prints the notice when a wait begins.
 
-        ``waits_until`` is None if the job does not wait. Prints the notice when a wait begins.
+        The text is ``facts``; during a wait, "waiting until ..." is put before it.
+        ``waits_until`` is None if the job does not wait.
         """
         if waits_until is None:
             self._said = None

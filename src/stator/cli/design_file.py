@@ -75,7 +75,10 @@ def load_design(target: str | None = None) -> Design:
 
 
 def load_design_file(text: str | None = None, *, fresh: bool = False) -> DesignFile:
-    """Return the design that ``text`` names, planned from its lock file unless ``fresh``."""
+    """Return the design that ``text`` names, and its file.
+
+    The plan of the design starts from the lock file, or from scratch if ``fresh``.
+    """
     target = _find(Path.cwd()) if text is None else parse_target(text)
     module = run_target(target)
     path = target.file or Path(module.__file__ or Path.cwd() / "design.py")

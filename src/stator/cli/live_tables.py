@@ -1,4 +1,4 @@
-"""Live tables for commands that inspect them, at any DynamoDB address, through botocore."""
+"""Reads live tables at any DynamoDB address through botocore, for ``stator diff`` and ``infer``."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ COMMANDS = (
     CommandEntry(
         "demo",
         "stator.cli.commands.demo",
-        "Run a router fleet end to end, with a million tests.",
+        "Simulate a router fleet end to end, with a million tests.",
     ),
     CommandEntry(
         "plan",

@@ -5,7 +5,7 @@ once, and ``retry`` repeats work until it succeeds. ``stored_format`` versions t
 store. Everything is work (``tables.work``): generators that do no I/O themselves, so that the same
 code runs blocking, awaited, and in the simulations of the tests.
 
-The items themselves belong to their owners: locks and trees to ``patterns``, shard leases, parked
-changes and views to ``pipeline``. The arithmetic of waiting is in ``stator.backoff``, below the
-client.
+Other packages define the items: ``patterns`` those of locks and trees, ``pipeline`` those of shard
+leases, parked changes and views. The lengths of waits are computed in ``stator.backoff``, which the
+client also uses.
 """

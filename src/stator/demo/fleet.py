@@ -1,4 +1,4 @@
-"""The design of the demo: routers, their tests, and the access patterns."""
+"""The design of the demo: routers, the tests of their connections, and the access patterns."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Feed(Entity):
 
 @read(rps=150, returns=25)
 def tests_of_router(router_id: str) -> Query[Test]:
-    """Read the newest tests of a router, which support looks at first."""
+    """Read the newest tests of a router. Support staff look at these first."""
     return find(Test).where(Test.router_id == router_id).newest_first(Test.at).limit(25)
 
 

@@ -1,9 +1,10 @@
 """Capacity units and stored bytes, as DynamoDB counts them. The search and the bill both use this.
 
-Counts are whole numbers; reads are counted in half units. So the count is the same for sizes that
-are floats, as in the search, and for Decimals, as in a bill. A read takes one unit per 4 KB and a
-write one unit per 1 KB of the whole item, rounded up. An eventually consistent read takes half as
-much; a transactional read or write takes twice as much.
+A read takes one unit per 4 KB and a write one unit per 1 KB of the whole item, rounded up. An
+eventually consistent read takes half as much; a transactional read or write takes twice as much.
+
+Writes are counted in units and reads in half units, so that counts are whole numbers. The search
+passes sizes as floats and the bill passes them as Decimals; both get the same counts.
 """
 
 from __future__ import annotations

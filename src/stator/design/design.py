@@ -62,7 +62,7 @@ class Design(Declaration):
             pattern.design = self
 
     def keep_to(self, lock: Plan | None) -> None:
-        """Set the lock that ``plan`` starts from by default.
+        """Set the earlier plan, usually from a lock file, that ``plan`` starts from by default.
 
         With None, ``plan`` starts from scratch.
         """
@@ -88,7 +88,8 @@ class Design(Declaration):
     def check(self, lock: Plan | None = None) -> Report:
         """Find problems in this design.
 
-        With ``lock``, the report also says how the plan differs from the lock.
+        ``lock`` is the plan in a lock file. If it is passed, planning starts from it, and the
+        report also says how the new plan differs from it.
         """
         from stator.design.lint.check import check
 

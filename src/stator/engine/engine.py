@@ -245,7 +245,7 @@ class Engine:
 def _parse(operation: Operation, request: dict[str, Any]) -> Any:
     """Parse a request. If it is refused, word the error as AWS does for this operation.
 
-    ``Operation`` describes the wordings.
+    ``Operation.enveloped`` and ``Operation.older_values`` select the wording.
     """
     try:
         return operation.parse(request)

@@ -85,7 +85,7 @@ class Housekeeper:
                 self._reported = ""
 
     def _report(self, error: Exception) -> None:
-        """Log a failure, once for as long as it lasts."""
+        """Log a failure, unless the previous attempt failed with the same error."""
         if str(error) != self._reported:
             self._reported = str(error)
             known = isinstance(error, StorageError)

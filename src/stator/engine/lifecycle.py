@@ -1,10 +1,10 @@
 """Tables that change state (CREATING, UPDATING, DELETING), and the backfill of new indexes.
 
-A status lasts ``status_delay_seconds`` (0 by default). After that time, the next request that uses
-the table ends it, so it works the same with a virtual clock. An index added to a table with items
-is backfilled in chunks. The first few chunks are filled at once, the rest by a background thread
-that lets other requests run between chunks. The progress is part of the table's definition and is
-written with each chunk, so after a crash the backfill resumes where it stopped.
+A status lasts ``status_delay_seconds`` (0 by default). No timer ends it: the next request that uses
+the table after that time does. So statuses behave the same with a virtual clock. An index added to
+a table with items is backfilled in chunks. The first few chunks are filled at once, the rest by a
+background thread that lets other requests run between chunks. The progress is part of the table's
+definition and is written with each chunk, so after a crash the backfill resumes where it stopped.
 """
 
 from __future__ import annotations

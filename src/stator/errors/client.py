@@ -43,8 +43,8 @@ class OutcomeUnknown(ConnectionTrouble):
     retryable = False
     sent = True
     hint = (
-        "read the item to see whether the write happened; an update with once=True can be retried "
-        "safely, at twice the write units"
+        "read the item to see whether the write happened; once=True proves the outcome of a write, "
+        "at twice the write units"
     )
 
 

@@ -35,8 +35,8 @@ class NotAnEntity(StreamError):
 class TryLater(StreamError):
     """Raised by a handler when a dependency is unavailable. The change itself is fine.
 
-    The worker retries the change until it succeeds. After other errors, the worker in the end parks
-    the item: it sets the item aside, so that the rest of the shard continues.
+    Workers retry the change until it succeeds, because this error does not count as a failed
+    attempt. After too many failed attempts an item is parked: it waits for an operator.
     """
 
 

@@ -93,7 +93,11 @@ def parse_projection(text: str) -> Parsed:
 
 @dataclass(slots=True)
 class _Group:
-    """A pair of parentheses or the top level: terms joined by AND, AND groups joined by OR."""
+    """The terms read so far at the top level, or inside one pair of parentheses.
+
+    ``conjuncts`` are the terms of the current AND chain. ``disjuncts`` are the finished chains,
+    which OR joins. ``negations`` counts the NOTs before the next term.
+    """
 
     opened: int
     negations: int = 0

@@ -16,7 +16,7 @@ The modules:
     dynamodb_json   items and changes in DynamoDB JSON, one to a line
     ion             items and changes in Amazon Ion
     csv_rows        rows of CSV
-    arrow           Parquet and Arrow files as record batches, from any row on
+    arrow           Parquet and Arrow files as record batches, starting at any row
     arrow_items     record batches as items, without a Python object for each value
     parquet         items as Parquet
     plain           items as plain Python values, and plain values as items

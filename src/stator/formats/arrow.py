@@ -1,4 +1,4 @@
-"""Parquet and Arrow files as record batches, from any row on, through pyarrow.
+"""Reads Parquet and Arrow files as record batches, starting at any row, with pyarrow.
 
 pyarrow is an extra (``pip install 'stator[arrow]'``). Both formats keep their index at the end, so
 they need a path or a file that can seek. One batch is in memory at a time.

@@ -41,9 +41,9 @@ def change_line(keys: Item, images: dict[str, Item], micros: int) -> bytes:
 
 
 def read_records(stream: BinaryIO) -> Iterator[Any]:
-    """Yield the values of every line that is not blank: usually one, but a line may have more.
+    """Yield every JSON value in the stream. Blank lines are skipped.
 
-    Raises DataDamaged at a line that is not JSON.
+    A line usually has one value, but may have more. Raises DataDamaged at a line that is not JSON.
     """
     for number, line in enumerate(stream, 1):
         if number == 1:
@@ -59,7 +59,7 @@ def read_records(stream: BinaryIO) -> Iterator[Any]:
 
 
 def _several(line: bytes, number: int, error: orjson.JSONDecodeError) -> Iterator[Any]:
-    """Yield the values of a line that has several, with nothing or blanks between them."""
+    """Yield the JSON values of a line that holds several, with or without blanks between them."""
     damaged = DataDamaged(f"line {number:,} is not JSON: {error}")
     try:
         text = line.decode().strip()

@@ -98,7 +98,7 @@ def join_parquet(parts: Sequence[Path], joined: Path) -> None:
     """Write the rows of several Parquet files into one.
 
     A column that is integer in one part and has fractions in another takes the wider type. Raises
-    DataDiffers if a column has types in two parts that no single type can hold.
+    DataDiffers if no single type can hold a column's values from all parts.
     """
     arrow, parquet = pyarrow(), pyarrow("pyarrow.parquet")
     schema = _unified(arrow, [parquet.read_schema(part) for part in parts])

@@ -4,7 +4,8 @@ Plain JSON has neither sets nor binary values: sets become lists, binary values 
 keep every digit. Maps and lists are JSON text in CSV and Parquet, because their content can differ
 from row to row.
 
-A plain value becomes the attribute type that fits it, or the type that its attribute must have.
+In the other direction, a plain value becomes an attribute value of the type that fits it. If the
+attribute has a given type, as a key attribute has, the value is converted to that type.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ def target_of(operation: str) -> str:
 def unknown_operation(target: str) -> UnknownOperation:
     """Return the error for a target, or an operation's name, that is not served.
 
-    AWS's own error for an unknown operation has no message, and SDKs then show "UnknownError". So
-    an operation that AWS has, but Stator does not support, is named in a message.
+    AWS's own error for an unknown operation has no message, and SDKs then show "UnknownError". If
+    AWS has the operation and only Stator lacks it, the returned error has a message that names it.
     """
     name = target.rpartition(".")[2]
     if target in (name, target_of(name)) and name in model_of(name).operations:

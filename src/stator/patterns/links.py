@@ -11,18 +11,18 @@ the *other* end that a list shows, so that a list needs no second read.
 Invariants:
 
 - Both items of a link exist, or neither.
-- A link connects entities that exist, and its copies are what is stored: the transaction checks
-  both. Deleting an entity and then calling ``unlink_all`` therefore leaves no link behind. Changing
-  an entity and then calling ``refresh`` leaves no stale copy behind.
+- A link connects entities that exist, and its copies equal their stored fields: the transaction
+  checks both. Deleting an entity and then calling ``unlink_all`` therefore leaves no link behind.
+  Changing an entity and then calling ``refresh`` leaves no stale copy behind.
 - ``refresh`` copies the entity as stored. At the end it reads the entity again and starts over if
   it has changed, so that of several concurrent refreshes the last to finish leaves the newest
   copies. If the entity has a ``version()`` or ``updated()`` field, the copy carries it as a stamp.
   Then no process replaces a copy with an older one, no matter how long it was suspended.
 
-Failure and recovery: ``refresh`` and ``unlink_all`` go through any number of links and may die on
-the way. A second call does the rest: it skips copies that are fresh and links that are deleted.
-Copies are stale between a change and its refresh. Call ``refresh`` after the change, or let a
-worker call ``settle`` for every change for which ``copies_changed`` returns fields:
+Failure and recovery: ``refresh`` and ``unlink_all`` go through any number of links, and the process
+may die half-way. A second call does the rest: it skips copies that are fresh and links that are
+deleted. Copies are stale between a change and its refresh. Call ``refresh`` after the change, or
+let a worker call ``settle`` for every change for which ``copies_changed`` returns fields:
 ``app.refresh(links)``.
 """
 

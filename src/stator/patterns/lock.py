@@ -2,14 +2,15 @@
 
     PK  LOCK#nightly-report   SK  LEASE   owner  3f2a...   fence  17   until  1763251200.25
 
-Acquiring the lock is one conditional update: it succeeds if the lease is free or over, and
-increments ``fence`` (``coordination.lease`` explains why). A holder that was suspended for longer
-than its lease wakes up and still believes it has the lock. So pass ``lease.fence`` to the resource
-that the lock protects, and let that resource refuse a fence lower than the highest it has seen.
+Acquiring the lock is one conditional update: it succeeds if the lock is free or its lease has
+ended, and increments ``fence`` (``coordination.lease`` explains why). A holder that was suspended
+for longer than its lease wakes up and still believes it has the lock. So pass ``lease.fence`` to
+the resource that the lock protects, and let that resource refuse a fence lower than the highest it
+has seen.
 
-The holder renews the lease while it works. ``lease.check()`` raises LeaseLost once a renewal was
-refused or the time is over. Every acquisition has an owner token of its own, so threads of one
-process exclude each other as processes do.
+The holder renews the lease while it works. ``lease.check()`` raises LeaseLost once a renewal has
+been refused or the lease has ended. Every acquisition has an owner token of its own, so threads of
+one process exclude each other as processes do.
 
 Times come from the callers' clocks. A lease is taken over only ``drift_seconds`` after its end.
 """
@@ -159,8 +160,8 @@ class Lock(OnDb[D]):
     def held(self, *, wait_seconds: float = 0.0) -> HeldLock[D]:
         """Hold the lock for a ``with`` block.
 
-        Acquire it, renew it in the background each third of ``lease_seconds``, and release it at
-        the end.
+        Acquire it, renew it in the background every ``lease_seconds / 3`` seconds, and release it
+        at the end.
         """
         return HeldLock(self, wait_seconds)
 

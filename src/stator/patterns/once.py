@@ -5,9 +5,9 @@
         <ttl>  ...   _format  1
 
 The record is a lease (``coordination.lease``) whose owner token is new for every attempt. The first
-attempt writes the record in state *running*, with the time by which it must finish, and works.
-When it finishes, it stores the result, and the state becomes *done*: later attempts get the stored
-result. An attempt that starts while another is running waits, or raises AlreadyRunning.
+attempt writes the record in state *running*, with the time by which it must finish, and then does
+the work. When it finishes, it stores the result, and the state becomes *done*: later attempts get
+the stored result. An attempt that starts while another is running waits, or raises AlreadyRunning.
 
 If the work raises, the record is deleted, so that it can be tried again. If the process dies,
 another attempt takes the record over once its time has passed. If the first attempt finishes after
@@ -381,9 +381,10 @@ def _checksum(payload: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a form of a value whose JSON is the same for equal values.
+    """Return a form of a value that orjson can write, and that is the same for equal values.
 
-    The default ``repr`` of an object contains its address, so it differs between equal objects.
+    An object becomes its type and its fields. Its default ``repr`` would contain its address, which
+    differs between equal objects.
     """
     if isinstance(value, (set, frozenset)):
         return sorted(map(repr, value))

@@ -1,12 +1,13 @@
 """Answers a request: applies AWS's wire-level rules, in AWS's order, and calls the engine.
 
-Method and content type are checked first (health check, CORS, 404), then that the body is JSON,
-then the target, then the caller. The engine does the rest.
+AWS checks the method and the content type first, then whether the body is JSON, then the target,
+then the caller. The engine does the rest. The dispatcher itself answers a GET of ``/`` (the health
+check) and a CORS preflight. Any other method, or an unknown content type, gets a 404.
 
-To parse the JSON of a valid request only once, the dispatcher leaves it to the engine. If the check
-of the target or the caller fails, the dispatcher checks the body after all. A body that is not JSON
-then takes precedence, which is AWS's order. A compressed body is the exception: it is decompressed
-only for a known caller.
+To parse the JSON of a valid request only once, the dispatcher leaves it to the engine. If the
+target or the caller is refused, the dispatcher checks the body after all, because AWS reports a
+body that is not JSON first. Empty, compressed and large bodies are exceptions: they are not checked
+for a caller who may be unknown.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Storage in memory: a dictionary and a sorted list of its keys. Its data ends with the process."""
+"""Storage in memory: a dictionary and a sorted list of its keys. Nothing is written to disk."""
 
 from __future__ import annotations
 

@@ -489,8 +489,8 @@ def _read_only(path: str, prefix_bytes: int) -> Rdict:
 def _check_durable(folder: Path, prefix_bytes: int) -> None:
     """Refuse a folder that has lost durable writes.
 
-    It is opened to read for this, which takes milliseconds and changes nothing. Opening it to write
-    deletes files that a shortened manifest does not name.
+    The folder is opened read-only for this check, which takes milliseconds and changes nothing.
+    Opening it for writing would delete files that a shortened manifest does not name.
     """
     durable = high_water.last_durable(folder)
     if not durable:

@@ -477,9 +477,10 @@ def faulty(
     """Disturb a ``Db``, an ``AsyncDb`` or a transport inside a ``with`` block.
 
     ``before`` is a ``Faults``, or a function that decides the fault of each call. ``after``
-    receives each reply and may return another one. A ``Db`` meets the faults itself, with
-    everything that uses it. A bare transport is left as it is: use the one that the block receives.
-    Late calls wait on ``clock``, by default the clock of the ``Db``.
+    receives each reply and may return another one. If the target is a ``Db``, the faults apply to
+    every call that is made through it. A bare transport is left as it is: make calls through the
+    transport that the ``with`` statement returns. Late calls wait on ``clock``, by default the
+    clock of the ``Db``.
     """
     return _faulty(target, before, after, clock)
 

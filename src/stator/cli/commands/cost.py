@@ -138,7 +138,7 @@ def _change(
 
 
 def _others(workload: Workload, known: PriceFile, found: CostReport) -> dict[str, Decimal]:
-    """Return the total under each billing mode for which the region has prices."""
+    """Return the monthly total under each billing mode for which the region has prices."""
     basis = found.basis
     totals: dict[str, Decimal] = {}
     for mode in BillingMode:

@@ -1,4 +1,4 @@
-"""``stator demo``: a router fleet, from its design to a final check that no change is missing."""
+"""``stator demo``: simulates a fleet of home routers, and checks that no change is missing."""
 
 from __future__ import annotations
 
@@ -34,16 +34,17 @@ def command(
         Path, typer.Option(metavar="FILE", help="Write the report, an HTML page, to this file.")
     ] = Path("fleet-report.html"),
 ) -> None:
-    """Run a fleet of home routers from design to recount, with a million tests.
+    """Simulate a fleet of home routers that test their connections and report the results.
 
-    The demo designs a table, loads a month of history, streams live changes, kills a worker,
-    spreads hot writes, lets items expire and recounts everything, on the embedded engine.
+    The demo plans a design, loads a month of tests, streams live changes, kills a worker, spreads
+    hot writes and lets items expire, on the embedded engine. At the end it recounts everything.
 
     A million tests take about a minute on two cores, most of it for loading and summing up.
     --scale 50000 takes a third of that.
 
-    The demo runs its own server and workers on this machine, and removes everything it created
-    except the report. Exit code 1 means that the recount found something missing.
+    The demo runs its own server and workers on this machine. Without --keep, it removes
+    everything it created except the report. Exit code 1 means that the recount found something
+    missing.
 
     Example: stator demo --scale 200000 --seconds 10
     """

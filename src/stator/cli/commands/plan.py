@@ -89,7 +89,10 @@ def _freeze(file: DesignFile, plan: Plan, *, force: bool) -> None:
 
 
 def _compare(file: DesignFile, plan: Plan, *, fresh: bool) -> None:
-    """Print on stderr whether the plan differs from the lock file, and what keeping to it costs."""
+    """Print on stderr whether the plan differs from the lock file.
+
+    If a fresh plan would be cheaper, also print how much more it costs to keep to the lock file.
+    """
     path, old = file.lock, file.frozen
     if old is None:
         note = f"there is no {path.name} yet; stator plan --write creates it for you to commit"

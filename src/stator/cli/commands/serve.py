@@ -173,7 +173,7 @@ def _buckets(plan: ServePlan) -> ObjectStore | str | None:
 
 
 def _where(plan: ServePlan) -> str | None:
-    """Return the folder or the address of the buckets, or None if there are none."""
+    """Return the folder or S3 endpoint for exports and imports, or None if none is set."""
     return plan.s3_endpoint if plan.buckets is None else str(plan.buckets.resolve())
 
 

@@ -40,8 +40,10 @@ def command(
     """Show an app's workers, their shards and how far behind they are.
 
     "until trimmed" is the time until the oldest unhandled change leaves the stream. A lag that
-    cannot be read now is shown as "unknown". Exit code 1 means that changes were lost, or that a
-    shard without a worker has changes or may have some.
+    cannot be read now is shown as "unknown".
+
+    Exit code 1 means that changes were lost, or that a shard without a worker has unhandled
+    changes or an unknown lag. A shard that waits for its parent does not count.
 
     Example: stator top billing.py:app --at aws://eu-west-1
     """

@@ -96,8 +96,8 @@ def command(
     """Run an app's handlers for every change in its tables.
 
     Runs until Ctrl-C or SIGTERM. Workers of one app share the shards through leases: start any
-    number, on any number of machines. When a worker dies, the others take over its shards within
-    the time of a lease.
+    number, on any number of machines. When a worker dies, the others take over its shards once
+    its leases have expired (--lease).
 
     Example: stator work billing.py:app --at http://localhost:8000 --workers 2
     """
@@ -140,7 +140,8 @@ def command(
 def _run(running: RunningWorker, name: str, *, catch_up: bool, every: float, as_json: bool) -> None:
     """Let the worker run until a signal arrives, and show its progress. Then stop it.
 
-    With ``catch_up``, the worker also stops when nothing is left; only the last progress is shown.
+    With ``catch_up``, the worker also stops once all changes made so far are handled or parked.
+    Only the final progress is shown then.
     """
     stop_signal = StopSignal()
     display = _ProgressDisplay(running, name, as_json=as_json)

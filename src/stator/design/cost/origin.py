@@ -28,7 +28,7 @@ _CENT = Decimal("0.005")
 
 @dataclass(frozen=True, slots=True)
 class CostChange:
-    """The cost of one cause in both reports, in dollars a month.
+    """The cost of one cause (see ``difference``) in both reports, in dollars a month.
 
     ``before`` or ``after`` is None if that report does not have the cause.
     """
@@ -54,7 +54,7 @@ class CostChange:
 class Origin:
     """A difference in dollars a month, split by origin.
 
-    ``asked`` lists the changes of the workload in words.
+    ``asked`` describes each change of the workload in words.
     """
 
     workload: Decimal
@@ -168,7 +168,7 @@ def _least(pattern: PatternPlan) -> Decimal:
 
 
 def _indexes(plan: Plan) -> dict[str, tuple[object, ...]]:
-    """Return the projection of each index by cause, such as ``index of Order by status``.
+    """Return the projection of each index, keyed by cause: ``index of Order by status``.
 
     An index that several entities share has one cause for each of them.
     """
@@ -188,7 +188,7 @@ def _indexes(plan: Plan) -> dict[str, tuple[object, ...]]:
 
 
 def demand_changes(before: Plan, after: Plan) -> list[str]:
-    """Return texts on how the workload of the entities and patterns in both plans has changed."""
+    """Describe how the workload has changed, for the entities and patterns that both plans have."""
     return [*_entity_changes(before, after), *_pattern_changes(before, after)]
 
 

@@ -4,13 +4,14 @@ A Query of an index is authorised on the ARN of the index alone. Reading items t
 that holds only keys is a BatchGetItem of the table. There is no action for a transaction: each
 write in it is authorised by its own action.
 
-If a partition key starts with a constant, ``dynamodb:LeadingKeys`` restricts the statement to it:
-``USER#*``. ``ForAllValues`` is also true for a request without such a key. A ``Null`` test
-therefore goes with it wherever the key is certain to be present, which is in requests to a table
-by key. For transactions and queries of an index, the Developer Guide does not promise the key.
-Their statements have no ``Null`` test, so a request without a leading key is not refused. A key
-that is a number, or that consists of several attributes, gets no condition. Entities that share a
-prefix are not separated by it: IAM sees partition keys, not sort keys.
+If a partition key starts with a constant, a condition on ``dynamodb:LeadingKeys`` restricts the
+statement to keys such as ``USER#*``. The condition uses ``ForAllValues``, which is also true if
+``LeadingKeys`` is absent from the request. It is always present in requests to a table by key, so
+their statements also have a ``Null`` test, which refuses requests without it. For transactions and
+queries of an index, the Developer Guide does not say that it is present. Their statements have no
+``Null`` test, so a request without it is not refused. A key that is a number, or that consists of
+several attributes, gets no condition. Entities that share a prefix are not separated by it: IAM
+sees partition keys, not sort keys.
 
 A guard is an item that reserves a unique value, in ``own_table``, the design's additional table. A
 write that changes a unique field reads the item first, and runs in a transaction with the field's

@@ -1,4 +1,8 @@
-"""Checks a design: plans it, runs every rule, drops ignored findings, compares with the lock."""
+"""Checks a design.
+
+The check plans the design, runs every rule on the plan, drops ignored findings, and compares the
+plan with the lock file.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,11 @@ _SEVERITIES = ("error", "warning", "note")
 
 
 def check(design: Declaration, lock: Plan | None = None) -> Report:
-    """Check a design. With ``lock``, the report also says how the plan differs from the lock."""
+    """Check a design.
+
+    ``lock`` is the plan in a lock file. If it is passed, planning starts from it, and the report
+    also says how the new plan differs from it.
+    """
     planned, plan, found = plan_without_refused(design, lock)
     refused = bool(found)
     if plan is not None:

@@ -172,7 +172,7 @@ class Facts:
         return float(math.prod(1 / self.distinct(entity, (name,)) for name in tests))
 
     def steps_on(self, collection: Collection) -> Iterator[tuple[PatternPlan, Step]]:
-        """Yield the steps of read patterns that query the collection, each after its pattern."""
+        """Yield the steps of read patterns that query the collection, as pairs (pattern, step)."""
         names = {info(entity).name for entity in collection.entities}
         held = (
             {collection.index.name} if collection.index else {None, *self._local(collection.table)}

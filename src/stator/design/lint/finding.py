@@ -54,8 +54,8 @@ class Finding:
 class Report:
     """The result of a check.
 
-    ``changes`` are the differences from the lock. ``plan`` is None if the planner refused any part
-    of the design.
+    ``changes`` are the differences from the lock file. ``plan`` is None if the planner refused any
+    part of the design.
     """
 
     findings: tuple[Finding, ...]

@@ -1,4 +1,4 @@
-"""Rules about read patterns: how much they read to return a result, and their assumptions."""
+"""Rules about read patterns: how much they read, numbers stored as text, and expired items."""
 
 from __future__ import annotations
 

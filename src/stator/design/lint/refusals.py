@@ -20,10 +20,11 @@ _TOO_MANY = re.compile(r" needs \d+ global and \d+ local indexes on one table")
 def plan_without_refused(
     design: Declaration, lock: Plan | None
 ) -> tuple[Declaration, Plan | None, list[Finding]]:
-    """Plan a design without the read patterns that the planner refuses, starting from the lock.
+    """Plan a design without the read patterns that the planner refuses.
 
-    Returns the design without these patterns, its plan, and a finding for each refusal. The plan is
-    None if the planner refuses anything but a read pattern.
+    Planning starts from ``lock``, the plan in the lock file. Returns the design without the refused
+    patterns, its plan, and a finding for each refusal. The plan is None if the planner refuses
+    anything but a read pattern.
     """
     findings: list[Finding] = []
     while True:

@@ -174,8 +174,8 @@ class Question:
     def explain(self, design: PlanSource | None = None) -> Explanation:
         """Return the exact requests, the index, the cost and the reasons.
 
-        ``design`` is the design whose plan is used. By default, it is the design that the pattern
-        was last put into.
+        ``design`` is the design whose plan is used. By default, it is the last design that was
+        created with the pattern.
         """
         pattern = self.pattern
         if pattern is None:

@@ -1,6 +1,6 @@
 """Demand: the workload a plan was made for.
 
-It is stored with the plan, so that an old lock can be priced with the workload of its time.
+It is stored with the plan, so that an old lock file can be priced with its own workload.
 
 A plan already has rates, volumes and item sizes. The demand adds the rest: how much each pattern
 returns, what each write changes, and the writes that only ``writes=`` declares. For every field it
@@ -32,8 +32,8 @@ class FieldDemand:
 class EntityDemand:
     """The demand of one entity.
 
-    ``creates`` is the number of items that ``writes=`` creates each second, without the write
-    patterns.
+    ``creates`` is the number of items that ``writes=`` creates each second. Creations by write
+    patterns are not included.
     """
 
     name: str

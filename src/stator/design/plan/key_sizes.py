@@ -60,9 +60,9 @@ def check_size(
 
 
 def bounds(template: Template, shapes: Mapping[str, Shape]) -> tuple[int, int | None]:
-    """Return the fewest and the most bytes a key can have.
+    """Return the minimum and the maximum length of a key, in bytes.
 
-    The most is None if a type is unbounded.
+    The maximum is None if a field in the key has no maximum length.
     """
     found = [_part_bounds(part, shapes, template.native) for part in template.parts]
     least = sum(low for low, _ in found)

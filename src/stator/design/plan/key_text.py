@@ -15,8 +15,8 @@ Invariants, each with a property test:
   the order, because all escapes lie between ``#`` and ``%`` and sort among themselves.
 - *Prefixes*: the start of a str is written as the start of its text, so ``begins_with`` on a key
   is ``begins_with`` on the value.
-- *Bounds*: of all keys with the same text before a part, those in which the part is exactly v lie
-  between ``v`` and ``v$``, and no others do, because ``$`` never ends an escape.
+- *Bounds*: compare keys that have the same text before some part. Those in which the part is
+  exactly v lie between ``v`` and ``v$``. No others do, because ``$`` never ends an escape.
 - *Injective and decodable*: two values never share a text.
 
 | type | text | example |
@@ -305,7 +305,7 @@ def encode(name: str, value: Any, *, inverted: bool = False) -> str:
 def decode(name: str, text: str, *, inverted: bool = False) -> Any:
     """Return the value that a text encodes. ``name`` is the name of the encoding, such as ``int``.
 
-    A Decimal is equal to the original, without trailing zeros.
+    A decoded Decimal equals the original, but its trailing zeros are lost.
     """
     encoding = _ENCODINGS[name]
     if not inverted:

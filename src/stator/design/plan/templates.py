@@ -131,8 +131,9 @@ def wire_value(encoding: str, value: Any) -> Value:
 class PlannedKeyAttribute:
     """A key attribute that items carry: its name and the template that fills it.
 
-    ``index`` is None for the table's own key. ``when`` makes an index sparse: the attribute is
-    written only on items for which each of its templates gives exactly the text next to it.
+    ``index`` is None for the table's own key. ``when`` makes an index sparse. It has pairs of a
+    template and a text. An item gets the attribute only if every template, filled in for the item,
+    equals its text.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Access paths: the ways an entity could be keyed, and which needs each path serves.
 
-A path has a partition, a tuple of fields that must be known, and a sort tuple. It serves a need
-when
+A need is what one pattern asks of one entity (see ``needs``). A path has two tuples of fields: the
+partition, whose values must be known, and the sort tuple. It serves a need when
 
 1. every field of the partition is compared for equality, or with one of a few values (one query
    each);

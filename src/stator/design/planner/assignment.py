@@ -1,11 +1,13 @@
-"""One entity with its base key chosen: the cheapest way to serve every need, by branch and bound.
+"""Finds the cheapest way to serve every need of one entity whose base key is already chosen.
 
-Needs are decided one after the other, those with the fewest options first. Each uses a placement
-that is already open (part of the layout, so its price is already paid), or opens another. The bound
-lets a need pay a share of every placement it could use: the price divided by the number of needs
-that could use it. No assignment pays less. Where there are fewer shared indexes than needs, a
-second bound applies. It charges a rent for each placement in a shared index, and refunds the rent
-once for each index that is available.
+The search is a branch and bound. It decides needs one after the other, those with the fewest
+options first. Each need uses a placement that is already open (part of the layout, so its price is
+already paid), or opens another.
+
+The bound divides the price of each placement by the number of needs that could use it. Each need
+pays such a share for its cheapest option; no assignment costs less. If there are fewer shared
+indexes than needs, a second bound applies. It charges a rent for each placement in a shared index,
+and refunds the rent once for each index that is available.
 """
 
 from __future__ import annotations
@@ -86,10 +88,10 @@ class Assignment:
         return sorted(range(len(options)), key=lambda at: (self.given[at] < FAR, options[at], at))
 
     def _floor(self, at: int, rent: float = 0.0) -> float:
-        """Return a lower bound for the cost of one need.
+        """Return a lower bound for the cost of one need: the cost of its cheapest option.
 
-        The need pays a share of a placement's price, which is divided among all needs that could
-        use it.
+        Of a placement's price, the need pays only a share: the price is divided among all needs
+        that could use the placement. ``rent`` is added to the price in a shared index.
         """
         lowest = self.given[at]
         for placement, have, use in zip(self.candidates, self.have, self.use):

@@ -93,9 +93,10 @@ class EntityChoices:
 
 
 def _native_bounds(served: ServedNeed) -> bool:
-    """Whether a native key can express the bounds.
+    """Whether a native key can express the need's range exactly.
 
-    BETWEEN includes its ends, so an exclusive bound needs the value next to it.
+    A range with two bounds becomes a BETWEEN, which includes both bounds. To exclude a bound, the
+    adjacent value takes its place, so the field's type must have adjacent values.
     """
     span = served.span
     if (
@@ -112,9 +113,9 @@ def _native_bounds(served: ServedNeed) -> bool:
 def _string_bounds(served: ServedNeed) -> bool:
     """Whether a string key may serve the need's range, if necessary with a filter.
 
-    A path that cannot express the range exactly (``is_blunt``) is refused if part of the identity
-    can still be appended: the longer path expresses it exactly. If nothing can be appended, a
-    filter is added.
+    A key that ends with the range's field may be unable to exclude a bound (``is_blunt``). Such a
+    path is refused if it lacks part of the identity, because a longer path with the identity can
+    exclude the bound. A path that has the whole identity, or is handwritten, gets a filter.
     """
     path = served.path
     if not served.is_blunt or path.handwritten is not None:
@@ -291,8 +292,8 @@ def _projections(all_served: list[ServedNeed]) -> list[tuple[Projection, tuple[s
 def _clashes(path: AccessPath, neighbours: tuple[type[Entity], ...]) -> bool:
     """Whether a native index would conflict with another entity of the table.
 
-    Items with all the key attributes would be in the index. DynamoDB would refuse items in which
-    one of the attributes has another type.
+    The index would also hold items of the other entity that have all its key attributes. DynamoDB
+    would refuse items of the other entity in which a key attribute of the index has another type.
     """
     own = info(path.entity)
     wanted = {name: key_encoding(own, name) for name in (*path.partition, *path.sort)}
@@ -308,10 +309,11 @@ def _clashes(path: AccessPath, neighbours: tuple[type[Entity], ...]) -> bool:
 
 
 def _local_fits(path: AccessPath, costs: CostModel) -> bool:
-    """Whether a local index is possible.
+    """Whether a local index on this path is possible.
 
-    The table must be able to have this partition key. The items of one partition value must stay
-    below DynamoDB's limit for tables with local indexes.
+    A local index has the table's partition key, so the path's partition must qualify as that key.
+    The items of one partition value must stay below half of DynamoDB's 10 GB limit for tables with
+    local indexes, because their size is an estimate.
     """
     if path.constants or path.shards > 1 or path.handwritten or not path.partition:
         return False

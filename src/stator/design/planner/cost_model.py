@@ -1,8 +1,8 @@
 """The cost of one path: units and dollars for reads, writes and storage.
 
-These are the numbers of ``search``'s cost function, for one path at a time. Item sizes are those of
-the declared entity plus a flat allowance for keys, so that the price of one path never depends on
-another. The bytes of each path's own key strings count as storage.
+``search`` adds up these costs, which are computed for one path at a time. Item sizes are those of
+the declared entity plus a flat allowance for keys, so the price of one path never depends on
+another path. The bytes of each path's own key strings count as storage.
 """
 
 from __future__ import annotations
@@ -111,10 +111,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class CostModel:
-    """Computes the prices of placements and needs.
-
-    They follow from the estimates and write rates of a declaration.
-    """
+    """Computes prices of placements and needs from a declaration's estimates and write rates."""
 
     estimates: Estimates
     rates: dict[type[Entity], WriteRates]
@@ -225,7 +222,7 @@ class CostModel:
     def fixed_dollars(self, entity: type[Entity]) -> float:
         """Return the monthly cost of storing and writing an entity's items in the table.
 
-        This cost is the same for all keys.
+        This cost is the same whichever keys are chosen.
         """
         rates = self.rates[entity]
         writes = (rates.creates + rates.by_key) * self.base_write_units(entity)

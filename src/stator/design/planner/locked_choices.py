@@ -87,7 +87,7 @@ def moving_dollars(placement: Placement, locked: LockedChoices | None, costs: Co
 
 
 def locked_labels(previous: Plan | None, entities: Iterable[type[Entity]]) -> KeyLabels:
-    """Return the labels in the locked keys. Handwritten keys have their own words."""
+    """Return the labels in the generated keys of the lock. Handwritten keys are ignored."""
     found = KeyLabels({}, {})
     if previous is None:
         return found
@@ -231,7 +231,8 @@ class _Reader:
     def _checked(self, path: AccessPath) -> AccessPath | None:
         """Return the path, or None if one of its fields can no longer be in a key.
 
-        If a pattern suggests the same path, that path is returned, with the shards of ``path``.
+        If the same path is among the candidates in ``self.paths``, the candidate is returned, with
+        the number of shards of ``path``.
         """
         known = info(self.entity)
         if not all(name in known.fields and key_encoding(known, name) for name in path.fields):

@@ -1,9 +1,9 @@
 """Needs: patterns in one common form that says what each of them requires of a key.
 
-A ``Need`` is about one entity: fields that equal a value, at most a few ranges, an order, and the
-rest as filters. A pattern over several entities is a ``TogetherGroup`` of needs that one partition
-must serve. Updates and deletes need the item's key: that is a need by identity, which is free when
-the base key can be computed from the identity.
+A ``Need`` is about one entity. It has fields that equal a value, ranges of fields, an order, and
+filters for all other conditions. A pattern over several entities is a ``TogetherGroup`` of needs
+that one partition must serve. Updates and deletes know an item's identity and must find its key.
+That is a need, too. It costs nothing if the base key can be computed from the identity.
 
 Values are not known yet: a ``ValueSource`` says where one will come from, an argument of the
 pattern or a constant in it.
@@ -100,7 +100,10 @@ class Need:
         )
 
     def options(self, fields: Iterable[str]) -> int:
-        """Return the number of combinations of values that these equal fields may have."""
+        """Return how many combinations of values the need accepts for these fields.
+
+        Only an ``is_in`` test accepts several values. Fields without an equality test are ignored.
+        """
         return math.prod(
             len(self.equal[name].options) or 1 for name in fields if name in self.equal
         )
@@ -139,7 +142,7 @@ class TogetherGroup:
 def key_encoding(known: EntityInfo, name: str) -> keys.Encoding | None:
     """Return how a field is written in a key, or None if it cannot be part of a key."""
     declared = known.fields.get(name)
-    if declared is None or declared.role in ("large", "encrypted"):
+    if declared is None or declared.role == "large":
         return None
     return keys.encoding_of(declared.shape)
 
@@ -414,7 +417,7 @@ def _shares(members: list[Need], declared: float | None) -> list[float]:
 
 @dataclass(frozen=True)
 class WriteRates:
-    """The writes a second to an entity: creates, deletes, and updates by the fields they change."""
+    """Writes per second to an entity: creates, deletes, and updates by the fields they change."""
 
     creates: float = 0.0
     deletes: float = 0.0
@@ -422,7 +425,7 @@ class WriteRates:
 
     @property
     def by_key(self) -> float:
-        """The updates and deletes a second, which must find their item by its key."""
+        """Updates and deletes per second. These writes must find their item by its key."""
         return self.deletes + sum(rate for _, rate in self.updates)
 
 

@@ -294,9 +294,10 @@ class Planner:
 
 
 def _even_shards(component: Component) -> None:
-    """Offer each base key also with the most shards that any entity has on the same partition.
+    """Add variants of base keys that have as many shards as the others on the same partition.
 
-    Entities can share a partition only if their base keys have the same number of shards.
+    The number of shards is the largest that any base key on that partition has. Entities can share
+    a partition only if their base keys have the same number of shards.
     """
     if not component.groups:
         return

@@ -11,9 +11,10 @@ The cost of a layout, in dollars a month, is the sum of
   and two (delete and insert) if it changes the key. A sparse path pays for the share of items it
   holds. Writing the table itself costs the same in every layout and is left out.
 - *storage*: the key strings on the items, and each index entry with its 100 bytes of overhead.
-- *burdens*: small charges that no bill shows, which decide ties. There is one for each index, so
-  that fewer win; for a base key that the identity alone does not determine; for a partition key
-  with few values, which cannot spread its traffic; and for a filter that a key could replace.
+- *burdens*: small charges that no bill shows, which decide ties. Each index has one, so that the
+  layout with fewer indexes wins. There is also one for a base key that the identity alone does not
+  determine, and one for a filter that a key could replace. A fourth is for a partition key with few
+  values, which cannot spread its traffic.
 
 A layout has one base key for each entity, a set of further paths, and a placement (a path and how
 it is held, see ``cost_model``) for each need. Generic string keys let entities share an index if
@@ -22,15 +23,17 @@ in them. Native keys, INCLUDE projections and local indexes are not shared. A pa
 entities is served when all their base keys have the same partition, or when all of them are placed
 in one index with the same partition.
 
-How it is found: for given numbers of shared indexes, entities depend on each other only through
-patterns over several of them, so each connected component is solved alone. Base keys are chosen
-entity by entity, and below that each entity's needs are assigned to placements. Both are branch and
-bound. The bound of an assignment lets each need pay a share of the price of every placement it
-could use: the price divided by the number of needs that could use it. No assignment pays less. All
-numbers of shared indexes that could pay off are tried. The result is the optimum of this model,
-with two exceptions that ``proven`` reports. One is that the search was cut off after
-``NODE_BUDGET`` steps (``ASSIGNMENT_BUDGET`` for one entity). The other is that patterns over
-several entities, all placed in indexes, need more indexes than any one entity has paths.
+How the search works. All numbers of shared indexes that could pay off are tried. Once these numbers
+are fixed, entities depend on each other only through patterns over several entities. So each
+connected component is solved alone. Base keys are chosen entity by entity. With its base key given,
+each entity's needs are assigned to placements. Both searches are branch and bound. The bound of an
+assignment divides the price of a placement among all needs that could use it. Each need then counts
+with the placement that is cheapest for it. No assignment costs less.
+
+The result is the optimum of this model, with two exceptions. The search may be cut off after
+``NODE_BUDGET`` steps (``ASSIGNMENT_BUDGET`` for one entity); ``proven`` is then False. And patterns
+over several entities, all placed in indexes, may need more indexes than any one entity has paths;
+``proven`` does not show this.
 
 Costs that differ by less than a millionth of a cent are ties. A tie goes to the first candidate in
 a fixed order, so equal inputs lead to equal layouts.
@@ -347,7 +350,7 @@ class _BaseSearch:
     def _groups_floor(
         self, entity: type[Entity], bases: dict[type[Entity], Placement]
     ) -> tuple[float, float]:
-        """Return lower bounds for the groups that this entity's base key completes.
+        """Return lower bounds for the groups in which this entity was the last to get a base key.
 
         The first is the cost of their reads. The second is the cost of one index: groups may share
         an index, so only the most expensive one counts.

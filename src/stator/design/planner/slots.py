@@ -23,9 +23,10 @@ IMPOSSIBLE: Final = (1000, 1000)
 def slots_needed(
     opened: Iterable[Sequence[Placement]], groups: Iterable[Vertex]
 ) -> tuple[int, int]:
-    """Return the smallest numbers of shared indexes that can hold the open placements.
+    """Return the smallest numbers of shared indexes that can hold the chosen placements.
 
-    The first number is for indexes that project KEYS_ONLY, the second for those that project ALL.
+    ``opened`` has the placements chosen for each entity. The first number is for indexes that
+    project KEYS_ONLY, the second for those that project ALL.
     Returns IMPOSSIBLE if paths that must share an index belong to the same entity.
     """
     placements = [each for several in opened for each in several]

@@ -1,4 +1,4 @@
-"""SELECT: a page of a plan, or the one item that a batch or a transaction names."""
+"""SELECT: reads a page of items or, in a batch or transaction, finds the key of one item."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def check_index(select: BoundSelect, table: Table) -> None:
 
 
 def single_key(select: BoundSelect, table: Table, operation: str) -> tuple[Item, tuple[Path, ...]]:
-    """Return the primary key that a SELECT in a batch or transaction reads, and its paths.
+    """Return the primary key and the selected paths of a SELECT in a batch or transaction.
 
     Raises ValidationFailed unless the condition fixes one whole primary key and nothing else.
     """

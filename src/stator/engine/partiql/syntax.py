@@ -10,7 +10,7 @@ from stator.engine.partiql.lexer import Position
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """``.name`` or ``['name']``."""
+    """A step of a path to a member by name: ``.name`` or ``['name']``."""
 
     name: str
     at: Position
@@ -18,7 +18,10 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Subscript:
-    """``[expression]``. The binder accepts only a number or a string literal."""
+    """A step of a path to a list element: ``[expression]``.
+
+    The binder accepts only a literal integer. The parser turns a string literal into a ``Key``.
+    """
 
     value: Expression
     at: Position
@@ -26,7 +29,7 @@ class Subscript:
 
 @dataclass(frozen=True, slots=True)
 class Star:
-    """``.*`` (an unpivot) or ``[*]`` (a wildcard)."""
+    """A step of a path to all members: ``.*`` (an unpivot) or ``[*]`` (a wildcard)."""
 
     is_unpivot: bool
     at: Position

@@ -4,12 +4,12 @@ An area holds records under the items' own keys, without the table's prefix. An 
 that there was no item.
 
 *copy* reads the table in key order, a chunk per step, under the lock, and copies the items that the
-area does not have. Every write to the table also adds the old record to the areas being filled that
-do not have the item yet (``observe``). It does so in the same batch. So an item enters the area as
-it was when the copy began, no matter which of the two comes first.
+area does not have. Meanwhile, a write to an item that is not in the area yet saves the item's old
+record there, in the same batch (``observe``). So an item enters the area as it was when the copy
+began, whether the copy or a write reaches it first.
 
-*count* compares the number of items in the area with the table's count when the copy began. A copy
-that came out short is damage, and its task ends with an error.
+*count* compares the number of items in the area with the table's count when the copy began. If the
+numbers differ, the data is damaged, and the task ends with an error.
 
 *undo* reads the log's entries from the moment of the copy back to T, newest first. It puts the old
 record of each entry into the area in place of the present one. Repeating a step changes nothing, so

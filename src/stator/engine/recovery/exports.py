@@ -261,9 +261,10 @@ class Exports:
     def _values(
         self, area: bytes, chosen: ExportFilter, schema: KeySchema, at: int, total: int
     ) -> Iterator[bytes]:
-        """Yield the records of an area's range ``at`` of ``total``, read in chunks under the lock.
+        """Yield the records in one of the ``total`` ranges of hashed keys that divide an area.
 
-        Records outside the key condition of ``chosen`` are skipped.
+        ``at`` is the number of the range. Records outside the key condition of ``chosen`` are
+        skipped. The lock is held only while a chunk is read.
         """
         span = chosen.span(schema, area)
         low, high = keyspace.segment_bounds(area, at, total)

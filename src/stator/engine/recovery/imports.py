@@ -6,7 +6,7 @@ items already in the table are skipped. Items that DynamoDB would refuse are cou
 left out. The import then ends as FAILED, with all other items in the table, as on AWS. If several
 items have the same key, the last one wins.
 
-ScyllaDB's test suite (test/alternator/test_import.py, 2026) measured three rules on AWS. A prefix
+ScyllaDB's test suite (test/alternator/test_import.py, 2026) recorded three rules on AWS. A prefix
 without objects creates an empty table. Reported sizes are uncompressed. An object is not read
 beyond a line without an item.
 """

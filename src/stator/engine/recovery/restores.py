@@ -58,7 +58,7 @@ class Restores:
     def check_target(self, scope: Scope, name: str) -> None:
         """Refuse a restore if its target table exists, or if too many restores are running.
 
-        The caller must settle the tables first.
+        Call ``Lifecycle.settle_all`` first, so that tables whose deletion is due are gone.
         """
         if sum("fill" in task.stages for task in self._tasks) >= CONCURRENT_RESTORES:
             raise LimitExceeded(

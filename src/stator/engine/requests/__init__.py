@@ -1,4 +1,4 @@
-"""The checks of requests that need no table: shapes, and parameters that operations share.
+"""Checks that a request must pass before any table is looked up.
 
 ``shapes`` checks a request against DynamoDB's service model and refuses malformed ones with AWS's
 texts. The other modules read parameters that several operations take. Checks that need a table's

@@ -485,10 +485,11 @@ _RETURN_VALUES = frozenset({"NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATE
 
 
 def _enum(allowed: frozenset[str], listed: str, *, bare: bool = False) -> Check:
-    """Return a check of an enum in the form of 2026: the error names neither member nor value.
+    """Return a check of an enum with AWS's error text since 2026.
 
-    The error shows ``listed``, because AWS lists words that it does not accept. A ``bare`` error is
-    reported alone and without the count of errors.
+    The text names neither the member nor the value. It shows ``listed`` as the allowed values,
+    because AWS's list differs from what AWS accepts. A ``bare`` error is reported alone and without
+    the count of errors.
     """
 
     def check(value: Any, path: str, own: str, errors: Errors) -> Any:

@@ -26,18 +26,21 @@ Invariants.
   with a number taken when it opens and ends with one taken when it closes. Ranges of parent and
   child never overlap.
 - Together the open shards cover every hash exactly once.
-- Time in a stream never goes back, even if the clock does: trimming finds its place by bisection.
+- Time in a stream never goes back, even if the clock does. So a record can be found by its time
+  with a binary search, as trimming does.
 
 Trimming. A record is deleted 24 hours after its change, and a shard 24 hours after it closed. A
-stream is deleted 24 hours after it was disabled or its table was deleted. Shards roll when a
-request writes or reads, and then catch up on all the time that has passed. So the same happens with
-a virtual clock.
+stream is deleted 24 hours after it was disabled or its table was deleted.
+
+Rolling. A shard rolls when its time is over: it closes, and its child opens. A write or read first
+rolls all shards that are due, as often as the time that has passed requires. So streams behave the
+same with a virtual clock.
 
 Shard iterators say where to read next. They are stateless and expire 15 minutes after they were
 issued. At the end of a closed shard the next iterator is null.
 
-Failure and recovery. The stream's own record may lag behind its sequence counter. On opening, the
-counter continues after the newest record found in the shards.
+Failure and recovery. The sequence counter is not stored with every record, so the stored value may
+be too low after a crash. On opening, the counter continues after the newest record in the shards.
 
 These limits are not enforced: two readers per shard, 5 calls a second to ListStreams, and 10 calls
 a second to DescribeStream. The operations on streams are in ``engine.operations``.

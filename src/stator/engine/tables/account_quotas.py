@@ -1,4 +1,4 @@
-"""Quotas beyond one request: tables per region, units per table and index, units per account."""
+"""Account quotas: tables per region, units per table and index, units per account."""
 
 from __future__ import annotations
 

@@ -22,7 +22,10 @@ _KIND_WORDS = {"S": "string", "B": "binary"}
 
 
 class ItemRefused(ValidationFailed):
-    """A fault in one item for which AWS refuses the whole request, even a transaction."""
+    """A fault in one item for which AWS refuses the whole request.
+
+    Other faults in an item of a transaction cancel the transaction, with a reason for each action.
+    """
 
 
 def check_key(schema: KeySchema, key: Item) -> None:

@@ -1,4 +1,4 @@
-"""The items of a leaderboard: keys, and the statements that change them.
+"""The items of a leaderboard: their keys, and the statements that change the items.
 
 ``leaderboard`` explains the layout. Attribute names begin with ``_``, so that no index of the table
 picks them up by accident.
@@ -44,7 +44,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class BoardEntry:
-    """The content of the member's own item. Every change sets a new ``version``."""
+    """The content of a member's own item. Every change sets a new ``version``."""
 
     standing: Standing
     shard: int
@@ -158,7 +158,7 @@ class BoardItems:
         ]
 
     def record_once(self, once: str, now: float) -> Statement:
-        """Return the statement that records for a week that an addition was made.
+        """Return the statement that records an addition and keeps the record for a week.
 
         ``once`` is the text by which the caller identifies the addition. The statement fails if
         that text is already recorded.

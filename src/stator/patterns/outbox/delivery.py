@@ -1,4 +1,4 @@
-"""One delivery of a message: any error that ``send`` raises is a failed attempt, kept as text."""
+"""Delivers one message. An error of ``send`` is a failed attempt and is returned as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RelayResult:
     """The result of one run of a relay.
 
     ``failed`` messages are retried later. ``busy`` counts shards that another relay held.
-    ``waiting`` counts shards that were left because ``send`` raised TryLater.
+    ``waiting`` counts shards that the relay left early because ``send`` raised TryLater.
     """
 
     sent: int = 0

@@ -15,12 +15,13 @@ Waiting messages are spread over shards, by a hash of their key or at random, so
 is hot. A relay locks a shard (``Lock``), reads it from its beginning, delivers, and moves every
 delivered message away, so that the queue stays short.
 
-Order within a key. Messages sort by the microsecond they were written. A message with a key is
-written on condition that the key's ``HEAD`` is still the one that was read, with a later
-microsecond, in the same shard. So their order is the order of the transactions, no matter what the
-writers' clocks say. A Query may see a transaction half done. Therefore each message names its
-predecessor (``_previous``), and the relay checks with a transactional read that the predecessor is
-not still waiting. A failed message holds back the later messages of its key, and no others.
+Order within a key. Messages sort by the microsecond they were written. A message with a key gets a
+later microsecond than the last message of that key, and the same shard. It is written on condition
+that the key's ``HEAD`` has not changed since it was read. So the order of a key's messages is the
+order of the transactions, no matter what the writers' clocks say. A Query may see a transaction
+half done. Therefore each message names its predecessor (``_previous``), and the relay checks with a
+transactional read that the predecessor is not still waiting. A failed message holds back the later
+messages of its key, and no others.
 
 What fails:
 

@@ -1,6 +1,6 @@
-"""Roll-ups kept by the writer: one update of each, in the transaction that puts the reading.
+"""Roll-ups kept by the writer: the transaction that puts a reading also updates its roll-ups.
 
-The update adds to count and sum. DynamoDB has no such operation for minimum, maximum and last, so
+Each update adds to count and sum. DynamoDB has no such operation for minimum, maximum and last, so
 for each of these the writer guesses whether the new value replaces the stored value. The update
 sets the new value or leaves the stored one, on condition that the guess is right (``_min > :v`` or
 ``_min <= :v``). The stored result is therefore correct, no matter which writer came in between. If

@@ -16,8 +16,8 @@ Invariants:
 
 - No item is in a bucket without an entry, nor in a shard at or above the entry's ``_shards``: the
   entry is written first, and ``_shards`` only grows.
-- ``_history`` has every number of shards that the bucket had, and since when. An item may be where
-  any of them puts it.
+- ``_history`` has every number of shards that the bucket has had, and since when. For each of these
+  numbers, the hash of an item gives one shard. The item may be in any of those shards.
 - An entry lives at least as long as the items of its bucket.
 
 Failure and recovery: a process that dies between entry and item leaves the entry of an empty

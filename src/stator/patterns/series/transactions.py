@@ -1,7 +1,7 @@
 """Readings with roll-ups: one transaction writes a reading and updates its roll-ups.
 
 The transaction requires that the reading does not exist yet. A reading is therefore counted once,
-even if its reply was lost and the program sends it again an hour later. If an identical reading
+even if the reply was lost and the program sends it again an hour later. If an identical reading
 exists, it is skipped. If it exists with different values, it is refused (ItemExists), because a sum
 can be corrected but a minimum cannot. In a bucket that has grown, the same transaction also checks
 the shards in which the reading would have been stored earlier.
@@ -179,8 +179,9 @@ class ReadingTransactionWriter:
     ) -> Work[list[Any]]:
         """Handle each failure of a transaction. Return the readings to be sent again.
 
-        Throttled buckets grow. Roll-ups whose guesses were wrong are cached as stored. Readings
-        that exist or cannot be written are entered in ``result``.
+        Throttled buckets grow. If the writer guessed wrong about a roll-up, the stored roll-up is
+        cached for the next attempt. Readings that exist or cannot be written are entered in
+        ``result``.
         """
         yield from self._grow(transaction, failed)
         settled: set[int] = set()
@@ -199,7 +200,11 @@ class ReadingTransactionWriter:
         return [placed.entity for placed in transaction.placed if id(placed) not in settled]
 
     def _grow(self, transaction: ReadingTransaction, failed: TransactionFailed) -> Work[None]:
-        """Grow the throttled buckets. Raises an error that a retry cannot fix."""
+        """Grow the throttled buckets.
+
+        Raises the error of a bucket that cannot grow. Also raises any error of a roll-up that is
+        neither throttling nor a failed condition.
+        """
         busy: dict[Bucket, ServiceError] = {}
         for at, _, error in failed.failures:
             if isinstance(error, SlowDown):

@@ -11,12 +11,12 @@ item. Marking a node requires the mark on its parent, and deleting a node requir
 process that was suspended therefore cannot touch nodes that were added again with the same
 identity.
 
-**Paths** below a moved node are corrected from each node to its children: the ``path`` of the node
-plus the node. After the children are written, the node is read again; if its own path has changed
-by then, through the job of another move, they are written once more. So when no job is left, every
-path is right, no matter in which order the jobs ran. The job records its progress after every 25
-children of its node. After a thousand nodes it leaves the rest to new jobs. The work therefore
-finishes, no matter how large the subtree is or how often the process dies.
+**Paths** below a moved node are corrected from the top down: the ``path`` of a child is the path of
+its parent plus the parent itself. After the children are written, the parent is read again. If its
+own path has changed by then, through another move, the children are written once more. So when no
+job is left, every path is right, no matter in which order the jobs ran. The job records its
+progress after every 25 children of its node. After a thousand nodes it leaves the rest to new jobs.
+The work therefore finishes, no matter how large the subtree is or how often the process dies.
 """
 
 from __future__ import annotations

@@ -78,9 +78,9 @@ class CopyProgress:
 class CopyReport:
     """The result of a copy.
 
-    ``verified`` is True if the target's checksum agrees; a difference raises DataDiffers instead.
-    It is False if the target had items before the copy, because the checksums cannot be compared
-    then. It is None if the copy was not to be verified.
+    ``verified`` is True if the target has the same checksum as the copied items; a difference
+    raises DataDiffers instead. It is False if the target had items before the copy, because the
+    checksums cannot be compared then. It is None if the copy was not to be verified.
     """
 
     read: int

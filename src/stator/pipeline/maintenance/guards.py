@@ -1,4 +1,4 @@
-"""``app.release_guards()``: deletes the guards of items that were not deleted by the data layer.
+"""``app.release_guards()``: deletes the guards of items that were deleted without the data layer.
 
 Such an item has expired, or another program has deleted it. A guard is deleted in one transaction
 with a check that its item does not exist, because an item that was created again needs its guard.

@@ -287,7 +287,10 @@ class AuditLog(ChangeSink):
         ]
 
     def verify(self, db: Db, *, since: Seal | None = None) -> AuditReport:
-        """Read the whole log and check every entry; with ``since``, also everything sealed."""
+        """Read the whole log and check every entry.
+
+        With ``since``, also check the log against that seal.
+        """
         return db.run(self._verify(db.context.schema.place, since or Seal({})))[0]
 
     def seal(self, db: Db) -> Seal:

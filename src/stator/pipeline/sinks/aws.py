@@ -113,7 +113,10 @@ def is_refusal(code: str) -> bool:
 
 @contextmanager
 def aws_errors(what: str) -> Iterator[None]:
-    """Turn botocore's errors within the block into SinkRefused or TryLater, about ``what``."""
+    """Turn botocore's errors within the block into SinkRefused or TryLater.
+
+    ``what`` names the target of the requests in the error messages.
+    """
     from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
     try:

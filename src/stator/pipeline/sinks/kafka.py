@@ -5,12 +5,12 @@ are partitioned as Java's producers do. The value is the event, the headers are 
 ``table``, and the timestamp is the time of the change. A batch counts as delivered when all in-sync
 replicas have every message in it.
 
-Order despite failures: a change is sent once the previous change to the same item is acknowledged.
-A batch goes out in *waves* (``waves``). Without waves order could be lost, because a broker that
-refuses one message refuses all messages that librdkafka packed with it, yet accepts the messages
-behind them. A batch of many items is therefore fast, while a series of changes to a single item
-takes a round trip for each. A message that was written but not acknowledged appears twice after a
-retry, with the same ``id``.
+Order despite failures: a change is sent only after the previous change to the same item has been
+acknowledged. So a batch goes out in *waves* (``waves``). Without waves order could be lost, because
+a broker that refuses one message refuses all messages that librdkafka packed with it, yet accepts
+the messages behind them. A batch of many items is therefore fast, while a series of changes to a
+single item takes a round trip for each. A message that was written but not acknowledged appears
+twice after a retry, with the same ``id``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _OURS: Final = frozenset({"bootstrap.servers", "enable.idempotence", "acks", "me
 
 
 class KafkaSink(WaveSink):
-    """Sends changes to a Kafka topic, each item in its own order."""
+    """Sends changes to a Kafka topic. The changes to each item keep their order."""
 
     max_messages = 10_000
     max_bytes = 64 << 20

@@ -2,7 +2,7 @@
 
 The partition key is the item's key, so all changes to an item are in one shard, in order.
 PutRecords may accept some records and not others, and promises no order within a request. A request
-therefore has at most one change to each item, and the next change to an item is sent once the
+therefore has at most one change to each item, and the next change to an item is sent only after the
 previous one is accepted. When a shard has no capacity left, the sink waits.
 """
 
@@ -23,8 +23,8 @@ _KEY_LENGTH: Final = 256
 class KinesisSink(AwsSink):
     """Sends changes to a Kinesis data stream.
 
-    A record may have up to 10 MiB, and so may a whole request with its keys, according to the
-    service model. A stream accepts records of up to 1 MiB unless it is configured for more.
+    A record may be up to 10 MiB, and so may a whole request with its keys, according to the service
+    model. A stream accepts records of up to 1 MiB unless it is configured for more.
     """
 
     service = "kinesis"

@@ -78,8 +78,8 @@ class _BatchSink(AwsSink):
 class SqsSink(_BatchSink):
     """Sends changes to an SQS queue.
 
-    A message has at most 1 MiB, and so has a request (the service model of SendMessageBatch). A
-    queue may be configured for less.
+    A message may be up to 1 MiB, and so may a whole request (the service model of
+    SendMessageBatch). A queue may be configured for less.
     """
 
     service = "sqs"
@@ -108,8 +108,8 @@ class SqsSink(_BatchSink):
 class SnsSink(_BatchSink):
     """Sends changes to an SNS topic.
 
-    A message has at most 256 KiB, and so has a request (the service model of PublishBatch). Set
-    ``max_bytes`` for a topic with another MaximumMessageSize.
+    A message may be up to 256 KiB, and so may a whole request (the service model of PublishBatch).
+    Set ``max_bytes`` for a topic with another MaximumMessageSize.
     """
 
     service = "sns"

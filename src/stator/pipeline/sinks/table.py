@@ -1,4 +1,4 @@
-"""``TableSink``: changes into another table at any address; each change takes effect once.
+"""``TableSink``: writes changes to another table, at any address. Each change takes effect once.
 
 The target's item is the source's item, or the result of a ``transform``. It carries the stream's
 sequence number of the change it comes from:

@@ -12,9 +12,9 @@ Python check it with ``verify_signature``. A 2xx response means that all events 
 accepted. A response about the request itself (400, 409, 413, 422 and the like) is the fault of an
 event: halves of the batch are sent, and the item at fault is parked.
 
-No other failure is the fault of an event, and the request is retried until it succeeds: after no
-connection, no response in time, 5xx, 429, and also 401, 403, 404, 405 and redirects. The last five
-mean that the URL or the secret is wrong, and would otherwise park every item.
+No other failure is the fault of an event, and the request is retried until it succeeds. Examples
+are a failed connection, a timeout, 5xx and 429, but also 401, 403, 404, 405 and redirects. The last
+five mean that the URL or the secret is wrong. Blaming the events would park every item.
 """
 
 from __future__ import annotations

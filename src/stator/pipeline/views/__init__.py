@@ -8,7 +8,7 @@ workers at once. The view's items, in the design's own table, make each change c
 
     PK  VIEW#isp_hours                       SK  HEAD                  app, generation, building
     PK  VIEW#isp_hours                       SK  START#2#shardId-01... position
-    PK  VIEW#isp_hours#1#G                   SK  acme                  the groups there are
+    PK  VIEW#isp_hours#1#G                   SK  acme                  a group that exists
     PK  VIEW#isp_hours#1#P#acme              SK  2026-11-16T07#shardId-01...  applied, n, ...
     PK  VIEW#isp_hours#1#R#acme#2026-11-16T07  SK  latency#pa1215#5c0a...     a row: one source
     PK  VIEW#isp_hours#1#S#5c0a...           SK  STATE                 order, rows
@@ -34,7 +34,7 @@ older change finds a newer state and does nothing. States of sources without row
 longer than a stream keeps changes.
 
 Invariants.
-- Only the holder of a shard's lease writes its partials. A retry of parked changes writes one
+- Only the holder of a shard's lease writes its partials. A retry of parked changes writes a partial
   under a name of its own (``~`` and the source's mark).
 - The effect of a change depends on its two images alone. So changes commute, and a parked change
   holds up no other.
@@ -44,7 +44,8 @@ Shards end, and their partials would pile up. One hour after a shard's end, no w
 believe that it holds the shard, and its partials are merged into one (``rebuild.compaction``).
 ``rebuild.rebuild`` explains how a view is built again while it is in use.
 
-What lives here: ``view`` and ``projection`` declare, ``metrics`` and ``sources`` say what an item
-counts for, ``updater`` takes changes, ``partials`` and ``ranks`` write, ``reader`` reads. Workers
-and their leases are in ``pipeline.workers``.
+What lives here: ``view`` and ``projection`` have the classes by which users declare a view.
+``metrics`` and ``sources`` say what an item counts for. ``updater`` receives changes, ``partials``
+and ``ranks`` write the view's items, and ``reader`` reads them. Workers and their leases are in
+``pipeline.workers``.
 """

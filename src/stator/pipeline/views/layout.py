@@ -1,4 +1,4 @@
-"""The keys of a view's items. The package's header shows them."""
+"""The keys of a view's items. The package's docstring lists them."""
 
 from __future__ import annotations
 

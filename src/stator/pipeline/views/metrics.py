@@ -68,7 +68,7 @@ def field_of(given: Any, what: str) -> FieldRef:
 
 
 def exact(value: Any) -> Number:
-    """Return a number as DynamoDB adds it, without the rounding noise of binary fractions."""
+    """Return a float as the decimal number that it prints as, and any other number unchanged."""
     return Decimal(repr(value)) if isinstance(value, float) else value
 
 

@@ -1,4 +1,4 @@
-"""Partial sums: adds the effect of a batch to each group once (see the package's header)."""
+"""Writes a view's partial sums, in which each change counts once (see ``pipeline.views``)."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class Partials:
         refusal: ValidationFailed,
         check: Callable[[], Any],
     ) -> Work[dict[str, Any]]:
-        """Add to a sum that has more digits than a Number: read it, and rewrite it in pieces.
+        """Add to a sum with more digits than a Number can hold: read it, and rewrite it in pieces.
 
         The write requires that the sum has not changed since it was read.
         """
@@ -237,8 +237,8 @@ class _Rewritten:
 def _by_group(measured: Iterable[MeasuredChange]) -> dict[ViewGroup, list[PartialEntry]]:
     """Return what each group gains and loses, in the stream's order.
 
-    A change that does not affect the sums is left out. Only its images decide that, so it is left
-    out in every delivery.
+    A change that does not affect the sums is left out. This depends only on its two images, so a
+    repeated delivery leaves it out again.
     """
     found: dict[ViewGroup, list[PartialEntry]] = {}
     for each in measured:

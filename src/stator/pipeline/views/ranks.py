@@ -1,6 +1,6 @@
-"""Rows in order: each source has its own row, which moves when the source changes.
+"""Writes a view's ordered rows. When a source item changes, its rows move to their new places.
 
-A state for each source makes every change count once. The package's header explains why.
+A stored state for each source item makes every change count once (see ``pipeline.views``).
 """
 
 from __future__ import annotations

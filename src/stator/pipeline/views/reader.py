@@ -183,7 +183,10 @@ def ranked(
     metric: Ordered,
     limit: int | None = None,
 ) -> Work[Any]:
-    """Return the result of an ordered metric, from the first rows in its order."""
+    """Return the result of an ordered metric, such as ``top`` or ``minimum``.
+
+    Reads the group's rows in the metric's order, up to ``limit`` or the metric's own count.
+    """
     layout = view.layout
     name = metric.field.name
     request = prefix_query(

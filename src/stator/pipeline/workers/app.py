@@ -9,9 +9,9 @@
     @on.modify(Order, when_changed=Order.status)
     def notify(change: Modify[Order]) -> None: ...
 
-The name is the group's: workers with the same name share the work, and every group gets every
-change. ``add`` registers views and sinks. ``roll_up``, ``refresh``, ``relay`` and
-``release_guards`` register patterns that are maintained from the stream
+The app's name is also the name of its worker group. The workers of a group share the work, and
+every group gets every change. ``add`` registers views and sinks. ``roll_up``, ``refresh``,
+``relay`` and ``release_guards`` register patterns that are maintained from the stream
 (``pipeline.maintenance``).
 """
 

@@ -54,7 +54,7 @@ class ShardState:
 
 @dataclass(frozen=True, slots=True)
 class GroupState:
-    """The shards of a group, and its items that wait.
+    """The shards of a group, and how many of its items are set aside or parked.
 
     Workers retry items that are set aside; parked items wait for an operator. ``oldest_set_aside``
     is the time of the oldest change that is set aside.

@@ -1,8 +1,8 @@
 """A worker: finds shards, takes leases, and runs a consumer for each.
 
-``coordinate`` and ``renew`` are two endless pieces of work. Consumers are further pieces, started
-through ``spawn``. The runner (threads, or the loop of a test) provides ``spawn`` and ends the
-worker with ``stop``.
+``coordinate`` and ``renew`` are pieces of work that run until the worker stops. The worker starts
+further pieces through ``spawn``: the consumers, and the retries of items that are set aside. The
+runner (threads, or the loop of a test) provides ``spawn`` and ends the worker with ``stop``.
 """
 
 from __future__ import annotations
@@ -138,9 +138,9 @@ class Worker:
         return not self.consumers and self._retries.is_idle
 
     def progress(self) -> ShardProgress:
-        """Return the sum over all shards, with the lag of the slowest shard.
+        """Return the counters of all shards, added up, and the lag of the slowest shard.
 
-        The lag is None if the lag of a shard is unknown.
+        The lag is None if the lag of any shard is unknown.
         """
         total = ShardProgress()
         total.add(self._past)
@@ -155,7 +155,7 @@ class Worker:
         return total
 
     def has_caught_up(self, since: float) -> bool:
-        """Whether this worker has handled the changes to its own shards made before ``since``."""
+        """Whether this worker has handled all changes in its shards from before ``since``."""
         if self._looked_at < since or any(lease not in self.consumers for lease in self._to_do):
             return False
         return all(consumer.caught_up_at >= since for consumer in list(self.consumers.values()))

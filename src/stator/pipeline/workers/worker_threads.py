@@ -1,4 +1,7 @@
-"""A worker in threads: one coordinates, one renews leases, and one reads each shard it holds.
+"""Runs a worker in threads of this process.
+
+One thread coordinates, one renews leases, and one retries the items that are set aside. Each shard
+that the worker reads has a thread of its own.
 
 with app.start(db) as running:
     ...

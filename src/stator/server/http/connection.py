@@ -8,14 +8,14 @@ the dispatcher answers, and the reply is written. All this happens within one ca
   bad HTTP) go to the HTTP parser, which calls back. A request that began in the parser ends there.
 * A reply whose commit is not durable yet waits in ``_pending``, and the replies behind it wait too.
   So pipelined replies leave in the order of their requests.
-* The client may not read its replies, or may be too many requests ahead of them. Requests already
-  read then wait unanswered in ``_backlog``, and the socket is not read any further.
+* If the client does not read its replies, or is too many requests ahead of them, requests already
+  read wait unanswered in ``_backlog``. The socket is not read any further.
 * After a request that ends the connection (``Connection: close``, bad HTTP, a body too large) the
   connection is ``_deaf``: it discards further input. After a refusal it lingers in that state,
   because closing a socket with unread input makes TCP drop the reply as well.
 
-Time limits are not timers: each connection notes when it entered its present state, and the
-server's sweep compares.
+Time limits need no timers: each connection notes when it entered its present state. Once a second,
+the server's sweep closes the connections that have stayed in a state for too long.
 """
 
 from __future__ import annotations
@@ -303,9 +303,9 @@ class Connection(asyncio.Protocol):
     def _decline_upgrade(self, data: bytes, upgrade: HttpParserUpgrade) -> None:
         """Ignore an Upgrade offer, as HTTP allows.
 
-        The parser has stopped before the body, because it takes the body for the other protocol. It
-        is fed the same request again, without the offer. Java's own HTTP client offers HTTP/2 in
-        this way.
+        The parser has stopped before the body, because it expects the other protocol to start
+        there. It is fed the same request again, without the offer. Java's own HTTP client offers
+        HTTP/2 in this way.
         """
         while self._headers is not _NO_HEADERS and not self._deaf:
             data = self._head_without_upgrade() + data[upgrade.args[0] :]

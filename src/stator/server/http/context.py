@@ -1,4 +1,4 @@
-"""The state that all connections of one server share: dispatcher, waiting replies, the sweep."""
+"""The state that all connections of one server share, and the sweep that closes overdue ones."""
 
 from __future__ import annotations
 

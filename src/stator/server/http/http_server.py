@@ -1,4 +1,4 @@
-"""The listening server: it accepts connections, sweeps them once a second, and drains on stop."""
+"""The listening server: accepts connections, closes overdue ones, and drains the rest on stop."""
 
 from __future__ import annotations
 

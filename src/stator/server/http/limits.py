@@ -1,4 +1,4 @@
-"""The limits of one client: bytes, seconds, and requests that are ahead of their replies."""
+"""The server's limits: sizes, times, and the number of pipelined requests."""
 
 from __future__ import annotations
 

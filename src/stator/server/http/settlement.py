@@ -1,8 +1,8 @@
-"""Passes durable commits from the storage's thread to the thread that owns the sockets.
+"""Tells the thread that owns the sockets when commits have become durable in storage.
 
-The writes of one turn of the event loop wait together for the newest of them. Asking the storage
-once per write would wake its thread in the middle of the turn. That thread would sync one write and
-then the rest, while both threads compete for the interpreter lock.
+The writes of one turn of the event loop wait together until the newest of their commits is durable.
+Asking the storage once per write would wake its thread in the middle of the turn. That thread would
+sync one write and then the rest, while both threads compete for the interpreter lock.
 
 A group commit makes many writes durable at once, on the storage's thread. That thread puts the
 waiting callbacks into a mailbox. Only the first entry in an empty mailbox wakes the event loop,

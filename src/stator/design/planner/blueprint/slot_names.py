@@ -1,8 +1,8 @@
 """Slot names: the index and the attributes that each chosen path is written into.
 
 Shared indexes are GSI1, GSI2, ... with the attributes GSI1PK and GSI1SK; local ones LSI1, ....
-Handwritten indexes keep their names, and generated names avoid them. Paths that a lock has in an
-index stay in it. ``names=`` of the design renames any of them.
+Handwritten indexes keep their names, and generated names avoid them. A path that the lock file has
+in an index stays in that index. ``names=`` of the design renames indexes and attributes.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class SlotNames:
     ) -> None:
         """Name the slots of a layout.
 
-        ``held`` has the index name of each placement that a lock already has in an index. ``taken``
-        has the names of all indexes in the lock.
+        ``held`` maps each placement that the lock file already has in an index to the index's name.
+        ``taken`` has the names of all indexes in the lock file.
         """
         self.found = found
         self.own_names = own_names
@@ -121,7 +121,8 @@ class SlotNames:
     def _free_names(self, kind: str) -> Iterator[str]:
         """Yield the free index names (GSI1, GSI2, ...).
 
-        No handwritten index, attribute or lock entry uses a free name.
+        A name is free if neither the name nor its key attributes belong to a handwritten index or
+        to an index in the lock file.
         """
         taken = {own for name in self.taken for own in self._names_of(name)}
         names = (f"{kind}{at}" for at in count(1))

@@ -69,7 +69,7 @@ def write_blueprint(
 ) -> TableBlueprint:
     """Return the blueprint of a table.
 
-    ``taken`` has the names of the table's indexes in the lock.
+    ``taken`` has the names of the table's indexes in the lock file.
     """
     return _BlueprintWriter(
         name, design, choices, found, costs, labels, {each.name: each for each in reads}, taken

@@ -97,10 +97,10 @@ def _sent_before(context: RequestContext, token: str) -> Import | None:
 def _is_filling(context: RequestContext, running: Import, options: dict[str, Any]) -> bool:
     """Whether this import is in progress and fills the table that the request names.
 
-    ScyllaDB's test suite measured AWS's rules for a repeated token. While the import runs, the
-    answer describes the import. After that, the request fails as long as the requested table
-    exists. Once the table is deleted, the answer describes the old import again. With another table
-    name, the request fails as a conflict.
+    ``import_table`` follows AWS's rules for a repeated token, as ScyllaDB's test suite recorded
+    them. While the import runs, the answer describes the import. After that, the request fails as
+    long as the requested table exists. Once the table is deleted, the answer describes the old
+    import again. With another table name, the request fails as a conflict.
     """
     name = table_name(options["TableCreationParameters"]["TableName"])
     return running.status == "IN_PROGRESS" and running.table_arn == context.scope.table_arn(name)

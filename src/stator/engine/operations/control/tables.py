@@ -97,7 +97,7 @@ def _check_billing(options: dict[str, Any], billing_mode: str) -> None:
 
 
 def _check_keys(options: dict[str, Any], attributes: dict[str, str], billing_mode: str) -> None:
-    """Check the table's keys, then that definitions and keys match exactly, then each index."""
+    """Check the table's keys, then that AttributeDefinitions match all keys, then each index."""
     schema = options["KeySchema"]
     local, global_ = options.get("LocalSecondaryIndexes"), options.get("GlobalSecondaryIndexes")
     indexes = [*(local or ()), *(global_ or ())]

@@ -325,7 +325,7 @@ def _begin(
 def _as_answered(
     description: dict[str, Any], before: dict[str, Any], options: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the table description in the form that AWS's UpdateTable answers.
+    """Return the table description as AWS's UpdateTable returns it.
 
     It has the provisioned units from before the change, and on-demand maxima as sent, even -1.
     Encryption that the request turns off is still shown, as UPDATING (recorded from AWS in

@@ -1,7 +1,7 @@
 """The destination of an export: a folder, a single file, or S3.
 
-Parts are always written to a local folder first. If the destination is a folder, parts are written
-to it directly. For a file or S3 they are written to a temporary folder, which is removed once
+Parts are always written to a local folder. If the destination is a folder, they are written there
+directly. If it is a file or S3, they are written to a temporary folder, which is removed once
 everything is in its place.
 """
 

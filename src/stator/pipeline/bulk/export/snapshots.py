@@ -192,7 +192,7 @@ def _check_manifest(name: str, content: bytes, checksum: str) -> None:
 
 
 def _place(path: str) -> _Folder | _Bucket:
-    """Return the path of an export: ``path`` itself, or the only export below it."""
+    """Return the folder or bucket of the export at ``path``, or of the only export below it."""
     if path.startswith("s3://"):
         bucket, _ = s3_place(path)
         keys = [f"s3://{bucket}/{each['Key']}" for each in s3_keys(path)]

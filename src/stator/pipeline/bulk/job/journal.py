@@ -32,8 +32,8 @@ _OTHER = "name the journal's path with --journal"
 class JournalState:
     """How far a job has got.
 
-    ``place`` has a form that depends on the kind of job. ``dead_bytes`` is the length of the valid
-    part of the dead-letter file.
+    ``place`` is the progress to resume from, in a form that depends on the kind of job.
+    ``dead_bytes`` is the length of the valid part of the dead-letter file.
     """
 
     place: dict[str, Any] = field(default_factory=dict)

@@ -1,10 +1,10 @@
 """Rows on their way into a table, the blocks they came in, and their outcomes.
 
 A reader hands out rows in blocks of a few thousand, in the order of the input. The rows of a block
-are written in any order. A row is done when it is written, stored as a dead letter, or replaced by
-a later row with the same key. A block is done when all its rows are. The ``Watermark`` is the
-position up to which every block is done. A journal may record no other position: a resumed job
-repeats at most the rows that were in memory, and repeating a put changes nothing.
+are written in any order. A row is done when it is written or stored as a dead letter. A block is
+done when all its rows are. The ``Watermark`` is the position up to which every block is done. A
+journal may record no other position: a resumed job repeats at most the rows that were in memory,
+and repeating a put changes nothing.
 """
 
 from __future__ import annotations

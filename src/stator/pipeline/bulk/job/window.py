@@ -7,8 +7,8 @@ row in five is the oldest instead. Otherwise chance would leave some rows waitin
 journal, which records how far *every* row is done, would fall behind.
 
 While more rows are to come, writers wait until the window is half full, so that there is enough to
-choose from. They never wait for a reader that waits for them: a block enters in parts, each as
-large as the room, and once a reader waits for room the writers take whatever is there.
+choose from. They never wait for a reader that waits for them. A block enters in parts, as many rows
+at a time as there is room for. While a reader waits for room, writers take whatever is there.
 
 Rows with the same key must not overtake each other, because the last row must remain in the table.
 They are written one after the other. No row replaces an earlier one in the window: DynamoDB may
@@ -58,7 +58,7 @@ class Window:
         self._work = threading.Condition(lock)
 
     def add(self, entries: list[PendingRow]) -> None:
-        """Add rows, each once there is room.
+        """Add rows. Wait for room whenever the window is full.
 
         A block may hold more rows than the window; it enters in parts.
         """

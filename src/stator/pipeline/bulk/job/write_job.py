@@ -180,8 +180,8 @@ class WriteJob:
     def _finished(self, block: Block) -> None:
         """Write the dead letters of a finished block.
 
-        An error ends the job here. Raised from here, it would look like a refusal of the rows that
-        are being settled.
+        An error stops the job instead of being raised. The writer that called this method would
+        take a raised error for a refusal of its rows.
         """
         try:
             self.letters.add(block.dead)

@@ -256,7 +256,7 @@ class Writers:
 
 
 def _reason(error: StatorError) -> str:
-    """Return an error's name and message, the same for the engine and over HTTP."""
+    """Return an error's name and message: the same text for the engine and over HTTP."""
     name = error.code if isinstance(error, ServiceError) else type(error).__name__
     return f"{name}: {error.message}"
 

@@ -1,6 +1,6 @@
 """Rows as entities of a design: values are coerced to the fields' types.
 
-The data layer's own functions then write keys, stamps and attributes.
+The data layer's own functions then set versions and times, and write keys and attributes.
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
-"""Compaction: merges the partials of ended shards, so that a group does not grow with time.
+"""Compaction: merges the partials of ended shards, so that each group keeps only a few.
 
-A partial may be merged when no worker can write it any more: its shard's lease ended an hour ago,
-or is deleted, which happens a day later. One transaction adds the partial to the one named BASE and
-empties it. The emptied partial stays, marked ``merged``, and BASE names it in ``merged``, until the
-next merge deletes it. The reason is that a reader's Query may see one item before the merge and
-the other after it. So a reader leaves out partials that BASE names. It reads again if it finds a
-marked partial that BASE does not name.
+A partial may be merged when no worker can write it any more. That is so when its shard's lease
+ended more than an hour ago, or no longer exists. (A lease is deleted at the earliest a day after
+its end.) One transaction adds such partials to the partial named BASE and empties them.
 
-Merging happens after a shard has written to a group for the first time, because that is when a
-group grows.
+An emptied partial stays until the next merge deletes it. It is marked ``merged``, and BASE names it
+in ``merged``. The reason is that a reader's Query may see one item before the merge and the other
+after it. So a reader leaves out partials that BASE names. It reads again if it finds a marked
+partial that BASE does not name.
+
+Merging happens after a shard has written to a group for the first time, because that is when the
+group gets another partial.
 """
 
 from __future__ import annotations
@@ -67,7 +69,8 @@ class Compaction:
     def _over(self, app: str) -> Work[Any]:
         """Return a function that takes a shard and says whether its partials may be merged.
 
-        They may if the shard ended so long ago that no worker can believe that it holds the shard.
+        They may if the shard's lease ended so long ago that no worker can still believe that it
+        holds the lease.
         """
         leases = (yield from LeaseTable(self._context, app, 1.0, 0.0).load()).leases.values()
         limit = self._context.now() - SAFE_SECONDS

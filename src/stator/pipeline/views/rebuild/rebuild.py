@@ -88,7 +88,11 @@ class RebuildOptions:
 
 @dataclass(slots=True)
 class RebuildReport:
-    """The result of a rebuild. ``unreadable`` counts items that do not decode and are left out."""
+    """The result of a rebuild.
+
+    ``unreadable`` counts the items that do not decode, and those whose rows are refused as too
+    large. The former are left out entirely, the latter have no rows.
+    """
 
     generation: int = 0
     scanned: int = 0

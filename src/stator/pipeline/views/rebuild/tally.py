@@ -40,8 +40,9 @@ def _content(value: Value) -> Any:
 class BaseTally:
     """Adds up all items of a view's source as they were when a rebuild started.
 
-    ``unreadable`` counts the items that do not decode and are left out. ``changed`` counts the keys
-    that changed during the scan; they count with their image before the first change.
+    ``unreadable`` counts the items that do not decode and are left out. The rebuild adds to it the
+    items whose rows are refused. ``changed`` counts the keys that changed during the scan; they
+    count with their image before the first change.
     """
 
     def __init__(self, name: str, source: ViewSource) -> None:
@@ -60,10 +61,10 @@ class BaseTally:
     def take(
         self, items: Sequence[Item], keys: list[int], marks: Sequence[str], read_at: float
     ) -> list[ItemShare | None]:
-        """Hold a page of the scan until the stream has shown the changes made during the scan.
+        """Hold a page of the scan until the stream has shown every change made before it was read.
 
-        Returns the share of each item. ``marks`` identify sources of rows; the list is empty if the
-        view has no rows.
+        Returns the share of each item. ``marks`` identifies each item in the keys of its rows; it
+        is empty if the view has no rows.
         """
         taken: list[ItemShare | None] = []
         for at, item in enumerate(items):

@@ -3,14 +3,14 @@
 Exact subscribers, which count every change once by themselves, get the whole batch first. The
 others get it one after the other. An item that a subscriber cannot handle is set aside for that
 subscriber from the failing change on (``parking``): it is stored with the time of its next attempt,
-and the batch continues with other items and other subscribers. Later changes to the item are added
-to it. ``set_aside_retry`` handles them. Everything that failed is stored before ``run`` returns, so
-the checkpoint may then pass the batch.
+and the batch continues with other items and other subscribers. Later changes to the item are stored
+with it. ``set_aside_retry`` handles them all. Everything that failed is stored before ``run``
+returns, so the checkpoint may then pass the batch.
 
 Setting aside costs writes, and an outage can make every item fail. So only about
 ``_MOST_SET_ASIDE`` items of the group are set aside for a subscriber. Beyond that the shard itself
-waits, after all subscribers have had the batch: the failing items are retried here until they are
-handled or there is room.
+waits, after all subscribers have had the batch. The remaining items are retried here until each one
+is handled, set aside or parked.
 """
 
 from __future__ import annotations
@@ -291,7 +291,8 @@ class BatchDelivery:
     def _keep_all(self, failing: Sequence[_FailingItem], batch: _Batch) -> Work[None]:
         """Set items aside, or park those whose attempts are used up.
 
-        Items for which there is no room stay in the batch.
+        Once ``_MOST_SET_ASIDE`` items are set aside for a subscriber, its further items stay in
+        the batch.
         """
         for each in failing:
             retry_at = next_attempt(self._scope.context, self._options, each.attempts, each.tries)
@@ -324,7 +325,7 @@ class BatchDelivery:
         log_set_aside(failing.handler, first, error, retry_at - self._scope.context.now())
 
     def _wait_for_room(self, batch: _Batch) -> Work[None]:
-        """Retry the items for which there was no room, until all are handled or stored."""
+        """Retry the items that could not be set aside yet, until all are handled or stored."""
         timer = self._scope.context.timer(self._options.retry_backoff)
         while batch.failing:
             first = batch.failing[0]

@@ -91,7 +91,7 @@ def read_record(raw: Mapping[str, Any], table: str, shard: str) -> Record:
 def snapshot_record(table: str, keys: Item, item: Item, at: float) -> Record:
     """Return an item of a snapshot as an insert.
 
-    Its ``raw`` has the form of a stream record, because a parked record is stored and read in it.
+    Its ``raw`` has the form of a stream record, because that is how parked records are stored.
     """
     body = {"Keys": keys, "NewImage": item, "SequenceNumber": "", "ApproximateCreationDateTime": at}
     raw = {"eventName": "INSERT", "dynamodb": body}
@@ -142,7 +142,7 @@ class Change(Generic[E]):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The item's identity: its fields and their values, in the types of the entity.
+        """The names and values of the item's identity fields, as Python values.
 
         ``db.get(Order, **change.identity)`` reads the item as it is now. The identity is read from
         an image, or from the key if the stream shows no image. Raises IdentityUnknown if the key
@@ -174,7 +174,7 @@ class Change(Generic[E]):
 
     @property
     def event_id(self) -> str:
-        """The same id each time this change is handled, so that receivers recognise a repeat."""
+        """The change's id, the same in every delivery, so that receivers recognise a repeat."""
         return self.record.event_id
 
     @property
@@ -240,7 +240,7 @@ def _there(entity: E | None, view: str) -> E:
 def entity_of(record: Record, context: Context) -> EntityMap | None:
     """Return the entity that a change belongs to, or None.
 
-    The image decides or, if the stream shows no image, the key.
+    The entity is found from the item's image or, if the stream shows no image, from its key.
     """
     schema = context.schema
     if record.table not in schema.tables:

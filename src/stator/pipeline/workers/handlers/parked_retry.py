@@ -94,7 +94,10 @@ class ParkedRetry:
         return None
 
     def _busy(self, mark: str) -> Work[RetryOutcome | None]:
-        """Say that another process has the item's claim. Returns None if the item is released."""
+        """Return the outcome for an item that another process has claimed.
+
+        Returns None if the item no longer waits.
+        """
         head = yield from self.parking.look(mark)
         if head is None:
             return None

@@ -264,7 +264,7 @@ class SetAsideRetry:
     def _released(self, item: _ClaimedItem) -> Work[bool]:
         """Remove an item whose changes have all been handled.
 
-        Returns False if a change was added meanwhile; the item then has its new records.
+        Returns False if a change was added meanwhile; ``item.records`` then holds what was added.
         """
         if (yield from self._parking.release(item.head, item.head.claim)):
             return True

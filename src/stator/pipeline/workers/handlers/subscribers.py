@@ -109,7 +109,7 @@ class AttendingSubscriber(Protocol):
 class ExactSubscriber(Subscriber, AttendingSubscriber, Protocol):
     """A subscriber that counts every change once by itself, in any order, such as a view.
 
-    It gets every change before the other subscribers, also later changes to an item that is parked
+    It gets every change before the other subscribers do, even changes to an item that is parked
     for it. Each of its failures concerns one change alone: the change is parked at once and not
     retried automatically. It sees both images.
     """

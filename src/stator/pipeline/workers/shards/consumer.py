@@ -33,7 +33,7 @@ _ATTENTION_SECONDS = 2.0
 class _Page:
     """A page of records.
 
-    ``is_tip`` says that the shard had no more; it is False after throttling.
+    ``is_tip`` says that the shard had no further records; it is False after throttling.
     """
 
     records: list[Record]
