@@ -23,7 +23,7 @@ test: lint types unit
 # While you work: no servers, no compiled modules, no long tests. `make test` is what counts.
 quick: lint interpreted bytecode
 	$(BIN)/mypy
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m quick
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m quick --durations 10 --durations-min 1
 
 unit: $(COMPILED) bytecode servers browser
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow"

@@ -20,7 +20,8 @@ settings.load_profile("stator")
 _TESTS = Path(__file__).resolve().parent
 _SOURCES = _TESTS.parent / "src"
 
-# `make quick` leaves these to `make test`: they start processes or servers, or try many schedules.
+# `make quick` leaves these files and tests to `make test`: they start processes or servers, try many
+# schedules, or take about a second. `make quick` names the tests that should join this list.
 NOT_QUICK: Final = (
     "browser/*",
     "cli/*",
@@ -57,9 +58,46 @@ NOT_QUICK: Final = (
     "*/test_verification*",
     "*/test_window*",
     "*/test_worker_errors*",
+    "design/test_planner_random.py",
+    "pipeline/test_workers.py",
+    "pipeline/views/test_views_on*",
+    "*s3*",
+    "*::*behaves_like*",
+    "*::*it_does_what*",
+    "*::*wherever_it_died",
+    "client/test_calls.py::test_an_answer_in_pieces",
+    "client/test_calls.py::test_a_connection_that_died*",
+    "design/export/test_tables.py::test_cfn*",
+    "design/test_planner.py::test_too_many*",
+    "engine/recovery/test_data_formats.py::test_items_come_back*",
+    "engine/streams/test_expiry.py::test_on_the_systems_clock*",
+    "engine/streams/test_shards.py::test_a_shard_that_is_hot*",
+    "model/test_numbers.py::test_what_looks_normal*",
+    "patterns/test_rollups.py::test_a_rebuild_survives*",
+    "patterns/test_rollups.py::test_roll_ups_are*",
+    "patterns/test_unique_audit.py::test_after_a_repair*",
+    "pipeline/bulk/test_entity_columns.py::test_both_ways*",
+    "pipeline/maintenance/test_maintenance.py::test_messages_are_delivered*",
+    "pipeline/sinks/test_audit.py::test_any_single*",
+    "pipeline/sinks/test_parquet.py::test_staged*",
+    "pipeline/sinks/test_table.py::test_any_replay*",
+    "pipeline/sinks/test_table.py::test_the_target_can_be*",
+    "pipeline/views/test_views.py::test_views_are_built_anew*",
+    "pipeline/views/test_views.py::test_what_does_not_decode*",
+    "server/test_http.py::test_a_body_of_tiny_chunks*",
+    "stored/test_v1_application.py::test_a_rebuild*",
+    "tables/test_outcomes.py::test_acknowledged*",
 )
 # Targets and other parameters that need a server, or a disk.
-NOT_QUICK_PARAMETERS: Final = ("http", "dynamodb-local", "disk", "pyright_errors", "mypy_errors")
+NOT_QUICK_PARAMETERS: Final = (
+    "http",
+    "dynamodb-local",
+    "disk",
+    "moto",
+    "seaweedfs",
+    "pyright_errors",
+    "mypy_errors",
+)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -84,9 +122,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _is_quick(item: pytest.Item) -> bool:
     path = item.path.relative_to(_TESTS).as_posix() if item.path.is_relative_to(_TESTS) else ""
-    parameters = item.name.partition("[")[2]
+    name, _, parameters = item.name.partition("[")
     return (
         item.get_closest_marker("slow") is None
-        and not any(fnmatch(path, pattern) for pattern in NOT_QUICK)
+        and not any(
+            fnmatch(place, pattern) for place in (path, f"{path}::{name}") for pattern in NOT_QUICK
+        )
         and not any(word in parameters for word in NOT_QUICK_PARAMETERS)
     )
