@@ -20,8 +20,8 @@ settings.load_profile("stator")
 _TESTS = Path(__file__).resolve().parent
 _SOURCES = _TESTS.parent / "src"
 
-# `make quick` leaves these files and tests to `make test`: they start processes or servers, try many
-# schedules, or take about a second. `make quick` names the tests that should join this list.
+# `make quick` leaves these files and tests to `make test`: they start processes or servers, try
+# many schedules, or take about a second. `make quick` names the tests that should join this list.
 NOT_QUICK: Final = (
     "browser/*",
     "cli/*",
