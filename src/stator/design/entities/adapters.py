@@ -22,13 +22,12 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
-from typing import Any, Protocol, TypeVar, Union, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from stator.design.entities.codec import LEFT_OUT, Codec, ObjectMaker, make_codec
 from stator.design.entities.conditions import FieldRef
@@ -43,7 +42,7 @@ from stator.design.entities.entity import (
     stored_shape,
 )
 from stator.design.entities.markers import Marker, marker_of
-from stator.design.entities.shapes import ListOf, MapOf, Maybe, Nested, Scalar, Shape, shape_of
+from stator.design.entities.shapes import Nested, Scalar, Shape, ShapeReader, as_kept_unless
 from stator.design.entities.wire import WrongValue, absent_value
 from stator.errors import DesignError, ItemMismatch
 
@@ -144,18 +143,12 @@ class AdaptedInfo(EntityInfo):
     @cached_property
     def fields(self) -> dict[str, EntityField]:
         entity = self.model.__name__
-        fields = {
-            name: EntityField(
-                name,
-                stored_shape(
-                    _shape(self.library, field.type, f"{entity}.{name}", (self.model,)),
-                    self.roles.get(name),
-                ),
-                self.roles.get(name),
-                field.has_default,
-            )
-            for name, field in self._declared.items()
-        }  # fmt: skip
+        reader = ShapeReader(_Models(self.library), (self.model,))
+        fields = {}
+        for name, field in self._declared.items():
+            shape = as_kept_unless(reader.shape(field.type, f"{entity}.{name}"), field.default)
+            marker = self.roles.get(name)
+            fields[name] = EntityField(name, stored_shape(shape, marker), marker, field.has_default)
         check_roles(entity, fields)
         return fields
 
@@ -192,46 +185,28 @@ class AdaptedInfo(EntityInfo):
 # --- shapes -------------------------------------------------------------------------------------
 
 
-def _shape(library: Library, annotation: Any, where: str, above: tuple[type, ...]) -> Shape:
-    """Return the shape of an annotation that may contain models.
+@dataclass(frozen=True, slots=True)
+class _Models:
+    """Reads annotations that contain models of one library."""
 
-    ``above`` are the enclosing models.
-    """
-    if library.is_model(annotation):
-        return _nested(library, annotation, where, above)
-    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    inner = [argument for argument in arguments if argument is not type(None)]
-    if origin is typing.Annotated:
-        return _shape(library, arguments[0], where, above)
-    if origin in (Union, types.UnionType) and len(inner) == 1:
-        return Maybe(_shape(library, inner[0], where, above))
-    if origin is list or (origin is tuple and inner[1:] == [Ellipsis]):
-        return ListOf((_shape(library, inner[0], where, above),), origin)
-    if origin is tuple and inner:
-        return ListOf(
-            tuple(_shape(library, each, where, above) for each in inner), tuple, fixed=True
-        )
-    if origin is dict and arguments[0] is str:
-        return MapOf(_shape(library, arguments[1], where, above))
-    plain = library.plain(annotation)
-    return Scalar(plain) if plain is not None else shape_of(annotation, where)
+    library: Library
 
+    def shape(self, annotation: Any, where: str, reader: ShapeReader) -> Shape | None:
+        if self.library.is_model(annotation):
+            return self._nested(annotation, where, reader.inside(annotation, where))
+        plain = self.library.plain(annotation)
+        return None if plain is None else Scalar(plain)
 
-def _nested(library: Library, model: type, where: str, above: tuple[type, ...]) -> Nested:
-    if model in above:
-        raise DesignError(
-            f"{where}: {model.__name__} contains itself",
-            hint="store the inner models as separate items, or use Any",
+    def _nested(self, model: type, where: str, reader: ShapeReader) -> Nested:
+        members = tuple(
+            (
+                field.name,
+                as_kept_unless(reader.shape(field.type, f"{where}.{field.name}"), field.default),
+                field.has_default,
+            )
+            for field in self.library.fields(model)
         )
-    members = [
-        (
-            field.name,
-            _shape(library, field.type, f"{where}.{field.name}", (*above, model)),
-            field.has_default,
-        )
-        for field in library.fields(model)
-    ]
-    return NestedModel(model, tuple(members), library.maker(model, None))
+        return NestedModel(model, members, self.library.maker(model, None))
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,12 +55,18 @@ class Codec:
     """The generated functions of one entity.
 
     ``encode_field`` and ``decode_field`` handle single fields, for keys, conditions and updates.
+    ``omits_field`` says for which values a field's attribute is left out.
     """
 
     encode: Callable[[Any], Item]
     decode: Callable[[Item], Any]
     encode_field: dict[str, Encoder]
     decode_field: dict[str, Decoder]
+    omits_field: dict[str, Callable[[Any], bool]]
+
+    def attribute(self, field: str, value: Any) -> Value | None:
+        """Return the stored value of a field, or None if its attribute is left out."""
+        return None if self.omits_field[field](value) else self.encode_field[field](value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +114,14 @@ def make_codec(
         for at, name in enumerate(shapes)
     }
 
+    omitted = {name: omits(shape) for name, shape in shapes.items()}
+
     def encode(made: Any) -> Item:
         try:
             found: Item = to_wire(made)
         except WrongValue:
             for name, encode in encoders.items():
-                if not omits(shapes[name])(getattr(made, name)):
+                if not omitted[name](getattr(made, name)):
                     encode(getattr(made, name))  # raises for the field at fault
             raise
         return found
@@ -125,7 +133,7 @@ def make_codec(
             fault = _fault(entity, shapes, absent, item, error)
             raise fault from (error if fault.field == "?" else None)
 
-    return Codec(encode, decode, encoders, decoders)
+    return Codec(encode, decode, encoders, decoders, omitted)
 
 
 def _named(entity: str, field: str, encode: Encoder) -> Encoder:

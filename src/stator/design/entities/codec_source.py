@@ -22,7 +22,17 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from stator.design.entities.shapes import Choice, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
+from stator.design.entities.shapes import (
+    Choice,
+    ListOf,
+    MapOf,
+    Maybe,
+    Nested,
+    Scalar,
+    SetOf,
+    Shape,
+    default_maker,
+)
 from stator.design.entities.wire import (
     REQUIRED,
     absent_value,
@@ -115,9 +125,13 @@ class CodecSource:
     # --- encoding --------------------------------------------------------------------------------
 
     def encode(self, shape: Shape, value: str) -> str:
-        """Return an expression for the wire form of the variable ``value``, which is not None."""
+        """Return an expression for the wire form of the variable ``value``.
+
+        The value is None only if the shape says that None is kept.
+        """
         if isinstance(shape, Maybe):
-            return self.encode(shape.inner, value)
+            inner = self.encode(shape.inner, value)
+            return f'({{"NULL": True}} if {value} is None else {inner})' if shape.kept else inner
         if isinstance(shape, Nested):
             return f"{self._once('encode', shape, self._encode_nested)}({value})"
         other = f"{self.bind('e', encoder(shape))}({value})"
@@ -132,12 +146,12 @@ class CodecSource:
                 inner = f"{value}._value_" if scalar.python is str else f"str({value}._value_)"
                 test = f"type({value}) is {self.bind('t', enum)}"
                 return f'{{"{shape.kind}": {inner}}} if {test} else {other}'
-            case ListOf(elements=(element,), fixed=False) if not isinstance(element, Maybe):
+            case ListOf(elements=(element,), fixed=False):
                 item = self.fresh("x")
                 one = self.encode(element, item)
                 test = f"type({value}) is {shape.container.__name__}"
                 return f'{{"L": [{one} for {item} in {value}]}} if {test} else {other}'
-            case SetOf(element=Scalar(python=python), frozen=frozen) if python is str:
+            case SetOf(element=Scalar(python=python), frozen=frozen, kept=False) if python is str:
                 container, only_str = "frozenset" if frozen else "set", self.bind("t", {str})
                 test = f"type({value}) is {container} and {{*map(type, {value})}} == {only_str}"
                 return f'{{"SS": sorted({value})}} if {test} else {other}'
@@ -159,10 +173,10 @@ class CodecSource:
         """
         form = f"item[{field!r}] = {self.encode(shape, 'v')}"
         tests = []
-        if isinstance(shape, Maybe):
+        if isinstance(shape, Maybe) and not shape.kept:
             tests.append("v is not None")
             shape = shape.inner
-        if isinstance(shape, SetOf):
+        if isinstance(shape, SetOf) and not shape.kept:
             tests.append("(v or type(v) not in (set, frozenset))")
         return [f"if {' and '.join(tests)}:", f"    {form}"] if tests else [form]
 
@@ -190,7 +204,7 @@ class CodecSource:
                 key, item = self.fresh("k"), self.fresh("x")
                 decoded = self.decode(values, item)
                 return f'{{{key}: {decoded} for {key}, {item} in {value}["M"].items()}}'
-            case SetOf(element=Scalar(python=python) as element, frozen=frozen) if (
+            case SetOf(element=Scalar(python=python) as element, frozen=frozen, kept=False) if (
                 python is str or python in _MEMBER
             ):
                 members = f'{value}["{element.kind}S"]'
@@ -282,9 +296,4 @@ def default_of(cls: type, name: str, shape: Shape) -> Callable[[], Any]:
     The value is the field's default. If there is none, the field's type decides (``absent_value``).
     """
     declared = next(field for field in dataclasses.fields(cls) if field.name == name)
-    if declared.default_factory is not dataclasses.MISSING:
-        return declared.default_factory
-    if declared.default is not dataclasses.MISSING:
-        default = declared.default
-        return lambda: default
-    return absent_value(shape)
+    return default_maker(declared) or absent_value(shape)

@@ -38,7 +38,14 @@ from stator.design.entities.markers import (
     version,
     write_token,
 )
-from stator.design.entities.shapes import Maybe, Scalar, Shape, as_epoch, field_shapes
+from stator.design.entities.shapes import (
+    Maybe,
+    Scalar,
+    Shape,
+    as_epoch,
+    default_maker,
+    field_shapes,
+)
 from stator.errors import DesignError
 
 KeyTemplate = tuple[str, str] | tuple[str]
@@ -171,11 +178,10 @@ class EntityInfo:
         Returns None if the field is required.
         """
         declared = next(each for each in dataclasses.fields(self.cls) if each.name == field)
-        if declared.default_factory is not dataclasses.MISSING:
-            return declared.default_factory
-        if declared.default is not dataclasses.MISSING:
-            return lambda: declared.default
-        return (lambda: None) if isinstance(self.fields[field].shape, Maybe) else None
+        default = default_maker(declared)
+        if default is None and isinstance(self.fields[field].shape, Maybe):
+            return lambda: None
+        return default
 
     @property
     def is_frozen(self) -> bool:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
-from typing import Any, Literal, Union
+from typing import Any, Literal, Protocol, Union
 from uuid import UUID
 
 from stator.errors import DesignError
@@ -53,8 +54,28 @@ class Scalar:
 def as_epoch(shape: Shape) -> Shape:
     """Return the shape with its datetimes stored as epoch seconds."""
     if isinstance(shape, Maybe):
-        return Maybe(as_epoch(shape.inner))
+        return Maybe(as_epoch(shape.inner), shape.kept)
     return Scalar(Epoch) if shape == Scalar(datetime) else shape
+
+
+def as_kept(shape: Shape) -> Shape:
+    """Return the shape of a value that is always stored, also if it is None or an empty set."""
+    if isinstance(shape, Maybe):
+        return Maybe(as_kept(shape.inner), kept=True)
+    return SetOf(shape.element, shape.frozen, kept=True) if isinstance(shape, SetOf) else shape
+
+
+def as_kept_unless(shape: Shape, default: Callable[[], Any] | None) -> Shape:
+    """Return the shape of a field with this default, or None for a field without a default.
+
+    The field's absent attribute is read as the default. So None, or an empty set, is stored if it
+    is not the default.
+    """
+    if default is None or not isinstance(shape, (Maybe, SetOf)):
+        return shape
+    value = default()
+    empty = value is None if isinstance(shape, Maybe) else value == set()
+    return shape if empty else as_kept(shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +110,14 @@ class MapOf:
 
 @dataclass(frozen=True, slots=True)
 class SetOf:
+    """A set. DynamoDB has no empty sets, so the attribute of an empty one is left out.
+
+    If ``kept``, the empty set is stored as an empty list instead.
+    """
+
     element: Shape
     frozen: bool = False
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +135,14 @@ class Anything:
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """An optional type. If a field is None, its attribute is left out."""
+    """An optional type. If a field is None, its attribute is left out.
+
+    If ``kept``, None is stored as NULL instead: in a list or a map, and in a field whose default
+    is not None. There, a value that is left out would not be read as None.
+    """
 
     inner: Shape
+    kept: bool = False
 
 
 Shape = Union[Scalar, Choice, ListOf, MapOf, SetOf, Nested, Anything, Maybe]
@@ -138,36 +170,135 @@ def type_name(shape: Shape) -> str:
     raise AssertionError(shape)
 
 
+class ModelReader(Protocol):
+    """Finds the shapes of a model library's own types, such as pydantic's."""
+
+    def shape(self, annotation: Any, where: str, reader: ShapeReader) -> Shape | None:
+        """Return the shape of an annotation, or None if it is no type of the library."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeReader:
+    """Reads annotations. ``models`` reads those that belong to a model library.
+
+    ``above`` are the classes that contain the annotation.
+    """
+
+    models: ModelReader | None = None
+    above: tuple[type, ...] = ()
+
+    def inside(self, cls: type, where: str) -> ShapeReader:
+        """Return the reader for the members of a class.
+
+        Raises DesignError if the class contains itself.
+        """
+        if cls in self.above:
+            raise DesignError(
+                f"{where}: {cls.__name__} contains itself",
+                hint="store the inner objects as separate items, or use Any",
+            )
+        return ShapeReader(self.models, (*self.above, cls))
+
+    def shape(self, annotation: Any, where: str) -> Shape:
+        """Return the shape of an annotation. ``where`` names the field in messages."""
+        if annotation in SCALARS:
+            return Scalar(annotation)
+        if annotation is Any or annotation is object:
+            return Anything()
+        found = self.models.shape(annotation, where, self) if self.models is not None else None
+        if found is not None:
+            return found
+        origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+        if origin in (Union, types.UnionType):
+            return self._optional(arguments, where)
+        if origin is Literal:
+            return _choice(arguments, None, where)
+        if origin is typing.Annotated:
+            return self.shape(arguments[0], where)
+        if origin is not None or annotation in (list, tuple, dict, set, frozenset):
+            return self._collection(origin or annotation, arguments, where)
+        if isinstance(annotation, type) and issubclass(annotation, Enum):
+            return _choice(tuple(member.value for member in annotation), annotation, where)
+        if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
+            members = self.inside(annotation, where).members(annotation, where)
+            return Nested(annotation, tuple(members))
+        raise _unsupported(annotation, where)
+
+    def members(self, cls: type, where: str) -> list[tuple[str, Shape, bool]]:
+        """Return, for each field of a dataclass, its name, its shape and whether it has a default.
+
+        This reader is the one for members of the class.
+        """
+        try:
+            hints = typing.get_type_hints(cls, include_extras=True)
+        except NameError as error:
+            raise DesignError(
+                f"{where}: an annotation names something that is not defined: {error}",
+                hint="define or import it in the module of the class",
+            ) from None
+        found = []
+        for field in dataclasses.fields(cls):
+            shape = self.shape(hints[field.name], f"{where}.{field.name}")
+            default = default_maker(field)
+            found.append((field.name, as_kept_unless(shape, default), default is not None))
+        return found
+
+    def _optional(self, arguments: tuple[Any, ...], where: str) -> Shape:
+        inner = [argument for argument in arguments if argument is not type(None)]
+        if len(inner) == 1 and len(inner) < len(arguments):
+            return Maybe(self.shape(inner[0], where))
+        raise DesignError(
+            f"{where}: a union of several types cannot be stored",
+            hint="use one type, or that type and None",
+        )
+
+    def _collection(self, origin: Any, arguments: tuple[Any, ...], where: str) -> Shape:
+        if origin is list:
+            return ListOf((self._element(arguments, where),), list)
+        if origin is tuple:
+            if not arguments or arguments[1:] == (Ellipsis,):
+                return ListOf((self._element(arguments, where),), tuple)
+            elements = tuple(as_kept(self.shape(argument, where)) for argument in arguments)
+            return ListOf(elements, tuple, fixed=True)
+        if origin is dict:
+            if arguments and arguments[0] is not str:
+                raise DesignError(
+                    f"{where}: the keys of a map must be str", hint="use dict[str, ...]"
+                )
+            return MapOf(self._element(arguments[1:], where))
+        if origin in (set, frozenset):
+            element = self._element(arguments, where)
+            if not isinstance(element, (Scalar, Choice)) or element.kind not in ("S", "N", "B"):
+                raise DesignError(
+                    f"{where}: a set holds strings, numbers or binaries",
+                    hint="use a list for members of other types",
+                )
+            return SetOf(element, origin is frozenset)
+        raise _unsupported(origin, where)
+
+    def _element(self, arguments: tuple[Any, ...], where: str) -> Shape:
+        return as_kept(self.shape(arguments[0], where)) if arguments else Anything()
+
+
 def shape_of(annotation: Any, where: str) -> Shape:
     """Return the shape of an annotation. ``where`` names the field in messages."""
-    if annotation in SCALARS:
-        return Scalar(annotation)
-    if annotation is Any or annotation is object:
-        return Anything()
-    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin in (Union, types.UnionType):
-        return _optional(arguments, where)
-    if origin is Literal:
-        return _choice(arguments, None, where)
-    if origin is typing.Annotated:
-        return shape_of(arguments[0], where)
-    if origin is not None or annotation in (list, tuple, dict, set, frozenset):
-        return _collection(origin or annotation, arguments, where)
-    if isinstance(annotation, type) and issubclass(annotation, Enum):
-        return _choice(tuple(member.value for member in annotation), annotation, where)
-    if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
-        return nested_shape(annotation, where)
-    raise _unsupported(annotation, where)
+    return ShapeReader().shape(annotation, where)
 
 
-def _optional(arguments: tuple[Any, ...], where: str) -> Shape:
-    inner = [argument for argument in arguments if argument is not type(None)]
-    if len(inner) == 1 and len(inner) < len(arguments):
-        return Maybe(shape_of(inner[0], where))
-    raise DesignError(
-        f"{where}: a union of several types cannot be stored",
-        hint="use one type, or that type and None",
-    )
+def field_shapes(cls: type, where: str) -> list[tuple[str, Shape, bool]]:
+    """Return, for each field of a dataclass, its name, its shape and whether it has a default."""
+    return ShapeReader(above=(cls,)).members(cls, where)
+
+
+def default_maker(field: dataclasses.Field[Any]) -> Callable[[], Any] | None:
+    """Return the function that creates a field's default value, or None if it has no default."""
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory
+    if field.default is not dataclasses.MISSING:
+        default = field.default
+        return lambda: default
+    return None
 
 
 def _choice(values: tuple[Any, ...], enum: type[Enum] | None, where: str) -> Choice:
@@ -178,59 +309,6 @@ def _choice(values: tuple[Any, ...], enum: type[Enum] | None, where: str) -> Cho
             hint="use one type for all choices",
         )
     return Choice(values, Scalar(next(iter(kinds))), enum)
-
-
-def _collection(origin: Any, arguments: tuple[Any, ...], where: str) -> Shape:
-    if origin is list:
-        return ListOf((_element(arguments, where),), list)
-    if origin is tuple:
-        if len(arguments) == 2 and arguments[1] is Ellipsis:
-            return ListOf((shape_of(arguments[0], where),), tuple)
-        if not arguments:
-            return ListOf((Anything(),), tuple)
-        return ListOf(tuple(shape_of(argument, where) for argument in arguments), tuple, fixed=True)
-    if origin is dict:
-        if arguments and arguments[0] is not str:
-            raise DesignError(f"{where}: the keys of a map must be str", hint="use dict[str, ...]")
-        return MapOf(shape_of(arguments[1], where) if arguments else Anything())
-    if origin in (set, frozenset):
-        element = _element(arguments, where)
-        if not isinstance(element, (Scalar, Choice)) or element.kind not in ("S", "N", "B"):
-            raise DesignError(
-                f"{where}: a set holds strings, numbers or binaries",
-                hint="use a list for members of other types",
-            )
-        return SetOf(element, origin is frozenset)
-    raise _unsupported(origin, where)
-
-
-def _element(arguments: tuple[Any, ...], where: str) -> Shape:
-    return shape_of(arguments[0], where) if arguments else Anything()
-
-
-def nested_shape(cls: type, where: str) -> Nested:
-    return Nested(cls, tuple(field_shapes(cls, where)))
-
-
-def field_shapes(cls: type, where: str) -> list[tuple[str, Shape, bool]]:
-    """Return, for each field of a dataclass, its name, its shape and whether it has a default."""
-    try:
-        hints = typing.get_type_hints(cls, include_extras=True)
-    except NameError as error:
-        raise DesignError(
-            f"{where}: an annotation names something that is not defined: {error}",
-            hint="define or import it in the module of the class",
-        ) from None
-    shapes = []
-    for field in dataclasses.fields(cls):
-        missing_ok = (
-            field.default is not dataclasses.MISSING
-            or field.default_factory is not dataclasses.MISSING
-        )
-        shapes.append(
-            (field.name, shape_of(hints[field.name], f"{where}.{field.name}"), missing_ok)
-        )
-    return shapes
 
 
 def _unsupported(annotation: Any, where: str) -> DesignError:

@@ -4,7 +4,8 @@ The generated code of ``codec_source`` handles the common values and calls these
 rest: a subclass, a value that must be refused, a value of type ``Any``. The closures are also the
 reference that tests compare the generated code with.
 
-If a field is None or an empty set, its attribute is left out (DynamoDB has no empty sets). A value
+If a field is None or an empty set, its attribute is left out (DynamoDB has no empty sets). Inside
+a list or a map, None is stored as NULL and an empty set as an empty list (``kept`` shapes). A value
 that does not fit raises ``WrongValue``; the codec, which knows the field, turns it into an
 ItemMismatch.
 """
@@ -176,8 +177,8 @@ def encoder(shape: Shape) -> Encoder:
             return _encode_scalar(python)
         case Choice():
             return _encode_choice(shape)
-        case Maybe(inner):
-            return encoder(inner)
+        case Maybe(inner, kept):
+            return _encode_kept(encoder(inner)) if kept else encoder(inner)
         case ListOf():
             return _encode_list(shape)
         case MapOf(values):
@@ -189,6 +190,10 @@ def encoder(shape: Shape) -> Encoder:
         case Anything():
             return encode_anything
     raise AssertionError(shape)
+
+
+def _encode_kept(inner: Encoder) -> Encoder:
+    return lambda value: {"NULL": True} if value is None else inner(value)
 
 
 def _encode_choice(shape: Choice) -> Encoder:
@@ -228,7 +233,7 @@ def _encode_map(each: Encoder) -> Encoder:
     def encode(value: Any) -> Value:
         if not isinstance(value, dict) or not all(type(name) is str for name in value):
             raise WrongValue("expected a dict with str keys", value)
-        return {"M": {name: each(inner) for name, inner in value.items() if inner is not None}}
+        return {"M": {name: each(inner) for name, inner in value.items()}}
 
     return encode
 
@@ -240,6 +245,8 @@ def _encode_set(each: Encoder, shape: SetOf) -> Encoder:
         if not isinstance(value, (set, frozenset)):
             raise WrongValue(f"expected a set, got {type(value).__name__}", value)
         if not value:
+            if shape.kept:
+                return {"L": []}
             raise WrongValue("DynamoDB has no empty sets", value)
         return {f"{kind}S": sorted(each(member)[kind] for member in value)}
 
@@ -297,9 +304,11 @@ def decoder(shape: Shape) -> Decoder:
         case MapOf(values):
             each = decoder(values)
             return lambda value: {name: each(inner) for name, inner in value["M"].items()}
-        case SetOf(element, frozen):
+        case SetOf(element, frozen, kept):
             kind = element.kind  # type: ignore[union-attr]
-            return _decode_set(decoder(element), kind, frozenset if frozen else set)
+            container = frozenset if frozen else set
+            decode = _decode_set(decoder(element), kind, container)
+            return _decode_kept_set(decode, container) if kept else decode
         case Nested():
             return _decode_nested(shape)
         case Anything():
@@ -341,6 +350,10 @@ def _decode_list(shape: ListOf) -> Decoder:
 
 def _decode_set(each: Decoder, kind: str, container: Callable[[Any], Any]) -> Decoder:
     return lambda value: container([each({kind: member}) for member in value[f"{kind}S"]])
+
+
+def _decode_kept_set(inner: Decoder, container: Callable[[], Any]) -> Decoder:
+    return lambda value: container() if value == {"L": []} else inner(value)
 
 
 def _decode_nested(shape: Nested) -> Decoder:
@@ -396,10 +409,10 @@ def decode_anything(value: Value) -> Any:
 
 def omits(shape: Shape) -> Callable[[Any], bool]:
     """Return a function that tells whether a field of this shape is left out for a value."""
-    if isinstance(shape, Maybe):
+    if isinstance(shape, Maybe) and not shape.kept:
         inner = omits(shape.inner)
         return lambda value: value is None or inner(value)
-    if isinstance(shape, SetOf):
+    if isinstance(shape, SetOf) and not shape.kept:
         return lambda value: isinstance(value, (set, frozenset)) and not value
     return lambda value: False
 

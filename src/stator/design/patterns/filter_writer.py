@@ -86,7 +86,7 @@ class FilterWriter:
         path = self._path(test.field)
         shape = shape_at(known, test.field)
         if test.operator in ("=", "<>") and test.values[0] is None:
-            return f"attribute_{'not_exists' if test.operator == '=' else 'exists'}({path})"
+            return self._is_none(path, shape, inverted=test.operator == "<>")
         if test.operator == "contains":
             shape = _element(shape)
         values = [self._value(value, shape) for value in test.values]
@@ -100,6 +100,14 @@ class FilterWriter:
             case "in":
                 return f"{path} IN ({', '.join(values)})"
         return f"{path} {_OPERATORS[test.operator]} {values[0]}"
+
+    def _is_none(self, path: str, shape: Shape | None, *, inverted: bool) -> str:
+        if not (isinstance(shape, Maybe) and shape.kept):
+            return f"attribute_{'exists' if inverted else 'not_exists'}({path})"
+        null = self._constant({"S": "NULL"})
+        if inverted:
+            return f"(attribute_exists({path}) AND NOT attribute_type({path}, {null}))"
+        return f"(attribute_not_exists({path}) OR attribute_type({path}, {null}))"
 
     def _is_type(self, attribute: str, types: list[str]) -> str:
         values = [self._constant({"S": each}) for each in types]

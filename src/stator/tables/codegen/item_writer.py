@@ -113,20 +113,17 @@ class _Writer:
     def field(self, name: str, shape: Shape) -> None:
         value = self.source.fresh("f")
         self._checks.append(f"{value} = {attribute('o', name)}")
-        inner = shape.inner if isinstance(shape, Maybe) else shape
+        is_optional = isinstance(shape, Maybe) and not shape.kept
+        inner = shape.inner if isinstance(shape, Maybe) and is_optional else shape
+        may_be_empty = isinstance(inner, SetOf) and not inner.kept
         test, form, written = self._forms(inner, value)
-        is_optional = isinstance(shape, Maybe) or isinstance(inner, SetOf)
-        if not is_optional:
+        if not is_optional and not may_be_empty:
             self._checks += [f"if {test}: return checked(o)"] if test else []
             self._template.append(f"{_quoted(name)}:{form}")
             self._values.append(written)
             return
-        present = [f"{value} is not None"] if isinstance(shape, Maybe) else []
-        present += (
-            [f"({value} or type({value}) not in (set, frozenset))"]
-            if isinstance(inner, SetOf)
-            else []
-        )
+        present = [f"{value} is not None"] if is_optional else []
+        present += [f"({value} or type({value}) not in (set, frozenset))"] if may_be_empty else []
         self._later.append(f"if {' and '.join(present)}:")
         self._later += [f"    if {test}: return checked(o)"] if test else []
         self._later.append(f"    out += {f',{_quoted(name)}:{form}'.encode()!r} % ({written},)")

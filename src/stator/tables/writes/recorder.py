@@ -28,6 +28,7 @@ from stator.model.values import Value
 from stator.tables.schema import EntityMap
 from stator.tables.writes.expressions import Expressions
 
+_NULL = {"NULL": True}
 T = TypeVar("T")
 Path = tuple[str | int, ...]
 
@@ -181,8 +182,9 @@ class Recording:
             self.set(path, value)  # as a missing attribute would be read; index keys need the value
 
     def _is_omitted(self, path: Path, given: Any) -> bool:
+        """Whether a value is stored by removing the path: None, or an empty set."""
         shape = self.shape(path)
-        return shape is not None and len(path) == 1 and omits(shape)(given)
+        return shape is not None and omits(shape)(given)
 
     def _keep(self, action: RecordedAction) -> None:
         for known in list(self.actions):
@@ -262,7 +264,7 @@ class Recording:
 
 
 def _is_known(action: RecordedAction) -> bool:
-    return action.value is None or action.plain is not None
+    return action.value is None or action.value == _NULL or action.plain is not None
 
 
 def _combined(earlier: RecordedAction, later: RecordedAction, shown: str) -> RecordedAction:

@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from stator.design.entities.shapes import Maybe
-from stator.design.entities.wire import omits
 from stator.design.plan.templates import PlannedKeyAttribute
 from stator.errors import PathMissing, RequestRefused, UpdateRefused, ValidationFailed
 from stator.expr.paths import INVALID_PATH
@@ -60,7 +59,7 @@ def update_statement(
     known = recording.known() | stamps
     key_changes, relied_on = _index_keys(of, recording, known, values, entity)
     for name in sorted(relied_on):
-        terms.equal(name, _stored(of, name, getattr(entity, name)))
+        terms.equal(name, of.codec.attribute(name, getattr(entity, name)))
     expected: int | None = None
     if entity is not None and of.version is not None:
         expected = int(getattr(entity, of.version))
@@ -138,10 +137,6 @@ def _refuse_fixed(of: EntityMap, recording: Recording) -> None:
         raise UpdateRefused(
             f"{of.name}.{min(kept)} is set by Stator itself", hint="leave it out of the update"
         )
-
-
-def _stored(of: EntityMap, name: str, value: Any) -> Value | None:
-    return None if value is None else of.codec.encode_field[name](value)
 
 
 def _counted(of: EntityMap, expected: int | None) -> dict[str, Any]:
@@ -251,7 +246,7 @@ def _of_a_new_item(
     stored: dict[str, Value] = {
         name: of.codec.encode_field[name](value)
         for name, value in known.items()
-        if name not in recording.fields and not omits(of.fields[name].shape)(value)
+        if name not in recording.fields and not of.codec.omits_field[name](value)
     }
     for name in (of.version, of.updated, of.write_token):
         stored.pop(name or "", None)  # every update sets those itself

@@ -343,10 +343,7 @@ def _proof(of: EntityMap, key: Item, item: Item) -> WriteProof | None:
 
 
 def _wire(of: EntityMap, values: Mapping[str, Any]) -> dict[str, Value | None]:
-    return {
-        name: None if value is None else of.codec.encode_field[name](value)
-        for name, value in values.items()
-    }
+    return {name: of.codec.attribute(name, value) for name, value in values.items()}
 
 
 def _set_all(of: EntityMap, item: Item, terms: Terms) -> str:
@@ -427,7 +424,7 @@ def _after(of: EntityMap, old: Item | None, recording: Recording, created_at: fl
         if expiry is not None:
             after[of.ttl] = of.codec.encode_field[of.ttl](expiry)
     for name, value in recording.known().items():
-        stored: Value | None = None if value is None else of.codec.encode_field[name](value)
+        stored = of.codec.attribute(name, value)
         if stored is None:
             after.pop(name, None)
         else:

@@ -58,7 +58,7 @@ def fits_columns(of: EntityMap) -> bool:
 
 
 def _scalar(shape: Shape) -> Any:
-    inner = shape.inner if isinstance(shape, Maybe) else shape
+    inner = shape.inner if isinstance(shape, Maybe) and not shape.kept else shape
     return inner.python if isinstance(inner, Scalar) else None
 
 

@@ -179,7 +179,8 @@ def coercion(shape: Shape) -> Coerce:
     """Return the function that turns a value from a file, typed or text, into a field's value."""
     match shape:
         case Maybe(inner):
-            return coercion(inner)
+            present = coercion(inner)
+            return lambda value: None if value is None else present(value)
         case Scalar(python):
             return _SCALARS[python]
         case Choice():
