@@ -2,15 +2,32 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Any
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any, cast
+from uuid import UUID
 
 import pytest
 
-from stator import connect
+from stator import connect, connect_async
 from stator.clock import VirtualClock
-from stator.errors import AlreadyRunning, PayloadDiffers, TookTooLong, Unstorable
+from stator.errors import (
+    AlreadyRunning,
+    PayloadDiffers,
+    RequestRefused,
+    TookTooLong,
+    Unreachable,
+    Unstorable,
+)
 from stator.patterns.once import Once
-from tests.patterns.crashing import Form, every_crash
+from stator.tables.async_runner import AsyncRunner
+from stator.tables.db import AsyncDb, Db
+from stator.tables.runner import Runner
+from stator.testing import Fault, FaultyTransport, InterceptedCall
+from tests.coordination.test_outcome import KNOWN, UNKNOWN
+from tests.patterns.crashing import Awaited, Form, every_crash
+from tests.patterns.test_typed_json import VALUES, Colour, Money, Order, same
 from tests.tables.shop import shop
 from tests.targets import Target
 
@@ -185,3 +202,242 @@ def test_a_process_that_dies_at_any_call_does_not_keep_others_from_it(form: Form
         number += 1
     assert number >= 4
     assert done.count(f"order-{number}") == 1
+
+
+def attempts(once: Any, form: Form, error: BaseException | None) -> list[Callable[[str], Any]]:
+    """The three ways to run work that raises an error, or returns 7 without one."""
+
+    def work(*_: Any) -> int:
+        if error is not None:
+            raise error
+        return 7
+
+    async def awaited(*_: Any) -> int:
+        await asyncio.sleep(0)
+        return work()
+
+    def block(key: str) -> Any:
+        with once.attempt(key) as attempt:
+            attempt.result = work()
+        return attempt.result
+
+    async def async_block(key: str) -> Any:
+        async with once.attempt(key) as attempt:
+            attempt.result = await awaited()
+        return attempt.result
+
+    if form == "sync":
+        return [
+            lambda key: once.run(key, work),
+            block,
+            lambda key: once.decorate(lambda key: key)(work)(key),
+        ]
+    return [
+        lambda key: once.run(key, awaited),
+        async_block,
+        lambda key: once.decorate(lambda key: key)(awaited)(key),
+    ]
+
+
+async def finished(result: Any) -> Any:
+    return await result if asyncio.iscoroutine(result) else result
+
+
+async def outcome(attempt: Callable[[str], Any], key: str) -> Any:
+    """The result of an attempt or its error, also one that would end the loop."""
+    try:
+        return await finished(attempt(key))
+    except BaseException as error:
+        return error
+
+
+async def two_attempts(error: BaseException, form: Form) -> list[tuple[Any, Any]]:
+    """The outcomes of a second attempt, at once and after the first one's time has passed."""
+    clock = VirtualClock()
+    db: Any = connect(shop(), clock=clock)
+    if form == "async":
+        db = AsyncDb(db.context, AsyncRunner(Awaited(db.runner.transport), clock))
+    once = Once(db, "payments", running_seconds=60)
+    found = []
+    failing, working = attempts(once, form, error), attempts(once, form, None)
+    for number, (fails, works) in enumerate(zip(failing, working, strict=True)):
+        assert await outcome(fails, f"k{number}") is error
+        at_once = await outcome(works, f"k{number}")
+        clock.advance(61)
+        found.append((at_once, await outcome(works, f"k{number}")))
+    return found
+
+
+@pytest.mark.parametrize("error", UNKNOWN.values(), ids=UNKNOWN)
+def test_work_whose_outcome_is_unknown_is_not_repeated_before_its_time(
+    error: BaseException, form: Form
+) -> None:
+    for at_once, later in asyncio.run(two_attempts(error, form)):
+        assert isinstance(at_once, AlreadyRunning)
+        assert later == 7
+    assert any("stays taken" in note for note in error.__notes__)
+
+
+@pytest.mark.parametrize("error", KNOWN.values(), ids=KNOWN)
+def test_work_that_was_not_done_is_repeated_at_once(error: BaseException, form: Form) -> None:
+    assert asyncio.run(two_attempts(error, form)) == [(7, 7)] * 3
+
+
+def test_a_cancelled_task_leaves_its_key_taken() -> None:
+    async def main() -> None:
+        clock = VirtualClock()
+        async with connect_async(shop(), clock=clock) as db:
+            await db.ensure()
+            once = Once(db, "jobs", running_seconds=60)
+            started = asyncio.Event()
+
+            async def work() -> int:
+                started.set()
+                await asyncio.Event().wait()
+                return 1
+
+            task = asyncio.ensure_future(once.run("k", work))
+            await started.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            with pytest.raises(AlreadyRunning):
+                await once.run("k", work)
+            clock.advance(61)
+            assert not (await once.begin("k")).is_done
+
+    asyncio.run(main())
+
+
+def test_further_errors_can_leave_the_outcome_unknown() -> None:
+    class GatewayError(Exception):
+        pass
+
+    def pay() -> None:
+        raise GatewayError
+
+    once = Once(connect(shop()), "payments", unknown_errors=(GatewayError,))
+    with pytest.raises(GatewayError):
+        once.run("k", pay)
+    with pytest.raises(AlreadyRunning):
+        once.run("k", pay)
+
+
+def test_the_error_of_the_work_is_raised_even_if_the_record_cannot_be_deleted() -> None:
+    db = connect(shop())
+
+    def down(call: InterceptedCall) -> Fault | None:
+        is_delete = call.operation == "DeleteItem"
+        return Fault("lost request", error=Unreachable("down")) if is_delete else None
+
+    transport = FaultyTransport(db.runner.transport, down)
+    once = Once(Db(db.context, Runner(transport, db.context.clock, threads=1)), "jobs")
+    with pytest.raises(ZeroDivisionError) as caught:
+        once.run("k", lambda: 1 // 0)
+    assert any("was not deleted: down" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_every_caller_gets_the_same_value_of_the_same_type(value: Any) -> None:
+    once = Once(connect(shop()), "jobs")
+    first, second = (once.run("k", lambda: value) for _ in range(2))
+    assert first is value and same(second, value)
+
+
+def test_types_survive_every_target(target: Target) -> None:
+    result = {
+        "money": Money(Decimal("1.50")),
+        "order": Order(order_id="o", total=Decimal(1), colour=Colour.BLUE),
+        "at": datetime(2026, 3, 1, tzinfo=UTC),
+        "rest": (date(2026, 3, 1), UUID(int=1), {1, 2}, b"x"),
+    }
+    first = Once(target.connect(shop()), "jobs").run("k", lambda: result)
+    second = Once(target.connect(shop()), "jobs").run("k", lambda: None)
+    assert same(first, result) and same(second, result)
+
+
+def test_plain_results_stay_readable_for_older_programs() -> None:
+    db = connect(shop())
+    once = Once(db, "jobs")
+    once.run("plain", lambda: {"a": [1]})
+    once.run("typed", lambda: Decimal(1))
+
+    def stored(key: str) -> Any:
+        place = db.context.schema.place
+        key_ = place.key(f"ONCE#jobs#{key}", "RECORD")
+        return db.runner.transport.call("GetItem", {"TableName": place.table, "Key": key_})["Item"]
+
+    assert stored("plain")["_format"] == {"N": "1"}
+    assert stored("plain")["result"] == {"S": '{"a":[1]}'}
+    assert stored("typed")["_format"] == {"N": "2"}
+
+
+def test_a_result_that_cannot_be_kept_is_not_lost() -> None:
+    clock = VirtualClock()
+    once = Once(connect(shop(), clock=clock), "jobs", running_seconds=10)
+    for key, result in {"odd": object(), "large": "x" * 500_000}.items():
+        with pytest.raises(Unstorable) as caught:
+            once.run(key, lambda result=result: result)  # type: ignore[misc]
+        assert caught.value.result is result
+        assert "xxx" not in str(caught.value)
+        with pytest.raises(Unstorable, match="ran before"):
+            once.run(key, lambda: 1)
+    attempt = once.begin("late")
+    clock.advance(11)
+    once.begin("late")
+    with pytest.raises(TookTooLong) as late:
+        once.finish(attempt, 5)
+    assert late.value.result == 5
+
+
+def test_without_waiting_a_running_request_is_refused_at_once() -> None:
+    clock = VirtualClock()
+    once = Once(connect(shop(), clock=clock), "jobs", wait_seconds=0)
+    once.begin("k")
+    before = clock.now()
+    with pytest.raises(AlreadyRunning):
+        once.begin("k")
+    assert clock.now() == before
+
+
+class Slotted:
+    __slots__ = ("value",)
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+
+def test_any_payload_is_compared_or_refused() -> None:
+    once = Once(connect(shop()), "jobs")
+    pairs: list[tuple[Any, Any]] = [
+        ({1: "a"}, {2: "a"}),
+        ({(1, 2): "a"}, {(1, 3): "a"}),
+        (2**70, 2**70 + 1),
+        (Slotted(1), Slotted(2)),
+        (Decimal(1), Decimal(2)),
+        ({b"x"}, {b"y"}),
+    ]
+    for number, (one, other) in enumerate(pairs):
+        once.run(f"k{number}", lambda: 1, one)
+        assert once.run(f"k{number}", lambda: 2, one) == 1
+        with pytest.raises(PayloadDiffers):
+            once.run(f"k{number}", lambda: 3, other)
+    looped: list[Any] = []
+    looped.append(looped)
+    for payload in (object(), "\ud800", looped):
+        with pytest.raises(RequestRefused, match="payload"):
+            once.run("k", lambda: 1, payload)
+
+
+@pytest.mark.parametrize("key", [None, "", 5, b"x", UUID(int=1)])
+def test_a_key_is_text(key: Any) -> None:
+    once = Once(connect(shop()), "jobs")
+    for call in (once.begin, once.seen, lambda key: once.run(key, lambda: 1)):
+        with pytest.raises(RequestRefused, match="must be a non-empty str"):
+            call(key)
+
+
+@pytest.mark.parametrize("option", ["remember_seconds", "running_seconds", "wait_seconds"])
+def test_times_are_positive(option: str) -> None:
+    with pytest.raises(RequestRefused, match=option):
+        Once(connect(shop()), "jobs", **cast("Any", {option: -1}))

@@ -98,12 +98,17 @@ class LeaseLost(PatternObjectError):
 
 
 class AlreadyRunning(PatternObjectError):
-    """Another process is running the same request. After ``until``, it can be taken over."""
+    """Another attempt runs the same request, or its outcome is unknown.
+
+    After ``until``, the next attempt takes over.
+    """
 
     def __init__(self, key: str, until: float) -> None:
         super().__init__(
-            f"another process is already running the request {key}",
-            hint="try again in a moment, or wait with wait_seconds=...",
+            f"the request {key} is running elsewhere, or its last attempt ended without a known "
+            "outcome",
+            hint="try again in a moment, or wait with wait_seconds=...; after `until` the next "
+            "attempt takes over",
         )
         self.key = key
         self.until = until
@@ -121,11 +126,25 @@ class PayloadDiffers(PatternObjectError):
 
 
 class Unstorable(PatternObjectError):
-    """The work is done, but its result cannot be stored and so cannot be returned again."""
+    """The work is done, but its result cannot be stored and so cannot be returned again.
+
+    ``result`` is the result if this attempt did the work. It is None if an earlier attempt did.
+    """
+
+    def __init__(self, message: str, *, result: object = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.result = result
 
 
 class TookTooLong(PatternObjectError):
-    """The work outlived its lease, and another process took over before the result was stored."""
+    """The work outlived its lease, and another process took over before the result was stored.
+
+    ``result`` is the result of the work, which no other attempt will see.
+    """
+
+    def __init__(self, message: str, *, result: object = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.result = result
 
 
 class TreeCycle(PatternObjectError):

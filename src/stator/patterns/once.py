@@ -2,16 +2,23 @@
 
     PK  ONCE#payments#7f3c...   SK  RECORD
         state  running | done   owner  5be1...   until  ...   sum  <checksum>   result  <JSON>
-        <ttl>  ...   _format  1
+        <ttl>  ...   _format  1 | 2
 
 The record is a lease (``coordination.lease``) whose owner token is new for every attempt. The first
 attempt writes the record in state *running*, with the time by which it must finish, and then does
 the work. When it finishes, it stores the result, and the state becomes *done*: later attempts get
 the stored result. An attempt that starts while another is running waits, or raises AlreadyRunning.
 
-If the work raises, the record is deleted, so that it can be tried again. If the process dies,
-another attempt takes the record over once its time has passed. If the first attempt finishes after
-that, it can no longer store its result, because the owner has changed.
+If the work raises an error that says what happened, the record is deleted, and the next attempt
+runs the work again. If the error leaves the outcome unknown (a lost answer, a cancellation: see
+``coordination.outcome``), the record stays *running*. The work may have been done, so another
+attempt takes over only once the time has passed, as it does if the process dies. Work that must
+never happen twice uses that time to find out: it looks at what it did before it does it again, or
+passes the key on as an idempotency key. If the first attempt finishes after it was taken over, it
+can no longer store its result, because the owner has changed.
+
+Results keep their types (``typed_json``): the first caller and later ones get equal values. A
+record whose result is plain JSON has format 1, which older programs read; any other has format 2.
 
 A request with the same key and a different payload is a mistake of the caller. The checksum reveals
 it, and the request is refused. Records expire: after ``remember_seconds`` (a day) the same key is
@@ -36,22 +43,27 @@ import orjson
 
 from stator.backoff import Backoff
 from stator.coordination.lease import Condition, LeaseAttributes, LeaseHold, LeaseItem, both
-from stator.coordination.stored_format import StoredFormat
+from stator.coordination.outcome import is_outcome_unknown
+from stator.coordination.stored_format import ATTRIBUTE, StoredFormat
 from stator.errors import (
     AlreadyRunning,
     PayloadDiffers,
+    RequestRefused,
+    StatorError,
     TookTooLong,
     Unstorable,
     ValidationFailed,
 )
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
+from stator.patterns.typed_json import NotTypedJson, is_plain, read_typed, write_typed
 from stator.tables.db import AsyncDb, Db
 from stator.tables.operation import D, OnDb, operation
 from stator.tables.work import Pause, Work
 from stator.tables.writes.expressions import Expressions
 
-_FORMAT = StoredFormat("once")
+_PLAIN = StoredFormat("once", 1)
+_FORMAT = StoredFormat("once", 2)  # results with types
 _ATTRIBUTES = LeaseAttributes(fence=None)
 _BACKOFF = Backoff(base_seconds=0.05, cap_seconds=1.0, floor_seconds=0.01)
 
@@ -77,7 +89,12 @@ class Once(OnDb[D]):
     Use ``run``, ``decorate`` or ``attempt``; or ``begin`` with ``finish`` and ``fail``; or
     ``seen``. A key is new again after ``remember_seconds``. An attempt must finish within
     ``running_seconds``; after that, another may take over. An attempt waits for up to
-    ``wait_seconds`` while another is running.
+    ``wait_seconds`` while another is running. With 0, the default, it does not wait: it raises
+    AlreadyRunning at once.
+
+    If the work raises, the key is free again at once, with one exception. After an error that
+    leaves the outcome unknown, such as OutcomeUnknown, a timeout or a cancellation, the key stays
+    taken for the rest of ``running_seconds``. ``unknown_errors`` adds classes of such errors.
     """
 
     def __init__(
@@ -88,12 +105,20 @@ class Once(OnDb[D]):
         remember_seconds: float = 86_400.0,
         running_seconds: float = 60.0,
         wait_seconds: float = 0.0,
+        unknown_errors: tuple[type[BaseException], ...] = (),
     ) -> None:
         super().__init__(db)
+        _check_seconds(name, remember_seconds=remember_seconds, running_seconds=running_seconds)
+        if wait_seconds < 0:
+            raise RequestRefused(
+                f"once {name}: wait_seconds is {wait_seconds!r}",
+                hint="0 does not wait; a positive number waits for as many seconds",
+            )
         self.name = name
         self.remember_seconds = remember_seconds
         self.running_seconds = running_seconds
         self.wait_seconds = wait_seconds
+        self.unknown_errors = unknown_errors
         self._place = self.context.schema.place
 
     # -- the three steps
@@ -103,33 +128,35 @@ class Once(OnDb[D]):
         """Start an attempt and return it.
 
         If an earlier attempt finished, the returned one has ``is_done`` and ``result`` set. Raises
-        AlreadyRunning if another attempt is still running after ``wait_seconds``.
+        AlreadyRunning if another attempt is still running after ``wait_seconds``. The answer to
+        the write that starts an attempt may be lost. Then the error is a ConnectionTrouble, and
+        the key may stay taken for ``running_seconds``.
         """
         timer = self.context.timer(_BACKOFF, self.wait_seconds)
-        item = self._record(key)
+        item, checksum = self._record(key), _checksum(payload)
         while True:
             owner = self.context.token()
-            taken = yield from item.replace(self._running(payload, owner), self._is_free())
+            taken = yield from item.replace(self._running(checksum, owner), self._is_free())
             _FORMAT.check(taken.item, self.name)
             if taken.is_mine:
                 return Attempt(key, owner)
-            finished = _finished(key, payload, taken.item)
+            finished = _finished(key, checksum, taken.item)
             if finished is not None:
                 return finished
             if timer.is_over:
                 raise AlreadyRunning(key, item.attributes.read(taken.item).until)
             yield Pause(timer.next_delay())
 
-    def _running(self, payload: Any, owner: str) -> Item:
+    def _running(self, checksum: str, owner: str) -> Item:
         now = self.context.now()
         expires_at = now + max(self.remember_seconds, self.running_seconds)
         return {
             "state": {"S": "running"},
             "owner": {"S": owner},
             "until": {"N": f"{now + self.running_seconds:.6f}"},
-            "sum": {"S": _checksum(payload)},
+            "sum": {"S": checksum},
             self._place.ttl: {"N": str(int(expires_at) + 1)},
-            **_FORMAT.attributes(),
+            **_PLAIN.attributes(),
         }
 
     def _is_free(self) -> Condition:
@@ -152,19 +179,26 @@ class Once(OnDb[D]):
 
     @operation
     def finish(self, attempt: Attempt, result: Any = None) -> Work[None]:
-        """Store the result, which must be JSON.
+        """Store the result, so that later attempts return it.
 
-        Raises TookTooLong if another attempt has taken over.
+        Raises Unstorable if the result cannot be stored with its types, or is larger than an item
+        can be. Later attempts then raise it too: the work is done and is not repeated. Raises
+        TookTooLong if another attempt has taken over. Both errors carry the ``result``.
         """
         try:
-            yield from self._finish(attempt, {"result": {"S": _json(result)}})
-        except (Unstorable, ValidationFailed) as error:
+            yield from self._finish(attempt, _outcome(result), result)
+        except (NotTypedJson, ValidationFailed) as error:
             # The work is done, and must not be repeated because its result cannot be stored.
-            yield from self._finish(attempt, {"unstorable": {"S": str(error)[:1000]}})
-            raise
+            yield from self._finish(attempt, {"unstorable": {"S": str(error)[:1000]}}, result)
+            raise Unstorable(
+                f"the work of {attempt.key} is done, but its result cannot be stored: {error}",
+                result=result,
+                hint="the result is in error.result; return something smaller or simpler, such as "
+                "an id, a dictionary or a dataclass",
+            ) from None
         attempt.is_done, attempt.result = True, result
 
-    def _finish(self, attempt: Attempt, outcome: Item) -> Work[None]:
+    def _finish(self, attempt: Attempt, outcome: Item, result: Any) -> Work[None]:
         expires_at = int(self.context.now() + self.remember_seconds) + 1
         done: Item = {
             "state": {"S": "done"},
@@ -176,6 +210,7 @@ class Once(OnDb[D]):
             raise TookTooLong(
                 f"{attempt.key} took longer than {self.running_seconds:g} seconds, "
                 "and another attempt has taken over",
+                result=result,
                 hint="set running_seconds to more than the work takes",
             )
 
@@ -183,16 +218,38 @@ class Once(OnDb[D]):
     def fail(self, attempt: Attempt) -> Work[None]:
         """Forget an attempt, so that the next one may run.
 
-        Does nothing if another attempt took over.
+        Call it only if the work was certainly not done: the next attempt does it again. Does
+        nothing if another attempt took over.
         """
         yield from self._record(attempt.key).delete(LeaseHold(attempt.owner))
+
+    def _give_up(self, attempt: Attempt, error: BaseException) -> Work[None]:
+        """End an attempt whose work raised an error.
+
+        The record is deleted if the error says what happened, and stays *running* otherwise. No
+        error of this write takes the place of the work's own.
+        """
+        if not is_outcome_unknown(error, self.unknown_errors):
+            try:
+                yield from self.fail.work(attempt)
+                return
+            except StatorError as failed:
+                error.add_note(f"once {self.name}: the record was not deleted: {failed.message}")
+        error.add_note(
+            f"once {self.name}: the key {attempt.key} stays taken for up to "
+            f"{self.running_seconds:g} seconds from its start; then the next attempt runs the work "
+            "again"
+        )
 
     # -- in one
 
     def run(self, key: str, work: Callable[[], Any], payload: Any = None) -> Any:
         """Run ``work``, or return its earlier result.
 
-        With an AsyncDb, await both this call and ``work``.
+        With an AsyncDb, await both this call and ``work``. Results may be made of None, bool, int,
+        float, str, bytes, Decimal, datetime, date, time, timedelta, UUID, Enum members, lists,
+        tuples, sets, dictionaries, dataclasses and entities. Any other result raises Unstorable,
+        with the result as ``error.result``.
         """
         return (
             self._run_async(key, work, payload)
@@ -207,8 +264,8 @@ class Once(OnDb[D]):
             return attempt.result
         try:
             result = work()
-        except BaseException:
-            me.fail(attempt)
+        except BaseException as error:
+            me.db.run(self._give_up(attempt, error))
             raise
         me.finish(attempt, result)
         return result
@@ -222,8 +279,8 @@ class Once(OnDb[D]):
             result = work()
             if inspect.isawaitable(result):
                 result = await result
-        except BaseException:
-            await me.fail(attempt)
+        except BaseException as error:
+            await me.db.run(self._give_up(attempt, error))
             raise
         await me.finish(attempt, result)
         return result
@@ -233,7 +290,7 @@ class Once(OnDb[D]):
 
         With an AsyncDb, write ``async with``. If ``attempt.is_done``, use ``attempt.result``.
         Otherwise do the work and set ``attempt.result``, which is stored when the block ends. If
-        the block raises, the attempt is forgotten.
+        the block raises, the attempt ends as in ``run``.
         """
         return AttemptBlock(self, key, payload)
 
@@ -262,7 +319,7 @@ class Once(OnDb[D]):
             "state": {"S": "seen"},
             "owner": {"S": self.context.token()},
             self._place.ttl: {"N": str(int(now + self.remember_seconds) + 1)},
-            **_FORMAT.attributes(),
+            **_PLAIN.attributes(),
         }
 
         def is_new(written: Expressions) -> str:
@@ -273,6 +330,11 @@ class Once(OnDb[D]):
         return not (yield from self._record(message_id).replace(record, is_new)).is_mine
 
     def _record(self, key: str) -> LeaseItem:
+        if type(key) is not str or not key:
+            raise RequestRefused(
+                f"once {self.name}: a key must be a non-empty str, not {key!r}",
+                hint="pass text that identifies the request, for example str(order_id)",
+            )
         stored_key = self._place.key(f"ONCE#{self.name}#{key}", "RECORD")
         return LeaseItem(self._place.table, stored_key, f"once {self.name}", _ATTRIBUTES)
 
@@ -309,7 +371,7 @@ class AttemptBlock(OnDb[D]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        end = self._end(kind)
+        end = self._end(error)
         if end is not None:
             self._once.db.run(end)
 
@@ -322,7 +384,7 @@ class AttemptBlock(OnDb[D]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        end = self._end(kind)
+        end = self._end(error)
         if end is not None:
             await self._once.db.run(end)
 
@@ -330,8 +392,8 @@ class AttemptBlock(OnDb[D]):
         self._attempt, self._was_done = attempt, attempt.is_done
         return attempt
 
-    def _end(self, kind: type[BaseException] | None) -> Work[None] | None:
-        """Return the write that ends the attempt: ``finish`` or, after an error, ``fail``.
+    def _end(self, error: BaseException | None) -> Work[None] | None:
+        """Return the work that ends the attempt: ``finish``, or what an error calls for.
 
         Returns None if there is nothing to write, because an earlier attempt had finished.
         """
@@ -340,44 +402,66 @@ class AttemptBlock(OnDb[D]):
             return None
         work: Work[None] = (
             self._once.finish.work(attempt, attempt.result)
-            if kind is None
-            else self._once.fail.work(attempt)
+            if error is None
+            else self._once._give_up(attempt, error)
         )
         return work
 
 
-def _finished(key: str, payload: Any, record: Item) -> Attempt | None:
+def _finished(key: str, checksum: str, record: Item) -> Attempt | None:
     """Return the earlier attempt if it finished, or None while it is running.
 
     Raises PayloadDiffers if the request has another payload, and Unstorable if the earlier result
-    could not be stored.
+    was not stored or cannot be read.
     """
-    if record.get("sum", {}).get("S") not in (None, _checksum(payload)):
+    if record.get("sum", {}).get("S") not in (None, checksum):
         raise PayloadDiffers(key)
     if record.get("state") != {"S": "done"}:
         return None
     if "unstorable" in record:
         reason = record["unstorable"]["S"]
         raise Unstorable(f"{key} ran before, but its result could not be stored: {reason}")
-    return Attempt(
-        key, record["owner"]["S"], is_done=True, result=orjson.loads(record["result"]["S"])
-    )
-
-
-def _json(result: Any) -> str:
+    text, is_typed = record["result"]["S"], record.get(ATTRIBUTE) == {"N": "2"}
     try:
-        return orjson.dumps(result).decode()
-    except TypeError as error:
-        raise Unstorable(
-            f"the result cannot be stored: {error}",
-            hint="return something that JSON can hold, such as an id or a dictionary",
-        ) from None
+        result = read_typed(text) if is_typed else orjson.loads(text)
+    except NotTypedJson as error:
+        raise Unstorable(f"{key} ran before, but its result cannot be read: {error}") from error
+    return Attempt(key, record["owner"]["S"], is_done=True, result=result)
+
+
+def _outcome(result: Any) -> Item:
+    """Return the attributes that hold a result."""
+    text = write_typed(result)
+    return {"result": {"S": text}, **(_PLAIN if is_plain(text) else _FORMAT).attributes()}
+
+
+def _check_seconds(name: str, **seconds: float) -> None:
+    for option, value in seconds.items():
+        if not value > 0:
+            raise RequestRefused(
+                f"once {name}: {option} is {value!r}", hint="it must be a positive number"
+            )
 
 
 def _checksum(payload: Any) -> str:
-    return hashlib.sha256(
-        orjson.dumps(payload, default=_plain, option=orjson.OPT_SORT_KEYS)
-    ).hexdigest()
+    """Return a checksum of a payload that is the same for equal payloads, in every process."""
+    option = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
+    try:
+        text = orjson.dumps(payload, default=_plain, option=option)
+    except TypeError:  # such as a tuple as a key, or an int beyond 64 bits
+        text = _typed_payload(payload)
+    return hashlib.sha256(text).hexdigest()
+
+
+def _typed_payload(payload: Any) -> bytes:
+    try:
+        return write_typed(payload).encode()
+    except NotTypedJson as error:
+        raise RequestRefused(
+            f"the payload cannot be compared with those of later requests: {error}",
+            hint="pass what identifies the request as payload=: text, numbers, dataclasses, or "
+            "lists and dictionaries of these",
+        ) from None
 
 
 def _plain(value: Any) -> Any:
@@ -390,4 +474,19 @@ def _plain(value: Any) -> Any:
         return sorted(map(repr, value))
     if isinstance(value, (bytes, bytearray, Decimal)):
         return repr(value)
-    return {"type": type(value).__qualname__, "fields": getattr(value, "__dict__", None)}
+    return {"type": type(value).__qualname__, "fields": _fields(value)}
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    fields = getattr(value, "__dict__", None)
+    if fields is not None:
+        return dict(fields)
+    slots = [name for cls in type(value).__mro__ for name in _slots(cls)]
+    if not slots:
+        raise TypeError(f"a {type(value).__qualname__} has no fields to compare")
+    return {name: getattr(value, name) for name in slots if hasattr(value, name)}
+
+
+def _slots(cls: type) -> tuple[str, ...]:
+    found = cls.__dict__.get("__slots__", ())
+    return (found,) if isinstance(found, str) else tuple(found)
