@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from decimal import Decimal
@@ -18,6 +19,7 @@ from stator import (
     connect,
     connect_async,
     ident,
+    version,
 )
 from stator.design.entities.conditions import attr
 from stator.design.patterns.explanation import Explanation
@@ -87,8 +89,12 @@ class Tag(Entity):
     tag: str = ident()
 
 
-class Mark(Entity):
+class Mark(Entity, frozen=True):
     mark: str = ident()
+    rev: int = version()
+
+
+mark: Mark = dataclasses.replace(Mark(mark="m"), mark="n")
 
 
 def series(db: Db) -> list[Summary]:
@@ -140,6 +146,7 @@ def every_method(
     assert_type(db.explain(by_user("u")), Explanation)
     assert_type(db.scan(Order, allow=True, segments=4), Iterator[Order])
     assert_type(db.write_many([order, Delete(Order, order_id="o")]), BatchResult)
+    assert_type(db.write_many([order], on_error="collect"), BatchResult)
     assert_type(db.delete_many(Order, ["o"]), BatchResult)
     assert_type(db.run(db.operations.get(User, user_id="u")), User | None)
     with db.transaction(token="t") as tx:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
-from stator import connect, connect_async
+from stator import Entity, connect, connect_async, ident
 from stator.design.entities.conditions import attr
 from stator.design.patterns.pattern import Bundle2, Query, find, read, together
 from stator.patterns.counter import Counter
 from tests.design.shop import Order, Status, User, orders_of_user, shop
+
+
+class Seal(Entity, frozen=True):
+    seal: str = ident()
+
 
 User(user_id="u", email="e")  # refused: name is missing
 User(user_id=1, email="e", name="n")  # refused: an id is a str
@@ -23,6 +28,7 @@ find(Order).where(attr(Order.status).between(Status.PENDING, 3))  # refused: not
 Order(order_id="o", user_id="u", placed_at="today", total=Decimal(1))  # refused: not a datetime
 order = Order(order_id="o", user_id="u", placed_at=datetime.now(), total=Decimal(1))
 order.total = "x"  # refused: a str is no Decimal
+Seal(seal="s").seal = "t"  # refused: frozen
 order.email  # refused: no such field  # noqa: B018
 
 db = connect(shop)
@@ -43,6 +49,7 @@ db.fetch(find(Order).count())  # refused: a count finds no items
 db.put(order, returns="new")  # refused: only what it replaces
 db.update(order, or_create=True)  # refused: an object exists
 db.scan(Order, segments="4")  # refused: an int
+db.write_many([order], on_error="ignore")  # refused: raise or collect
 db.transaction("token")  # refused: by name
 db.ensure("stream")  # refused: TableSettings
 connect(shop, treads=4)  # refused: no such option

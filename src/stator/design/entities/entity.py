@@ -78,7 +78,8 @@ class Overrides:
 class Entity:
     """The base class of items.
 
-    Subclass it and annotate fields; all of them are keyword arguments.
+    Subclass it and annotate fields; all of them are keyword arguments. Objects of a class that is
+    declared with ``frozen=True`` cannot be changed; writes return a copy with the new version.
     """
 
     __overrides__: ClassVar[Overrides] = Overrides()
@@ -89,12 +90,13 @@ class Entity:
         key: KeyTemplate | None = None,
         index: dict[str, KeyTemplate] | None = None,
         name: str | None = None,
+        frozen: bool = False,
         **rest: Any,
     ) -> None:
         super().__init_subclass__(**rest)
         cls.__overrides__ = Overrides(key, tuple((index or {}).items()), name)
         _forget_inherited_references(cls)
-        dataclasses.dataclass(kw_only=True)(cls)
+        dataclasses.dataclass(kw_only=True, frozen=frozen)(cls)
         for field in dataclasses.fields(cls):  # type: ignore[arg-type]
             setattr(cls, field.name, FieldRef(cls, (field.name,)))
 
@@ -186,13 +188,13 @@ class EntityInfo:
     @property
     def is_frozen(self) -> bool:
         """Whether instances are immutable."""
-        return False
+        return bool(self.cls.__dataclass_params__.frozen)
 
     def replaced(self, made: Any, changes: Mapping[str, Any]) -> Any:
         """Return a copy of an instance with some fields changed."""
         copied = copy.copy(made)
         for name, value in changes.items():
-            setattr(copied, name, value)
+            object.__setattr__(copied, name, value)  # a frozen class refuses setattr
         return copied
 
 

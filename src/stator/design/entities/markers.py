@@ -47,6 +47,17 @@ def _marked(
     return field(metadata=metadata)
 
 
+def _set_by_writes(marker: Marker, default_factory: Callable[[], Any]) -> Any:
+    """Return a field that writes set by themselves.
+
+    Type checkers refuse it as an argument of ``__init__``, because programs do not choose its
+    value. At run time ``__init__`` takes it: ``dataclasses.replace`` passes every such argument of
+    the copied object on, and resets all other fields to their defaults. The copy would otherwise
+    lose its version and its time of creation.
+    """
+    return field(default_factory=default_factory, metadata={_METADATA: marker})
+
+
 def ident(
     *,
     default: Any = dataclasses.MISSING,
@@ -68,9 +79,9 @@ def version(*, init: Literal[False] = False) -> Any:
     """Mark a field as the item's version number, for optimistic locking.
 
     Each write increments the version. A write fails if another write has changed the version since
-    the item was read.
+    the item was read. A copy made with ``dataclasses.replace`` has the version of its original.
     """
-    return field(default_factory=int, init=init, metadata={_METADATA: Marker("version")})
+    return _set_by_writes(Marker("version"), int)
 
 
 def ttl(*, days: float = 0, hours: float = 0, default: Any = None) -> Any:
@@ -88,12 +99,12 @@ def ttl(*, days: float = 0, hours: float = 0, default: Any = None) -> Any:
 
 def created(*, init: Literal[False] = False) -> Any:
     """Mark a field that is set to the time of the write that creates the item."""
-    return field(default_factory=_not_yet, init=init, metadata={_METADATA: Marker("created")})
+    return _set_by_writes(Marker("created"), _not_yet)
 
 
 def updated(*, init: Literal[False] = False) -> Any:
     """Mark a field that is set to the time of every write."""
-    return field(default_factory=_not_yet, init=init, metadata={_METADATA: Marker("updated")})
+    return _set_by_writes(Marker("updated"), _not_yet)
 
 
 def counter(*, default: int = 0) -> Any:
@@ -111,7 +122,7 @@ def write_token(*, init: Literal[False] = False) -> Any:
     If the answer to a write is lost, the token proves that the write was applied, as long as it is
     still in the item. Without it, the write ends in OutcomeUnknown.
     """
-    return field(default="", init=init, metadata={_METADATA: Marker("write_token")})
+    return _set_by_writes(Marker("write_token"), str)
 
 
 def large(
