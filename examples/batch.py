@@ -36,7 +36,7 @@ def events() -> Iterator[Event]:
 def main(address: str | None = None) -> None:
     with connect(log, address, measure=True) as db:
         db.ensure()
-        result = db.write_many(events())
+        result = db.write_many(events(), on_error="collect")
         print(f"{result.written} written in {result.requests} requests")
         for failure in result.failures:
             print(f"not written: {failure.change.device} {failure.change.number}: {failure.error}")

@@ -144,7 +144,8 @@ def test_a_reading_with_other_values_is_refused_and_can_be_replaced(target: Targ
         readings.add(reading(4, 99))
     assert caught.value.entity == added[4] and "replace" in (caught.value.hint or "")
     result = readings.add_many(
-        [reading(4, 99), reading(5, 5), reading(6, 6), reading(6, 7), reading(5, 5)]
+        [reading(4, 99), reading(5, 5), reading(6, 6), reading(6, 7), reading(5, 5)],
+        on_error="collect",
     )
     assert [failure.change for failure in result.failures] == [reading(6, 7), reading(4, 99)]
     assert result.written == 3
@@ -208,7 +209,7 @@ def test_lost_replies_are_not_counted_twice() -> None:
             except OutcomeUnknown:
                 continue
             break
-    result = readings.add_many(added)
+    result = readings.add_many(added, on_error="collect")
     for failure in result.failures:
         assert isinstance(failure.error, OutcomeUnknown)
     check(readings, added)
@@ -219,7 +220,7 @@ def test_a_sum_of_too_many_digits_is_refused_with_its_reading(target: Target) ->
     readings.add(reading(1, "1e30"))
     with pytest.raises(StatorError):
         readings.add(reading(2, "1e-20"))
-    result = readings.add_many([reading(3, "1e-20"), reading(4, "1e30")])
+    result = readings.add_many([reading(3, "1e-20"), reading(4, "1e30")], on_error="collect")
     assert [failure.change for failure in result.failures] == [reading(3, "1e-20")]
     check(readings, [reading(1, "1e30"), reading(4, "1e30")])
     assert readings.count("s1") == 2

@@ -19,6 +19,7 @@ from stator.clock import VirtualClock
 from stator.design.design import Layout
 from stator.engine import Engine
 from stator.errors import (
+    BatchFailed,
     ConfigurationError,
     CursorRefused,
     DeadlineExceeded,
@@ -402,6 +403,17 @@ def test_an_addition_survives_a_crash_at_any_call(form: Form) -> None:
     assert crash_everywhere(db, add, again, form=form) >= 6
 
 
+def test_readings_that_cannot_be_written_are_raised_after_the_others(target: Target) -> None:
+    readings = series(target.connect(shop()))
+    with pytest.raises(BatchFailed) as caught:
+        readings.add_many([reading(1), "no reading", reading(2)])  # type: ignore[list-item]
+    assert caught.value.written == 2
+    assert [failure.change for failure in caught.value.failures] == ["no reading"]
+    assert readings.count("s1") == 2
+    with pytest.raises(RequestRefused, match="on_error"):
+        readings.add_many([reading(3)], on_error="ignore")  # type: ignore[arg-type]
+
+
 def test_the_result_lists_readings_that_cannot_be_written(target: Target) -> None:
     readings = series(target.connect(shop()))
     good = [reading(minutes) for minutes in range(30)]
@@ -411,7 +423,7 @@ def test_the_result_lists_readings_that_cannot_be_written(target: Target) -> Non
     naive = reading(9.5)
     naive.at = datetime(2026, 1, 1)
     mixed: list[Any] = [*good[:10], large, wrong, naive, "no reading", *good[10:]]
-    result = readings.add_many(mixed)
+    result = readings.add_many(mixed, on_error="collect")
     assert result.written == 30
     assert {id(failure.change) for failure in result.failures} == {
         id(large),

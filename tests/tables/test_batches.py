@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import orjson
@@ -11,7 +12,14 @@ from stator import Delete, Design, Entity, Query, connect, find, ident, read
 from stator.addresses import EngineTransport
 from stator.clock import VirtualClock
 from stator.engine import Engine
-from stator.errors import ItemMismatch, StatorError, Throttled, UniqueTaken, ValidationFailed
+from stator.errors import (
+    BatchFailed,
+    ItemMismatch,
+    RequestRefused,
+    Throttled,
+    UniqueTaken,
+    ValidationFailed,
+)
 from stator.tables.connection import make_context
 from stator.tables.db import Db
 from stator.tables.lifecycle import TableSettings, TableSetup
@@ -53,16 +61,51 @@ def test_one_bad_item_does_not_take_the_others_with_it(target: Target) -> None:
     big = order(7, note="x" * 410_000)
     wrong = order(8, total="much")
     changes = [order(n) for n in range(5)] + [big, wrong] + [order(n) for n in range(20, 60)]
-    result = db.write_many(changes)
+    result = db.write_many(changes, on_error="collect")
     assert result.written == 45
     errors = {id(failure.change): failure.error for failure in result.failures}
     assert errors.keys() == {id(wrong), id(big)}
     assert isinstance(errors[id(wrong)], ItemMismatch) and isinstance(
         errors[id(big)], ValidationFailed
     )
-    with pytest.raises(StatorError):
+    with pytest.raises(BatchFailed):
         result.raise_for_failures()
     assert sum(1 for _ in db.scan(Order, allow=True)) == 45
+
+
+def test_a_batch_raises_what_it_could_not_write_after_it_wrote_the_rest(target: Target) -> None:
+    db = target.connect(shop())
+    wrong = order(8, total="much")
+    with pytest.raises(BatchFailed, match=r"1 of 61 changes .*order_id='o008'") as caught:
+        db.write_many([wrong, *(order(n) for n in range(20, 80))])
+    failed = caught.value
+    assert failed.written == 60 and failed.hint is not None and "collect" in failed.hint
+    [failure] = failed.failures
+    assert failure.change is wrong and failure.error is failed.__cause__
+    assert sum(1 for _ in db.scan(Order, allow=True)) == 60
+    again = pickle.loads(pickle.dumps(failed))
+    assert (again.written, len(again.failures)) == (60, 1)
+
+
+def test_deletes_raise_too_unless_collected(target: Target) -> None:
+    db = target.connect(shop())
+    with pytest.raises(BatchFailed) as caught:
+        db.delete_many(Product, ["s1", 2])
+    assert caught.value.written == 1
+    collected = db.delete_many(Product, ["s1", 2], on_error="collect")
+    assert [failure.change.values for failure in collected.failures] == [{"sku": 2}]
+
+
+@pytest.mark.parametrize("on_error", ["ignore", "", None, True])
+def test_an_unknown_way_to_treat_errors_is_refused_before_anything_is_written(
+    target: Target, on_error: Any
+) -> None:
+    db = target.connect(shop())
+    with pytest.raises(RequestRefused, match="on_error"):
+        db.write_many([Product(sku="s1")], on_error=on_error)
+    with pytest.raises(RequestRefused, match="on_error"):
+        db.delete_many(Product, ["s1"], on_error=on_error)
+    assert db.get(Product, sku="s1") is None
 
 
 def test_large_items_are_split_by_size(target: Target) -> None:
@@ -76,7 +119,7 @@ def test_entities_that_need_conditions_are_written_one_by_one(target: Target) ->
     users = [user(n) for n in range(30)]
     thief = user(99)
     thief.email = users[0].email
-    result = db.write_many([*users, thief])
+    result = db.write_many([*users, thief], on_error="collect")
     assert result.written == 30
     [failure] = result.failures
     assert failure.change in (thief, users[0]) and isinstance(failure.error, UniqueTaken)
@@ -121,7 +164,7 @@ def test_what_is_never_processed_is_named() -> None:
     db, transport = stingy(takes=4)
     transport.takes = 0
     given = [Product(sku=f"s{n}") for n in range(10)]
-    result = db.write_many(given)
+    result = db.write_many(given, on_error="collect")
     assert result.written == 0
     assert [failure.change for failure in result.failures] == given
     assert all(isinstance(failure.error, Throttled) for failure in result.failures)
@@ -145,7 +188,9 @@ def test_a_number_that_dynamodb_does_not_have_names_its_field() -> None:
         return find(Gauge).where(Gauge.name == name)
 
     db = connect(Design("gauges", [Gauge], [gauge]))
-    result = db.write_many([Gauge(name="a", level=float("inf")), Gauge(name="b", level=1.5)])
+    result = db.write_many(
+        [Gauge(name="a", level=float("inf")), Gauge(name="b", level=1.5)], on_error="collect"
+    )
     [failure] = result.failures
     assert isinstance(failure.error, ItemMismatch)
     assert "Gauge.level" in str(failure.error)

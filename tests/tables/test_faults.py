@@ -164,7 +164,7 @@ def test_batches_lose_nothing() -> None:
     with faulty(5) as (url, _engine, network):
         db = connect(shop(), url, **OPTIONS)
         db.ensure()
-        result = db.write_many(order(n) for n in range(600))
+        result = db.write_many((order(n) for n in range(600)), on_error="collect")
         network.rate = 0
         written = {each.order_id for each in db.scan(type(order(1)), allow=True)}
         failed = {failure.change.order_id for failure in result.failures}

@@ -98,8 +98,14 @@ class LooseModel(pydantic.BaseModel):
     proof: str = ""
 
 
-class SealedModel(LooseModel, frozen=True):
-    pass
+class SealedModel(pydantic.BaseModel, frozen=True):
+    item_id: str
+    owner: str = ""
+    count: int = 0
+    rev: int = 0
+    made: datetime = NOT_YET
+    seen: datetime = NOT_YET
+    proof: str = ""
 
 
 class LooseStruct(msgspec.Struct):

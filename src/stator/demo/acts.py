@@ -148,7 +148,7 @@ class Demo:
                 city=_CITIES[number % 6],
             )
             for number, name in enumerate(names)
-        ).raise_for_failures()
+        )
         with (
             BulkTarget.open(url, design=fleet, entity=Test) as target,
             Progress(
@@ -242,7 +242,7 @@ class Demo:
         """
         over = datetime.now(UTC) - timedelta(seconds=30)
         old = [replace(test, expires=over) for test in history.oldest(self._expiring)]
-        db.write_many(old).raise_for_failures()
+        db.write_many(old)
         self._event(f"{len(old):,} old tests expire")
 
     @property

@@ -74,6 +74,7 @@ hold the classes by subject; import them from ``stator.errors``.
     |   +-- CursorRefused                 the cursor is damaged, or belongs to another query
     |   +-- UpdateRefused                 the update would leave the item's keys wrong
     |   +-- DestructiveChange             the change to a table would lose data
+    +-- BatchFailed                       some changes of a batch were not written
     +-- BlobMissing                       an item refers to a blob that the store does not have
     +-- BlobDamaged                       a blob's content does not match its hash
     +-- ItemFormatUnsupported             a newer Stator wrote the items of a pattern or pipeline
@@ -122,6 +123,7 @@ from stator.errors.client import (
 )
 from stator.errors.data import (
     AlreadyRunning,
+    BatchFailed,
     BlobDamaged,
     BlobMissing,
     CursorRefused,
@@ -230,6 +232,7 @@ __all__ = [
     "AlreadyRunning",
     "BackupInUse",
     "BackupNotFound",
+    "BatchFailed",
     "BlobDamaged",
     "BlobMissing",
     "BulkError",

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
 from stator.errors.base import StatorError
 
 
@@ -36,6 +40,38 @@ class DestructiveChange(RequestRefused):
     ) -> None:
         super().__init__(message, hint=hint)
         self.changes = changes
+
+
+@dataclass(frozen=True, slots=True)
+class FailedWrite:
+    """A change of a batch that was not made, and why."""
+
+    change: Any
+    error: StatorError
+
+
+class BatchFailed(StatorError):
+    """Some changes of a batch were not made. All others were.
+
+    ``failures`` names each change that was not made, and why. ``written`` counts the changes that
+    were made. The cause of this error is the first failure's error.
+    """
+
+    hint = (
+        "error.failures names each change and its error; on_error='collect' returns them instead "
+        "of raising"
+    )
+
+    def __init__(self, written: int, failures: Sequence[FailedWrite]) -> None:
+        first = failures[0]
+        shown = repr(first.change)
+        shown = shown if len(shown) <= 120 else f"{shown[:117]}..."
+        super().__init__(
+            f"{len(failures)} of {written + len(failures)} changes were not written. "
+            f"The first is {shown}: {first.error.message}"
+        )
+        self.written = written
+        self.failures = list(failures)
 
 
 class BlobMissing(StatorError):

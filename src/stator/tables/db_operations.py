@@ -21,7 +21,7 @@ from stator.tables.reads import items, pattern_read
 from stator.tables.reads.pattern_read import Page, PatternFetch, PatternRead, ReadOptions
 from stator.tables.reads.scan import EntityScan
 from stator.tables.work import Call, Pages, Work
-from stator.tables.writes.batches import Batch, BatchResult, Delete
+from stator.tables.writes.batches import Batch, BatchResult, Delete, OnError, check_on_error
 from stator.tables.writes.open_update import OpenUpdate
 from stator.tables.writes.sender import Returns, write, write_entity
 from stator.tables.writes.transactions import Transaction, target
@@ -395,21 +395,33 @@ class DbOperations:
         """
         return Transaction(self.context, token)
 
-    def write_many(self, changes: Iterable[Any]) -> Work[BatchResult]:
+    def write_many(
+        self, changes: Iterable[Any], *, on_error: OnError = "raise"
+    ) -> Work[BatchResult]:
         """Write any number of changes in batches.
 
-        A change is an entity to put, or a ``Delete(...)``. The result names every change that was
-        not written, and the reason.
+        A change is an entity to put, or a ``Delete(...)``. Every change is tried. If some could
+        not be made, the call then raises BatchFailed, whose ``failures`` names each of them and
+        the reason. With ``on_error="collect"``, the result has these ``failures`` instead.
         """
+        check_on_error(on_error)
         batch, result = Batch(self.context, changes), BatchResult()
         while (window := (yield from batch.window())) is not None:
             result.add(window)
-        return result
+        return result.settled(on_error)
 
-    def delete_many(self, entity: type[Any], identities: Iterable[Any]) -> Work[BatchResult]:
-        """Delete items in batches. Identities have the same form as in ``get_many``."""
+    def delete_many(
+        self, entity: type[Any], identities: Iterable[Any], *, on_error: OnError = "raise"
+    ) -> Work[BatchResult]:
+        """Delete items in batches. Identities have the same form as in ``get_many``.
+
+        Items that could not be deleted raise BatchFailed, as in ``write_many``.
+        """
         names = self.context.schema.of(entity).identity
-        return self.write_many(Delete(entity, **_as_identity(names, each)) for each in identities)
+        return self.write_many(
+            (Delete(entity, **_as_identity(names, each)) for each in identities),
+            on_error=on_error,
+        )
 
 
 def _as_identity(names: tuple[str, ...], value: Any) -> Mapping[str, Any]:

@@ -53,7 +53,7 @@ from stator.tables.operation import D, OnDb, iteration, operation
 from stator.tables.reads.cursors import make_cursor, read_cursor
 from stator.tables.reads.pattern_read import Page, check_limit
 from stator.tables.work import Call, Pages, Work
-from stator.tables.writes.batches import BatchResult
+from stator.tables.writes.batches import BatchResult, OnError, check_on_error
 
 E = TypeVar("E")
 BEGINNING: Final = datetime(1, 1, 1, tzinfo=UTC)
@@ -134,12 +134,16 @@ class Series(OnDb[D], Generic[D, E]):
         return (yield from self._writer.add(reading))
 
     @operation
-    def add_many(self, readings: Iterable[E]) -> Work[BatchResult]:
+    def add_many(self, readings: Iterable[E], *, on_error: OnError = "raise") -> Work[BatchResult]:
         """Write any number of readings in parallel.
 
-        The result lists the failed readings and why they failed.
+        Every reading is tried. If some could not be written, the call then raises BatchFailed,
+        whose ``failures`` names each of them and the reason. With ``on_error="collect"``, the
+        result has these ``failures`` instead.
         """
-        return (yield from self._writer.add_many(readings))
+        check_on_error(on_error)
+        result = yield from self._writer.add_many(readings)
+        return result.settled(on_error)
 
     @operation
     def replace(self, reading: E) -> Work[None]:

@@ -29,6 +29,7 @@ from stator.errors import (
     TransactionFailed,
     ValidationFailed,
 )
+from stator.errors.data import FailedWrite
 from stator.model.limits import TRANSACTION_BYTES, TRANSACTION_ITEMS
 from stator.model.values import Item
 from stator.patterns.rollups.rollup import RollupKey, RollupTally
@@ -37,7 +38,7 @@ from stator.patterns.series.directory import Bucket
 from stator.patterns.series.layout import SeriesLayout
 from stator.patterns.series.placement import NO_ROOM, PlacedReading, SeriesPlacement
 from stator.tables.work import Gather, Pause, Work, gathered
-from stator.tables.writes.batches import BatchResult, FailedWrite
+from stator.tables.writes.batches import BatchResult
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.sender import items_equal, send_all
 from stator.tables.writes.statements import Kind, Statement

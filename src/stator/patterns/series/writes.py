@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from stator.errors import SerializationFailed, StatorError
+from stator.errors.data import FailedWrite
 from stator.model.limits import BATCH_WRITE_ITEMS
 from stator.model.values import Item
 from stator.patterns.series.placement import GROWTHS, NO_ROOM, PlacedReading, SeriesPlacement
@@ -24,7 +25,6 @@ from stator.tables.writes.batches import (
     WINDOW_REQUESTS,
     BatchResult,
     BatchWrite,
-    FailedWrite,
     chunks,
     keep_last_write,
     send_writes,
@@ -48,7 +48,8 @@ class SeriesWriter:
         else:
             self.placement.check(entity)
             result = yield from self._transactions.write([entity])
-            result.raise_for_failures()
+            if result.failures:
+                raise result.failures[0].error
 
     def put(self, entity: Any) -> Work[None]:
         """Write a reading without updating roll-ups."""

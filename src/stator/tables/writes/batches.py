@@ -19,12 +19,21 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, Literal, get_args
 
 import orjson
 
 from stator.backoff import Backoff
-from stator.errors import DesignError, SerializationFailed, ServiceError, StatorError, Throttled
+from stator.errors import (
+    BatchFailed,
+    DesignError,
+    RequestRefused,
+    SerializationFailed,
+    ServiceError,
+    StatorError,
+    Throttled,
+)
+from stator.errors.data import FailedWrite
 from stator.model.limits import BATCH_WRITE_BYTES, BATCH_WRITE_ITEMS
 from stator.model.values import Item
 from stator.tables.context import Context
@@ -34,6 +43,8 @@ from stator.tables.writes.sender import write
 from stator.tables.writes.statements import Statement
 from stator.tables.writes.writes import WritePlanner
 
+OnError = Literal["raise", "collect"]
+"""What a batch does about changes that failed: raise BatchFailed, or return them."""
 WINDOW_REQUESTS = 40
 _LEFT_OUT_ATTEMPTS = 12
 _BACKOFF = Backoff(base_seconds=0.05, cap_seconds=5.0)
@@ -54,14 +65,6 @@ class Delete:
         return f"Delete({self.entity.__name__}, {shown})"
 
 
-@dataclass(frozen=True, slots=True)
-class FailedWrite:
-    """A change that was not made."""
-
-    change: Any
-    error: StatorError
-
-
 @dataclass(slots=True)
 class BatchResult:
     """The result of a batch.
@@ -79,14 +82,29 @@ class BatchResult:
         return not self.failures
 
     def raise_for_failures(self) -> None:
+        """Raise BatchFailed, which carries the failures, if there are any."""
         if self.failures:
-            first = self.failures[0]
-            raise first.error
+            raise BatchFailed(self.written, self.failures) from self.failures[0].error
+
+    def settled(self, on_error: OnError) -> BatchResult:
+        """Return this result, or raise its failures if the caller does not collect them."""
+        if on_error == "raise":
+            self.raise_for_failures()
+        return self
 
     def add(self, other: BatchResult) -> None:
         self.written += other.written
         self.failures += other.failures
         self.requests += other.requests
+
+
+def check_on_error(on_error: OnError) -> None:
+    """Refuse a value of ``on_error`` other than "raise" and "collect"."""
+    if on_error not in get_args(OnError):
+        raise RequestRefused(
+            f"on_error={on_error!r} is neither 'raise' nor 'collect'",
+            hint="use 'collect' to get the failures in the result",
+        )
 
 
 class BatchWrite:
