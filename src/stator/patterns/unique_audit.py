@@ -1,10 +1,11 @@
 """The audit of unique fields: every value must have its guard, and every guard its value.
 
-Guards keep ``unique()`` fields unique. A guard is an item of its own, written in the transaction of
-the item it belongs to (``tables.writes.unique_guards``). Guards and items agree as long as every
-write goes through a ``Db``. They disagree after writes that bypass it: by an import, by another
-program or by restoring a table, or if a field became unique when data already existed. A value may
-then be blocked for no reason, or two items may share one. The audit finds:
+Guards keep ``unique()`` fields unique, and identities where the table's key holds more. A guard is
+an item of its own, written in the transaction of the item it belongs to
+(``tables.writes.unique_guards``). Guards and items agree as long as every write goes through a
+``Db``. They disagree after writes that bypass it: by an import, by another program or by restoring
+a table, or if a field became unique when data already existed. A value may then be blocked for no
+reason, or two items may share one. The audit finds:
 
 - ``orphan``: a guard whose item is gone or has another value, or whose field is no longer unique.
   Repair: the guard is deleted.
@@ -45,7 +46,13 @@ from stator.tables.work import Pause, Work
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.sender import items_equal, send_all
 from stator.tables.writes.statements import Statement, Terms
-from stator.tables.writes.unique_guards import guard_key, guard_put, owner_of, unique_value
+from stator.tables.writes.unique_guards import (
+    guard_key,
+    guard_put,
+    owner_of,
+    unique_value,
+    watched_attributes,
+)
 
 Kind = Literal["orphan", "missing", "foreign", "duplicate", "expiry"]
 _ATTEMPTS = 10
@@ -115,8 +122,11 @@ class UniqueAudit(OnDb[D]):
         self._of: EntityMap = self.context.schema.of(entity)
         self._place = self.context.schema.place
         self._label = f"unique audit {self._of.name}"
-        if not self._of.unique:
-            raise DesignError(f"{self._of.name} has no unique field", hint="mark one with unique()")
+        if not self._of.guarded:
+            raise DesignError(
+                f"{self._of.name} has no unique field, and its key is its identity",
+                hint="mark a field with unique()",
+            )
 
     @operation
     def audit(self) -> Work[UniqueAuditReport]:
@@ -193,7 +203,7 @@ class UniqueAudit(OnDb[D]):
         expected = [
             (self._of.stored_key(item), name, guard_key(self._place, self._of, name, value))
             for item in items
-            for name in self._of.unique
+            for name in self._of.guarded
             if (value := unique_value(self._of, name, item)) is not None and not self._is_over(item)
         ]
         keys = [key for _, _, key in expected]
@@ -271,7 +281,7 @@ class UniqueAudit(OnDb[D]):
             shown = f"the guard {key[self._place.partition]['S']} {reason}"
             return UniqueFinding(kind, name, key, _owner_key(guard), None, shown)
 
-        if name not in self._of.unique:
+        if name not in self._of.guarded:
             return finding("orphan", f"is for {self._of.name}.{name}, which is not unique")
         if owner is None or self._is_over(owner):
             return finding("orphan", "belongs to an item that no longer exists")
@@ -405,14 +415,15 @@ class UniqueAudit(OnDb[D]):
         if item is None:
             terms.equal(self._of.table.partition, None)
         else:
-            for name in (*self._of.unique, *((self._of.ttl,) if self._of.ttl is not None else ())):
-                terms.equal(name, item.get(name))
+            terms.stored(watched_attributes(self._of, item))
+            if self._of.ttl is not None:
+                terms.equal(self._of.ttl, item.get(self._of.ttl))
         request = terms.into({"TableName": self._of.table.name, "Key": key})
         return Statement("ConditionCheck", request, f"check {self._of.name}", _changed)
 
     def explain(self) -> PatternExplanation:
         return PatternExplanation(
-            f"unique audit of {self._of.name}: {', '.join(self._of.unique)}",
+            f"unique audit of {self._of.name}: {', '.join(self._of.guarded)}",
             (
                 item_layout(
                     self._place, f"UNIQUE#{self._of.name}#<field>#<value>", "GUARD", "owner"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import orjson
@@ -19,7 +20,7 @@ from stator.design.entities.markers import NOT_YET
 from stator.design.entities.shapes import Epoch
 from stator.design.plan.key_sizes import check_size
 from stator.design.plan.key_text import encoding_of
-from stator.design.plan.own_table import own_table
+from stator.design.plan.own_table import IDENTITY, own_table
 from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan, Step, TablePlan
 from stator.design.plan.templates import PlannedKeyAttribute
 from stator.errors import DesignError
@@ -33,7 +34,7 @@ from stator.tables.codegen.key_writer import (
     key_reader,
     key_writer,
 )
-from stator.tables.key_identity import TableKeyReader
+from stator.tables.key_identity import KeyIdentity, TableKeyReader
 
 
 @dataclass(slots=True)
@@ -65,6 +66,8 @@ class EntityMap:
         self.ttl = self._role("ttl")
         self.write_token = self._role("write_token")
         self.unique = tuple(field.name for field in self.fields.values() if field.role == "unique")
+        self.guarded = (*self.unique, *((IDENTITY,) if plan.is_guarded else ()))
+        """The fields whose values have guards. IDENTITY stands for the whole identity."""
         self._after = None if self.ttl is None else _marker_after(self.fields[self.ttl])
         self.large = {
             name: field.marker
@@ -72,7 +75,7 @@ class EntityMap:
             if field.marker and field.role == "large"
         }
         self.offloads = any(marker.offload_over_bytes is not None for marker in self.large.values())
-        self.is_written_alone = bool(self.unique or self.large) or self.version is not None
+        self.is_written_alone = bool(self.guarded or self.large) or self.version is not None
         self.stamps = tuple(
             name
             for name in (self.version, self.created, self.updated, self.ttl, self.write_token)
@@ -92,6 +95,9 @@ class EntityMap:
         self._key_readers: dict[tuple[str, str | None], KeyReader] = {}
         self.bulk_entry = bulk_writer(self.info, plan, table, self._checked_entry)
         self._type = None if plan.discriminator is None else (plan.discriminator, {"S": plan.name})
+
+        self.neighbours: list[EntityMap] = []
+        """The other entities of the table."""
 
     def _role(self, role: str) -> str | None:
         return next((field.name for field in self.fields.values() if field.role == role), None)
@@ -150,6 +156,20 @@ class EntityMap:
 
     def stored_key(self, item: Item) -> Item:
         return {name: item[name] for name in self.key_names}
+
+    @cached_property
+    def key_identity(self) -> KeyIdentity:
+        """Reads field values back from the table's key."""
+        return KeyIdentity(self)
+
+    @cached_property
+    def is_key_certain(self) -> bool:
+        """Whether a key of this entity cannot belong to another entity of the table."""
+        return not any(self.key_identity.overlaps(each.key_identity) for each in self.neighbours)
+
+    def key_fields(self, key: Item) -> dict[str, Any]:
+        """Return the field values that a key of this entity holds, as far as they can be read."""
+        return self.key_identity.read(key) or {}
 
     def beside_the_key(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return those of ``values`` whose fields are not part of the table's key.
@@ -352,6 +372,12 @@ class Schema:
             model = getattr(made.info, "model", None)  # the class of an adapted model's instances
             if model is not None:
                 self.maps[model] = made
+        for made in self._by_name.values():
+            made.neighbours = [
+                each
+                for each in self._by_name.values()
+                if each is not made and each.table is made.table
+            ]
         self._routes: dict[str, tuple[StepRoute, ...]] = {}
         self._patterns = {pattern.name: pattern for pattern in plan.patterns}
         self._table_keys: dict[str, TableKeyReader] = {}

@@ -44,7 +44,8 @@ def command(
     design = load_design(target)
     plan = plan_of(design)
     tables = LiveTables(live, region=region, profile=profile)
-    beside = [own_table(design.name)] if with_patterns or needs_own_table(design.entities) else []
+    is_needed = with_patterns or needs_own_table(design.entities, plan)
+    beside = [own_table(design.name)] if is_needed else []
     names = [table.name for table in (*plan.tables, *beside)]
     found = drift(plan, {name: tables.describe(prefix + name) for name in names}, beside)
     if as_json:

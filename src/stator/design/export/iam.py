@@ -71,7 +71,8 @@ def policy(
 ) -> Exported:
     """Return one policy for the named patterns, by default for all patterns.
 
-    ``design`` says which fields are unique, and so which guards the writes need. ``with_patterns``
+    ``design`` says which fields are unique. With the plan's keys, this says which guards the writes
+    need. ``with_patterns``
     allows every action on items in the design's additional table.
     """
     names = [each.name for each in plan.patterns] if patterns is None else list(patterns)
@@ -82,7 +83,7 @@ def policy(
             f"design {plan.name} has no pattern {', '.join(unknown)}", hint=f"name one of {known}"
         )
     arns = f"arn:{partition}:dynamodb:{region}:{account}:table/"
-    guards = {} if design is None else _guards(design)
+    guards = {} if design is None else _guards(design, plan)
     statements = [
         each
         for name in names
@@ -104,12 +105,12 @@ def policy(
     return Exported(text, (note,) if size > _MANAGED_POLICY else ())
 
 
-def _guards(design: Declaration) -> dict[str, Guards]:
+def _guards(design: Declaration, plan: Plan) -> dict[str, Guards]:
     return {
         pattern.name: {
             at: found
             for at, change in enumerate(pattern.trace())
-            if (found := guard_writes(change.entity, change.kind, change.fields)) is not None
+            if (found := guard_writes(change.entity, plan, change.kind, change.fields)) is not None
         }
         for pattern in design.write_patterns
     }

@@ -13,9 +13,19 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from stator.design.entities.entity import info
 from stator.design.export.source import Exported, ExportSource
 from stator.design.plan.example_items import item_of
-from stator.design.plan.own_table import ENTITY, FIELD, GUARD, OWNER, guard_prefix, unique_fields
+from stator.design.plan.key_text import SEPARATOR
+from stator.design.plan.own_table import (
+    ENTITY,
+    FIELD,
+    GUARD,
+    IDENTITY,
+    OWNER,
+    guard_prefix,
+    guarded_fields,
+)
 from stator.design.plan.plan import IndexPlan, TablePlan
 from stator.model.values import Item
 
@@ -93,7 +103,7 @@ def _table(table: TablePlan, source: ExportSource) -> dict[str, Any]:
 
 
 def _own_table(table: TablePlan, source: ExportSource) -> dict[str, Any]:
-    """Return the additional table, with a facet for the guards of each unique field.
+    """Return the additional table, with a facet for the guards of each unique field and identity.
 
     Its other items are created at run time and have no facet.
     """
@@ -111,7 +121,7 @@ def _own_table(table: TablePlan, source: ExportSource) -> dict[str, Any]:
             {
                 "FacetName": f"{name}.{field} is unique",
                 "KeyAttributeAlias": {
-                    "PartitionKeyAlias": f"{guard_prefix(name, field)}{{{field}}}",
+                    "PartitionKeyAlias": guard_prefix(name, field) + _value_alias(entity, field),
                     "SortKeyAlias": GUARD,
                 },
                 "TableData": [],
@@ -120,11 +130,16 @@ def _own_table(table: TablePlan, source: ExportSource) -> dict[str, Any]:
             }
             for entity in source.design.entities
             for name in (source.plan.entity(entity).name,)
-            for field in unique_fields(entity)
+            for field in guarded_fields(entity, source.plan)
         ],
         "DataAccess": {"MySql": {}},
         "BillingMode": "PAY_PER_REQUEST",
     }
+
+
+def _value_alias(entity: type[Any], field: str) -> str:
+    names = info(entity).identity if field == IDENTITY else (field,)
+    return SEPARATOR.join(f"{{{name}}}" for name in names)
 
 
 def _keys(

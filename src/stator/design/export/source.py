@@ -35,7 +35,7 @@ class ExportSource:
 
     @property
     def own_table(self) -> TablePlan | None:
-        included = self.with_patterns or needs_own_table(self.design.entities)
+        included = self.with_patterns or needs_own_table(self.design.entities, self.plan)
         return own_table(self.design.name) if included else None
 
     @property

@@ -1,9 +1,9 @@
 """The table ``<design>-stator``, an additional table for items that belong to no entity.
 
-It holds the guards of ``unique()`` values (one item reserves each value), the tokens of
-transactions, and the items of pattern objects (counters, locks, outboxes and so on). Pattern
-objects are created at run time and are not part of any design. No plan contains this table, because
-its items outlive plans. Code that creates or compares tables gets it from here.
+It holds the guards of ``unique()`` values and of identities (one item reserves each value), the
+tokens of transactions, and the items of pattern objects (counters, locks, outboxes and so on).
+Pattern objects are created at run time and are not part of any design. No plan contains this table,
+because its items outlive plans. Code that creates or compares tables gets it from here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from stator.design.entities.entity import info
-from stator.design.plan.plan import TablePlan
+from stator.design.plan.plan import Plan, TablePlan
 
 OWN_TTL: Final = "_expires"
 # A guard: its sort key, and its attributes.
@@ -21,6 +21,8 @@ GUARD: Final = "GUARD"
 OWNER: Final = "owner"
 FIELD: Final = "field"
 ENTITY: Final = "entity"
+# Stands for the whole identity where guards name a field; no field can have this name.
+IDENTITY: Final = "ident()"
 GuardOperation = Literal["PutItem", "DeleteItem"]
 
 
@@ -33,16 +35,25 @@ def own_table(design: str, prefix: str = "") -> TablePlan:
     return TablePlan(f"{prefix}{design}-stator", "PK", "SK", keys, (), (), ttl=OWN_TTL)
 
 
-def needs_own_table(entities: Iterable[type]) -> bool:
-    """Whether a design with these entities needs the table: an entity has a ``unique()`` field.
+def needs_own_table(entities: Iterable[type], plan: Plan) -> bool:
+    """Whether a design with these entities needs the table, for the guards of an entity.
 
     Programs that use pattern objects need the table in any case.
     """
-    return any(unique_fields(entity) for entity in entities)
+    return any(guarded_fields(entity, plan) for entity in entities)
 
 
 def unique_fields(entity: type) -> tuple[str, ...]:
     return tuple(name for name, field in info(entity).fields.items() if field.role == "unique")
+
+
+def guarded_fields(entity: type, plan: Plan) -> tuple[str, ...]:
+    """Return the fields of an entity whose values have guards.
+
+    IDENTITY is among them if the table's key holds more than the identity. The key alone would then
+    accept two items with the same identity.
+    """
+    return (*unique_fields(entity), *((IDENTITY,) if plan.entity(entity).is_guarded else ()))
 
 
 def guard_prefix(entity: str, field: str) -> str:
@@ -62,13 +73,16 @@ class GuardWrites:
 
 
 def guard_writes(
-    entity: type, kind: Literal["create", "update", "delete"], changed: Iterable[str]
+    entity: type,
+    plan: Plan,
+    kind: Literal["create", "update", "delete"],
+    changed: Iterable[str],
 ) -> GuardWrites | None:
     """Return the guard writes that one write needs, or None if it changes no guard.
 
     A guard expires with its item, so an update to the ``ttl()`` field rewrites all guards.
     """
-    fields = unique_fields(entity)
+    fields = guarded_fields(entity, plan)
     if kind == "update":
         known, names = info(entity).fields, tuple(changed)
         expires = any(known[name].role == "ttl" for name in names)

@@ -173,6 +173,11 @@ class EntityPlan:
         ]
         return tuple(dict.fromkeys(part.value for part in holes))
 
+    @property
+    def is_guarded(self) -> bool:
+        """Whether the identity needs a guard, because the table's key holds more than it."""
+        return not set(self.base_fields) <= set(self.identity)
+
     def item(self, entity: Any) -> Item:
         """Return the whole item as it is stored."""
         item: Item = info(type(entity)).codec.encode(entity) | self.item_keys(entity)

@@ -70,7 +70,7 @@ def _release(record: Record, context: Context) -> Work[None]:
     of = context.schema.of_item(record.old, record.table)
     assert of is not None
     place = context.schema.place
-    for name in of.unique:
+    for name in of.guarded:
         value = unique_value(of, name, record.old)
         if value is None:
             continue

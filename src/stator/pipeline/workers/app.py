@@ -23,7 +23,7 @@ from typing import Any, TypeVar, overload
 
 from stator.design.design import Design
 from stator.design.entities.conditions import FieldRef
-from stator.design.entities.entity import info
+from stator.design.plan.own_table import guarded_fields
 from stator.errors import DesignError
 from stator.pipeline.maintenance.guards import GuardReleaser
 from stator.pipeline.maintenance.links import AnyLinks, LinkRefresher
@@ -123,16 +123,15 @@ class StreamApp:
         self.add(OutboxRelay(outbox, to, name))
 
     def release_guards(self, *entities: type[Any]) -> None:
-        """Free the ``unique()`` values of items that expired or that another program deleted.
+        """Free the guarded values of items that expired or that another program deleted.
+
+        These are ``unique()`` values, and identities where the table's key holds more.
 
         Without ``entities``, do so for all entities that have such values.
         """
         given = self.entities_checked(entities or self.design.entities)
-        guarded = tuple(
-            cls
-            for cls in given
-            if any(field.role == "unique" for field in info(cls).fields.values())
-        )
+        plan = self.design.plan()
+        guarded = tuple(cls for cls in given if guarded_fields(cls, plan))
         without = next((cls for cls in entities if cls not in guarded), None)
         if not guarded or without is not None:
             shown = (

@@ -3,6 +3,10 @@
 Usually the key consists of the identity alone. If the planner chose otherwise (for example, orders
 under their user, by time), the key needs other fields. The caller passes them, or an index keyed by
 the identity is queried first.
+
+An index entry always carries the table's key. What else it carries depends on the projection. If
+the entry lacks the identity, the identity is read from the table's key (``key_identity``). If the
+key does not settle it, the base item is read.
 """
 
 from __future__ import annotations
@@ -16,7 +20,6 @@ from stator.design.plan.plan import (
 from stator.design.plan.templates import PlannedKeyAttribute
 from stator.errors import DesignError
 from stator.model.values import Item
-from stator.tables.codegen.key_writer import base_keys, fields_of
 from stator.tables.schema import EntityMap
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions
@@ -46,13 +49,18 @@ def locate(of: EntityMap, values: Mapping[str, Any]) -> Work[Item | None]:
             "which creates an index for it",
         )
     index, keys = found
-    is_whole = set().union(*map(fields_of, keys)) == set(of.identity)
     start: Item | None = None
     while True:
         reply = yield Call("Query", _request(of, index, keys, values, start), f"locate {of.name}")
-        for item in reply["Items"]:
-            if _is_it(of, item, values, is_whole):
-                return of.stored_key(item)
+        for entry in reply["Items"]:
+            key = of.stored_key(entry)
+            is_it = _is_it(of, entry, values)
+            if is_it is None:
+                request = {"TableName": of.table.name, "Key": key}
+                item = (yield Call("GetItem", request, f"locate {of.name}")).get("Item")
+                is_it = item is not None and _is_it(of, item, values)
+            if is_it:
+                return key
         start = reply.get("LastEvaluatedKey")
         if start is None:
             return None
@@ -106,29 +114,22 @@ def _request(
     return written.into(request)
 
 
-def _looks_like(of: EntityMap, item: Item) -> bool:
-    """Whether an item's own key begins like the entity's keys."""
-    for key in base_keys(of.plan):
-        first = key.template.parts[0]
-        if first.kind == "text" and not str(item[key.name].get("S", "")).startswith(first.value):
-            return False
-    return True
+def _is_it(of: EntityMap, item: Item, values: Mapping[str, Any]) -> bool | None:
+    """Whether an item, or its entry in an index, is the one with these values.
 
-
-def _is_it(of: EntityMap, item: Item, values: Mapping[str, Any], is_whole: bool) -> bool:
-    """Whether an item found in the index is the one with these values.
-
-    An index may hold other entities, and other items of the same partition. If the index does not
-    project the identity, only the keys can decide. They can do so only if ``is_whole``: the
-    partition key holds the whole identity.
+    An index may hold other entities, and other items of the same partition. Returns None if the
+    entry has too few attributes to tell.
     """
     discriminator = of.plan.discriminator
-    if (
-        discriminator is not None
-        and discriminator in item
-        and item[discriminator] != {"S": of.name}
-    ):
-        return False
-    if not all(name in item for name in of.identity):
-        return is_whole and _looks_like(of, item)
-    return all(of.codec.decode_field[name](item[name]) == values[name] for name in of.identity)
+    if discriminator is not None and discriminator in item:
+        if item[discriminator] != {"S": of.name}:
+            return False
+    elif not of.is_key_certain:
+        return None
+    if all(name in item for name in of.identity):
+        decode = of.codec.decode_field
+        return all(decode[name](item[name]) == values[name] for name in of.identity)
+    if not of.key_identity.is_derivable:
+        return None
+    found = of.key_identity.read(of.stored_key(item))
+    return found is not None and all(found[name] == values[name] for name in of.identity)

@@ -10,6 +10,11 @@ item, on condition that no other item owns it. A write that replaces an item mus
 value. So the item is read first, and the transaction requires that the value is unchanged;
 otherwise it starts over. A guard expires with its item, so TTL deletes both. Until the service
 deletes it, an expired guard counts as free.
+
+An identity has a guard of the same kind if the table's key holds more than the identity. With the
+key ``USER#{user_id} / {placed_at}#{order_id}``, the key alone would accept the order o1 twice:
+
+    PK  UNIQUE#Order#ident()#o1                SK  GUARD      owner  the key of the order
 """
 
 from __future__ import annotations
@@ -21,8 +26,8 @@ import orjson
 
 from stator.design.plan import key_text as keys
 from stator.design.plan.key_text import encoding_of
-from stator.design.plan.own_table import ENTITY, FIELD, GUARD, OWNER, guard_prefix
-from stator.errors import ConditionFailed, DesignError, UniqueTaken
+from stator.design.plan.own_table import ENTITY, FIELD, GUARD, IDENTITY, OWNER, guard_prefix
+from stator.errors import ConditionFailed, DesignError, ItemExists, UniqueTaken
 from stator.model.values import Item, Value
 from stator.tables.schema import EntityMap, Place
 from stator.tables.writes.expressions import Expressions
@@ -32,16 +37,27 @@ _LONGEST = 1024
 
 
 def guard_key(place: Place, of: EntityMap, field: str, value: Any) -> Item:
+    """Return the key of a value's guard.
+
+    If ``field`` is IDENTITY, ``value`` is the tuple of the identity's values.
+    """
+    if field == IDENTITY:
+        text = keys.SEPARATOR.join(_text(of, *each) for each in zip(of.identity, value))
+    else:
+        text = _text(of, field, value)
+    if len(text.encode()) > _LONGEST:  # a key has at most 2,048 bytes
+        text = "sha256." + hashlib.sha256(text.encode()).hexdigest()
+    return place.key(guard_prefix(of.name, field) + text, GUARD)
+
+
+def _text(of: EntityMap, field: str, value: Any) -> str:
     encoding = encoding_of(of.fields[field].shape)
     if encoding is None:
         raise DesignError(
             f"{of.name}.{field} cannot be unique: a key cannot hold values of its type",
             hint="use text, a number, a time or a UUID",
         )
-    text = keys.encode(encoding.name, value)
-    if len(text.encode()) > _LONGEST:  # a key has at most 2,048 bytes
-        text = "sha256." + hashlib.sha256(text.encode()).hexdigest()
-    return place.key(guard_prefix(of.name, field) + text, GUARD)
+    return keys.encode(encoding.name, value)
 
 
 def owner_of(key: Item) -> Value:
@@ -84,6 +100,9 @@ def guard_put(
     request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
 
     def taken(item: Item | None) -> ConditionFailed:
+        if field == IDENTITY:
+            shown = of.shown(dict(zip(of.identity, value)))
+            return ItemExists(f"{shown} exists already, under another key", item=None)
         return UniqueTaken(
             f"another {of.name} has the {field} {value!r} already",
             item=item,
@@ -167,7 +186,7 @@ def guards(
     expires_before, expires_after = (
         None if item is None or of.ttl is None else item.get(of.ttl) for item in (old, new)
     )
-    for field in of.unique:
+    for field in of.guarded:
         before, after = (unique_value(of, field, item) for item in (old, new))
         if before is not None and before != after:
             found.append(guard_delete(place, of, field, before, key))
@@ -177,6 +196,23 @@ def guards(
 
 
 def unique_value(of: EntityMap, field: str, item: Item | None) -> Any:
-    """Return the value of a unique field in an item, or None if the item has none."""
-    stored = None if item is None else item.get(field)
+    """Return the value of a guarded field in an item, or None if the item has none.
+
+    The value of IDENTITY is the tuple of the identity's values.
+    """
+    if item is None:
+        return None
+    if field == IDENTITY:
+        return tuple(of.codec.decode_field[name](item[name]) for name in of.identity)
+    stored = item.get(field)
     return None if stored is None else of.codec.decode_field[field](stored)
+
+
+def watched_attributes(of: EntityMap, old: Item | None) -> dict[str, Value | None]:
+    """Return the attributes that a write relies on when it plans its guards, as read in ``old``.
+
+    None stands for an attribute that must be missing. An identity cannot change under a key, so
+    only the existence of the item matters, and any identity attribute shows it.
+    """
+    names = [of.identity[0] if name == IDENTITY else name for name in of.guarded]
+    return {name: None if old is None else old.get(name) for name in names}

@@ -25,7 +25,7 @@ from stator.tables.writes.statements import (
     WriteProof,
     meaning_of,
 )
-from stator.tables.writes.unique_guards import guards, unique_value
+from stator.tables.writes.unique_guards import guards, unique_value, watched_attributes
 from stator.tables.writes.update_statement import update_statement
 
 WRITE_TOKEN_CHARACTERS = 16
@@ -74,8 +74,8 @@ class WritePlanner:
         terms.user(when)
         key = of.key_of(stamped.made)
         meaning = meaning_of(of, shown, expected=expected)
-        old = (yield from self.stored(of, key)) if of.unique or of.offloads else None
-        if of.unique:
+        old = (yield from self.stored(of, key)) if of.guarded or of.offloads else None
+        if of.guarded:
             meaning = _watched(of, old, terms, meaning)
         statement = yield from self._put(of, entity, stamped, terms, f"put {shown}", meaning)
         statement.old, statement.obsolete_blobs = old, tuple(blob_keys(of, old))
@@ -141,9 +141,9 @@ class WritePlanner:
         terms = Terms(of)
         terms.user(when)
         meaning = meaning_of(of, shown)
-        if old is None and (of.unique or of.offloads):
+        if old is None and (of.guarded or of.offloads):
             old = yield from self.stored(of, key)
-        if of.unique:
+        if of.guarded:
             meaning = _watched(of, old, terms, meaning)
         request = {
             "TableName": of.table.name,
@@ -178,13 +178,16 @@ class WritePlanner:
         if or_create and of.ttl is not None:
             yield from self._clear_expired(of, key, now)
         known = {name: values[name] for name in {*of.identity, *of.base_fields} & values.keys()}
+        if not of.has_base(values):  # the key was looked up, and holds more fields
+            known = of.key_fields(key) | known
         beside = _wire(of, of.beside_the_key(values)) if entity is None and not or_create else {}
         touched = [name for name in of.unique if name in recording.fields]
         _refuse_unseen(of, recording)
-        expires = of.ttl is not None and of.unique and of.ttl in recording.fields
+        expires = of.ttl is not None and of.guarded and of.ttl in recording.fields
+        may_reserve = or_create and of.plan.is_guarded
         large = [name for name in of.large if name in recording.fields]
         new_blobs = (yield from self._pack_changes(of, recording, key, large)) if large else ()
-        if not touched and not expires and not (large and of.offloads):
+        if not (touched or expires or may_reserve or (large and of.offloads)):
             return [
                 update_statement(
                     of,
@@ -200,10 +203,9 @@ class WritePlanner:
                 )
             ]
         old = yield from self.stored(of, key)
-        watched = {
-            name: None if old is None else old.get(name)
-            for name in (*of.unique, *([of.ttl] if of.ttl else []))
-        }
+        watched = watched_attributes(of, old)
+        if of.ttl is not None:
+            watched[of.ttl] = None if old is None else old.get(of.ttl)
         statement = update_statement(
             of,
             recording,
@@ -219,7 +221,7 @@ class WritePlanner:
         statement.meaning, statement.old = _raced_or(of, old, statement.meaning), old
         replaced = {name: (old or {})[name] for name in large if name in (old or {})}
         statement.obsolete_blobs, statement.new_blobs = tuple(blob_keys(of, replaced)), new_blobs
-        after = _after(of, old, recording, now if or_create else None)
+        after = _after(of, old, recording, values, now if or_create else None)
         return [statement, *guards(self.place, of, old, after, key, now)]
 
     def _clear_expired(self, of: EntityMap, key: Item, now: float) -> Work[None]:
@@ -294,8 +296,8 @@ class WritePlanner:
         terms.user(when)
         meaning = meaning_of(of, shown, must_exist=must_exist, expected=expected)
         request = {"TableName": of.table.name, "Key": key}
-        old = (yield from self.stored(of, key)) if of.unique or of.offloads else None
-        if of.unique:
+        old = (yield from self.stored(of, key)) if of.guarded or of.offloads else None
+        if of.guarded:
             meaning = _watched(of, old, terms, meaning)
         statement = Statement("Delete", terms.into(request), f"delete {shown}", meaning, old=old)
         named = tuple(blob_keys(of, old))
@@ -380,14 +382,13 @@ def _watched(of: EntityMap, old: Item | None, terms: Terms, otherwise: Meaning) 
     Return the function that turns a failed condition into an error: LostRace if they have changed,
     and the error of ``otherwise`` if not.
     """
-    for name in of.unique:
-        terms.equal(name, None if old is None else old.get(name))
+    terms.stored(watched_attributes(of, old))
     return _raced_or(of, old, otherwise)
 
 
 def _raced_or(of: EntityMap, old: Item | None, otherwise: Meaning) -> Meaning:
     def means(item: Item | None) -> ConditionFailed:
-        if any(unique_value(of, name, item) != unique_value(of, name, old) for name in of.unique):
+        if any(unique_value(of, name, item) != unique_value(of, name, old) for name in of.guarded):
             return LostRace(item=item)
         return otherwise(item)
 
@@ -399,7 +400,7 @@ def _refuse_unseen(of: EntityMap, recording: Recording) -> None:
 
     The guard holds both, so they must be known before the write.
     """
-    guarded = {*of.unique, *([of.ttl] if of.unique and of.ttl else [])}
+    guarded = {*of.unique, *([of.ttl] if of.guarded and of.ttl else [])}
     unseen = (guarded & recording.fields) - recording.known().keys()
     if unseen:
         name = min(unseen)
@@ -412,13 +413,21 @@ def _refuse_unseen(of: EntityMap, recording: Recording) -> None:
         )
 
 
-def _after(of: EntityMap, old: Item | None, recording: Recording, created_at: float | None) -> Item:
+def _after(
+    of: EntityMap,
+    old: Item | None,
+    recording: Recording,
+    values: Mapping[str, Any],
+    created_at: float | None,
+) -> Item:
     """Return the item after an update, as far as its values are known before the write.
 
-    Unique values and the expiry of their guards are always known. If the update creates the item,
+    Guarded values and the expiry of their guards are always known. If the update creates the item,
     its expiry is counted from ``created_at``, which is None if the update cannot create items.
     """
     after: Item = dict(old or {})
+    if old is None:
+        after |= {name: of.codec.encode_field[name](values[name]) for name in of.identity}
     if old is None and created_at is not None and of.ttl is not None:
         expiry = of.expiry(created_at)
         if expiry is not None:

@@ -71,10 +71,10 @@ def entity_warnings(
         )
     identity = info(choices.entity).identity
     more = [name for name in layout.base.path.fields if name not in identity]
-    if more and layout.base.path.handwritten is None:
+    if more:
         yield (
-            f"the key holds {', '.join(more)} in addition to the identity: two items with the same "
-            f"{', '.join(identity)} but a different {', '.join(more)} are not refused"
+            f"the key holds {', '.join(more)} in addition to the identity, so a guard keeps "
+            f"{', '.join(identity)} unique: creates and deletes are transactions of item and guard"
         )
     if any(each.kind == "local" for each in layout.opened):
         yield "a local index limits each item collection to 10 GB, all entities together"
