@@ -15,6 +15,7 @@ from stator.clock import VirtualClock
 from stator.engine import Engine
 from stator.errors import (
     ConditionFailed,
+    ConfigurationError,
     ConnectionTrouble,
     InternalServerError,
     OutcomeUnknown,
@@ -182,6 +183,55 @@ def test_a_rate_is_the_share_of_the_calls_that_can_meet_the_fault(name: str) -> 
     assert {kind for _, kind in found} == {name.replace("_", " ")}
     possible = 1000 if name in ("conflict", "unprocessed") else 3000
     assert 0.25 < len(found) / possible < 0.35
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.1, float("nan"), float("inf"), "0.5", None, True])
+@pytest.mark.parametrize("name", [*KINDS, "processed"])
+def test_a_rate_is_a_number_from_0_to_1(name: str, rate: Any) -> None:
+    with pytest.raises(ConfigurationError, match=f"{name} is .* from 0 to 1"):
+        Fault("unprocessed", processed=rate) if name == "processed" else Faults(**{name: rate})
+
+
+@pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), "10"])
+def test_a_delay_is_a_number_of_seconds(seconds: Any) -> None:
+    with pytest.raises(ConfigurationError, match="late_seconds is .* must be a number of seconds"):
+        Faults(late_seconds=seconds)
+    with pytest.raises(ConfigurationError, match="seconds is .* must be a number of seconds"):
+        Fault("late", seconds=seconds)
+
+
+def test_the_rates_that_a_call_can_meet_add_up_to_1_at_most() -> None:
+    with pytest.raises(ConfigurationError, match=r"add up to 1\.2"):
+        Faults(lost_request=0.6, late=0.6)
+    with pytest.raises(ConfigurationError, match=r"add up to 1\.1"):
+        Faults(duplicated=0.6, unprocessed=0.5, conflict=0.1)
+    Faults(lost_request=0.5, conflict=0.5, unprocessed=0.5)  # no call can meet the last two
+    Faults(**dict.fromkeys(KINDS[:6], 1 / 6))
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0])
+def test_mixed_faults_take_every_rate(rate: float) -> None:
+    found = schedule(Faults.mixed(3, rate), 3000)
+    assert len({number for number, _ in found if number % 3 == 0}) / 1000 == pytest.approx(
+        rate, abs=0.06
+    )
+
+
+def test_mixed_faults_refuse_other_rates() -> None:
+    for rate in (-0.1, 1.5, float("nan")):
+        with pytest.raises(ConfigurationError, match="rate is"):
+            Faults.mixed(1, rate)
+
+
+def test_operations_and_kinds_that_do_not_exist_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="no operation 'PutItm'"):
+        Faults(operations=frozenset({"PutItm"}))
+    text: Any = "PutItem"
+    with pytest.raises(ConfigurationError, match="operations is 'PutItem'"):
+        Faults(operations=text)
+    kind: Any = "lost"
+    with pytest.raises(ConfigurationError, match="no fault of kind 'lost'"):
+        Fault(kind)
 
 
 def test_tables_are_left_alone_unless_asked_for() -> None:

@@ -20,17 +20,19 @@ a FaultyTransport repeats no call that is not idempotent: it raises OutcomeUnkno
 from __future__ import annotations
 
 import inspect
+import math
 import random
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, NoReturn, overload
+from typing import Any, Final, Literal, NoReturn, get_args, overload
 
 import orjson
 
 from stator.clock import Clock, SystemClock, pause
 from stator.errors import (
+    ConfigurationError,
     ConnectionTrouble,
     InternalServerError,
     OutcomeUnknown,
@@ -41,6 +43,7 @@ from stator.errors import (
     TransactionCanceled,
     Unreachable,
 )
+from stator.model.service import model_of
 from stator.tables.db import AsyncDb, Db
 from stator.transport import AsyncTransport, Transport
 
@@ -66,6 +69,15 @@ DATA_OPERATIONS: Final = frozenset(
     }
 )
 """The operations that ``Faults`` disturbs by default: items and streams, but not tables."""
+
+
+_RATES: Final = (
+    *("lost_request", "lost_answer", "duplicated", "late", "throttled", "server_error"),
+    *("conflict", "unprocessed"),
+)
+_RARE_RATES: Final = ("conflict", "unprocessed")
+"""Rates of faults that only some calls can meet, and no call can meet both."""
+_ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +108,15 @@ class Fault:
     seconds: float = 0.0
     processed: float = 0.5
 
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(FaultKind):
+            raise ConfigurationError(
+                f"there is no fault of kind {self.kind!r}",
+                hint=f"choose one of {', '.join(map(repr, get_args(FaultKind)))}",
+            )
+        _check_share("processed", self.processed)
+        _check_seconds("seconds", self.seconds)
+
 
 @dataclass(frozen=True, slots=True)
 class InjectedFault:
@@ -110,8 +131,9 @@ class InjectedFault:
 class Faults:
     """Chooses the fault of each call from a seed and from the rate of each kind of fault.
 
-    A rate is the share of calls, from 0 to 1, that meet the fault. A fault happens only to calls
-    that can meet it: ``conflict`` to transactions, ``unprocessed`` to batches, ``duplicated`` to
+    A rate is the share of calls, from 0 to 1, that meet the fault. A call meets at most one fault,
+    so the rates of all faults that it can meet must not add up to more than 1; other rates raise
+    ConfigurationError. A fault happens only to calls that can meet it: ``conflict`` to transactions, ``unprocessed`` to batches, ``duplicated`` to
     idempotent calls. Only calls of the given ``operations`` meet faults. A late call takes up to
     ``late_seconds``.
     """
@@ -128,14 +150,30 @@ class Faults:
     late_seconds: float = 10.0
     operations: frozenset[str] = DATA_OPERATIONS
 
+    def __post_init__(self) -> None:
+        for name in _RATES:
+            _check_share(name, getattr(self, name))
+        _check_seconds("late_seconds", self.late_seconds)
+        _check_operations(self.operations)
+        # No call is both a transaction and a batch.
+        shared = sum(getattr(self, name) for name in _RATES if name not in _RARE_RATES)
+        rare = max(_RARE_RATES, key=lambda name: float(getattr(self, name)))
+        total = shared + getattr(self, rare)
+        if total > 1 + _ROUNDING:
+            raise ConfigurationError(
+                f"the rates of the faults add up to {total:g}, and a call meets at most one fault",
+                hint=f"lower some of them, so that all rates up to {rare} add up to 1 at most",
+            )
+
     @classmethod
     def mixed(cls, seed: int, rate: float = 0.2) -> Faults:
         """Return faults of every kind, so that about ``rate`` of the calls meet a fault.
 
         Transactions and batches meet a fault about twice as often, because ``conflict`` or
-        ``unprocessed`` is added to the other kinds.
+        ``unprocessed`` is added to the other kinds. With a rate above 0.5 they always meet one.
         """
-        each = rate / 6
+        _check_share("rate", rate)
+        each, rare = rate / 6, min(rate, 1 - rate)
         return cls(
             seed=seed,
             lost_request=each,
@@ -144,8 +182,8 @@ class Faults:
             late=each,
             throttled=each,
             server_error=each,
-            conflict=rate,
-            unprocessed=rate,
+            conflict=rare,
+            unprocessed=rare,
         )
 
     def __call__(self, call: InterceptedCall) -> Fault | None:
@@ -180,6 +218,40 @@ class Faults:
             yield "conflict", self.conflict
         if call.operation in _BATCHES:
             yield "unprocessed", self.unprocessed
+
+
+def _check_share(name: str, share: Any) -> None:
+    if not _is_number(share) or not 0 <= share <= 1:
+        raise ConfigurationError(
+            f"{name} is {share!r}, but must be a number from 0 to 1",
+            hint=f"write {name}=0.1 for one in ten",
+        )
+
+
+def _check_seconds(name: str, seconds: Any) -> None:
+    if not _is_number(seconds) or not 0 <= seconds < math.inf:
+        raise ConfigurationError(
+            f"{name} is {seconds!r}, but must be a number of seconds, 0 or more",
+            hint=f"write {name}=10 for ten seconds",
+        )
+
+
+def _check_operations(operations: Any) -> None:
+    if not isinstance(operations, (set, frozenset)):
+        raise ConfigurationError(
+            f"operations is {operations!r}, but must be a set of names",
+            hint='write operations=frozenset({"PutItem"})',
+        )
+    for name in operations - DATA_OPERATIONS:
+        if not isinstance(name, str) or name not in model_of(name).operations:
+            raise ConfigurationError(
+                f"DynamoDB has no operation {name!r}",
+                hint="write its name as in the API, for example PutItem",
+            )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 Before = Callable[[InterceptedCall], Fault | None]
