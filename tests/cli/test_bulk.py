@@ -150,6 +150,19 @@ def test_files_go_in_come_out_and_are_copied(url: str, table: Any, tmp_path: Pat
     }
 
 
+def test_a_finished_export_is_resumed_to_nothing(url: str, table: Any, tmp_path: Path) -> None:
+    stator(tmp_path, "load", str(lines(tmp_path / "x.jsonl", 50)), "--to", url, "--table", "orders")
+    for out in ("out", "x.csv"):
+        command = ("export", url, "--table", "orders", "--out", out, "--resume")
+        assert "nothing was written" not in stator(tmp_path, *command).stdout
+        names = sorted(path.name for path in tmp_path.rglob("*"))
+        ran = stator(tmp_path, *command)
+        assert (ran.returncode, ran.stderr) == (0, "")
+        assert f"{out} is complete since 20" in ran.stdout and "50 items in" in ran.stdout
+        assert json.loads(stator(tmp_path, *command, "--json").stdout)["already_complete"] is True
+        assert sorted(path.name for path in tmp_path.rglob("*")) == names
+
+
 def test_an_entity_of_a_design_file(tmp_path: Path) -> None:
     (tmp_path / "design.py").write_text(DESIGN)
     (tmp_path / "users.csv").write_text("user_id,email\nu1,a@b\nu2,c@d\n")

@@ -133,9 +133,9 @@ class Faults:
 
     A rate is the share of calls, from 0 to 1, that meet the fault. A call meets at most one fault,
     so the rates of all faults that it can meet must not add up to more than 1; other rates raise
-    ConfigurationError. A fault happens only to calls that can meet it: ``conflict`` to transactions, ``unprocessed`` to batches, ``duplicated`` to
-    idempotent calls. Only calls of the given ``operations`` meet faults. A late call takes up to
-    ``late_seconds``.
+    ConfigurationError. A fault happens only to calls that can meet it: ``conflict`` to
+    transactions, ``unprocessed`` to batches, ``duplicated`` to idempotent calls. Only calls of the
+    given ``operations`` meet faults. A late call takes up to ``late_seconds``.
     """
 
     seed: int = 0

@@ -372,6 +372,19 @@ def test_s3_as_source_and_as_destination(
         told = json.loads(client.get_object(Bucket="blobs", Key="out/manifest.json")["Body"].read())
         assert told["items"] == 40
         assert not list(tmp_path.glob("stator-export*"))
+        again = ExportOptions(format="dynamodb-json", compression="gzip", resume=True)
+        finished = table_export(engine_target(engine), "s3://blobs/out", again).run()
+        assert (finished.already_complete, finished.items) == (True, 40)
+
+        def die(operation: str, request: Any) -> None:
+            if operation == "Scan":
+                raise Killed
+
+        with pytest.raises(Killed):  # a second export to the same place, over the first
+            target = target_through(Through(engine, die), place="memory")
+            table_export(target, "s3://blobs/out", _with(again, resume=False)).run()
+        resumed = table_export(engine_target(engine), "s3://blobs/out", again).run()
+        assert (resumed.already_complete, resumed.items) == (False, 40)
         with Engine.open() as other:
             create(other)
             assert load("s3://blobs/out/part-*.json.gz", engine_target(other)).written == 40

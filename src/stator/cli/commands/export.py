@@ -200,12 +200,22 @@ def _show(report: ExportReport, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(report.to_data()))
         return
+    if report.already_complete:
+        typer.echo(
+            f"{report.out} is complete since {report.finished_at}: {report.items:,} items in"
+            f" {plural(report.files, 'file')}, {size(report.size_bytes)}; nothing was written"
+        )
+    else:
+        _show_written(report)
+    typer.echo(
+        f"checksum {report.checksum}, {'verified' if report.verified else 'not verified'}; "
+        f"manifest {report.manifest}"
+    )
+
+
+def _show_written(report: ExportReport) -> None:
     rate = report.items / report.seconds if report.seconds else 0.0
     typer.echo(
         f"{report.items:,} items in {plural(report.files, 'file')}, {size(report.size_bytes)}: "
         f"{duration(report.seconds)}, {rate:,.0f}/s, {report.consumed_units:,.0f} RCU"
-    )
-    typer.echo(
-        f"checksum {report.checksum}, {'verified' if report.verified else 'not verified'}; "
-        f"manifest {report.manifest}"
     )

@@ -9,13 +9,23 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import orjson
 
 from stator.errors import BulkError, ConfigurationError
 from stator.formats.compression import COMPRESSIONS, by_extension, compress, open_decompressed
 from stator.formats.parquet import join_parquet
-from stator.pipeline.bulk.export.parts import PartFile, extension, file_md5
+from stator.pipeline.bulk.export.parts import (
+    PART_NAME,
+    PartFile,
+    check_part,
+    extension,
+    file_md5,
+)
 from stator.pipeline.bulk.job.journal import sync_folder, unwritable, write_whole
 from stator.pipeline.bulk.s3 import s3_client, s3_errors, s3_place
 
@@ -110,13 +120,32 @@ class Destination:
             if foreign is not None:
                 raise BulkError(
                     f"the folder {self.folder} is not empty: it has {foreign.name}",
-                    hint="name an empty folder with --out",
+                    hint="name an empty folder with --out"
+                    if foreign.name != MANIFEST
+                    else "it holds a finished export; name an empty folder with --out",
                 )
         elif self.file is not None and self.file.exists():
             raise BulkError(
                 f"the file {self.file} exists already",
                 hint="delete it, or name another file with --out",
             )
+
+    def remove_leftovers(self, kept: Container[str]) -> None:
+        """Remove part files that a killed run wrote but did not record in its journal.
+
+        ``kept`` holds the names of the recorded parts. The source may have changed since, so a
+        part that was not recorded need not be written again under the same name.
+        """
+        for path in sorted(self.folder.rglob("*")):
+            name = path.relative_to(self.folder).as_posix()
+            if PART_NAME.fullmatch(path.name) and name not in kept:
+                path.unlink()
+
+    def remove_unfinished(self) -> None:
+        """Remove everything that a killed run wrote, to start over."""
+        self.remove_leftovers(())
+        if self.file is not None:
+            self.file.unlink(missing_ok=True)
 
     # -- at the end
 
@@ -131,15 +160,19 @@ class Destination:
         for part in parts:
             with (self.folder / part.name).open("rb") as file, s3_errors(self.out):
                 client.put_object(Bucket=bucket, Key=_below(prefix, part.name), Body=file)
-            with s3_errors(self.out):
-                found = client.head_object(Bucket=bucket, Key=_below(prefix, part.name))
-            if found["ContentLength"] != part.size_bytes:
-                raise BulkError(
-                    f"{part.name} has {found['ContentLength']:,} bytes in S3,"
-                    f" but {part.size_bytes:,} were uploaded",
-                    hint="run the export again with --resume",
-                )
+            self._check_uploaded(client, part)
         return parts
+
+    def _check_uploaded(self, client: Any, part: PartFile) -> None:
+        bucket, prefix = s3_place(self.out)
+        with s3_errors(self.out):
+            found = client.head_object(Bucket=bucket, Key=_below(prefix, part.name))
+        if found["ContentLength"] != part.size_bytes:
+            raise BulkError(
+                f"{part.name} has {found['ContentLength']:,} bytes in S3,"
+                f" but {part.size_bytes:,} were uploaded",
+                hint="run the export again with --resume",
+            )
 
     def _joined(self, parts: list[PartFile], file: Path) -> PartFile:
         beside = file.with_name(f".{file.name}.tmp")
@@ -165,20 +198,56 @@ class Destination:
             bucket, prefix = s3_place(self.out)
             with s3_errors(self.out):
                 s3_client().put_object(Bucket=bucket, Key=_below(prefix, MANIFEST), Body=content)
+            return self.manifest
+        write_whole(self._manifest_path, content)
+        return str(self._manifest_path)
+
+    @property
+    def manifest(self) -> str:
+        """The path or URL of the manifest."""
+        if self.is_remote:
+            bucket, prefix = s3_place(self.out)
             return f"s3://{bucket}/{_below(prefix, MANIFEST)}"
-        path = (
-            self.folder / MANIFEST
-            if self.file is None
-            else self.file.with_name(f"{self.file.name}.{MANIFEST}")
-        )
-        write_whole(path, content)
-        return str(path)
+        return str(self._manifest_path)
+
+    @property
+    def _manifest_path(self) -> Path:
+        if self.file is None:
+            return self.folder / MANIFEST
+        return self.file.with_name(f"{self.file.name}.{MANIFEST}")
+
+    def read_manifest(self) -> dict[str, Any] | None:
+        """Return the manifest of a finished export, or None if there is none of Stator's."""
+        try:
+            found = orjson.loads(
+                self._manifest_object() if self.is_remote else self._manifest_path.read_bytes()
+            )
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) and "stator_export" in found else None
+
+    def _manifest_object(self) -> bytes:
+        bucket, prefix = s3_place(self.out)
+        client = s3_client()
+        with s3_errors(self.out):
+            try:
+                reply = client.get_object(Bucket=bucket, Key=_below(prefix, MANIFEST))
+            except client.exceptions.NoSuchKey:
+                raise FileNotFoundError(self.manifest) from None
+            return bytes(reply["Body"].read())
+
+    def check_published(self, part: PartFile) -> None:
+        """Raise an error if a published file is missing or is not what the manifest lists."""
+        if self.is_remote:
+            self._check_uploaded(s3_client(), part)
+        else:
+            check_part(self.published_folder, part)
 
     def clean(self) -> None:
         """Remove the temporary parts of a CSV export.
 
         All parts are removed if they were joined into one file or uploaded. If the process crashes
-        just before this, the files stay, but nothing reads them.
+        just before this, the files stay until the export is resumed, but nothing reads them.
         """
         shutil.rmtree(self.folder / SPOOL, ignore_errors=True)
         if self.file is not None or self.is_remote:

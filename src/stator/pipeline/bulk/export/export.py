@@ -5,10 +5,13 @@ for every few pages. After each part the journal records how far the piece has b
 parts exist, and the count and checksum of their items. A resumed run continues after the last part
 of each piece; a part that was written but not recorded is written again under the same name.
 
-A folder gets the parts and, last of all, ``manifest.json``. A single file is joined from parts in a
-folder next to it, which is then removed; an export to S3 is uploaded from such a folder. CSV needs
-a header, and all attributes are known only at the end. Until then its parts are DynamoDB JSON. With
-a design, parts go into a folder for each entity, for example ``entity=Order/part-...``.
+A folder gets the parts and, last of all, ``manifest.json``. An export with a manifest is complete:
+a resumed run checks the files, removes what is left over, and writes nothing.
+
+A single file is joined from parts in a folder next to it, which is then removed; an export to S3 is
+uploaded from such a folder. CSV needs a header, and all attributes are known only at the end. Until
+then its parts are DynamoDB JSON. With a design, parts go into a folder for each entity, for example
+``entity=Order/part-...``.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import orjson
 
@@ -89,6 +93,9 @@ class ExportReport:
     seconds: float
     verified: bool
     manifest: str
+    already_complete: bool = False
+    """Whether an earlier run had finished the export, so that this run wrote nothing."""
+    finished_at: str = ""
 
     def to_data(self) -> dict[str, Any]:
         return asdict(self)
@@ -146,11 +153,21 @@ class ExportJob:
 
     def run(self, watch: Callable[[ExportProgress], None] | None = None) -> ExportReport:
         self._started, started_at = time.monotonic(), self.clock.now()
-        self.to.create_folder()
+        earlier = self._journal.earlier_job()
         state = self._journal.begin(resume=self.options.resume, restart=self.options.restart)
+        place = (state or JournalState()).place
+        if self.options.resume:
+            manifest = self._manifest_of_this_export(place.get("run"))
+            if manifest is not None:
+                return self._already_complete(manifest)
+        self.to.create_folder()
+        if state is not None:
+            self.to.remove_leftovers({each["name"] for each in place.get("files", [])})
+        elif earlier is not None and earlier.get("out") == self.to.out:
+            self.to.remove_unfinished()
         if state is None:
             self.to.check_empty()
-        place = (state or JournalState()).place
+        self._run = place.get("run") or uuid4().hex
         self._pieces: dict[str, Any] = place.get("pieces", {})
         self._files = [PartFile(**each) for each in place.get("files", [])]
         self._digest = Digest.from_data(place["digest"]) if place else Digest()
@@ -166,6 +183,51 @@ class ExportJob:
             )
         self._files.sort(key=lambda part: part.name)
         return self._finished(started_at)
+
+    # -- after an earlier run
+
+    def _manifest_of_this_export(self, run: str | None) -> dict[str, Any] | None:
+        """Return the manifest if this export is complete, else None.
+
+        ``run`` is the identifier in the journal, or None without one. A destination in S3 may hold
+        the manifest of an earlier export; with a journal, only the manifest of its run counts.
+        """
+        manifest = self.to.read_manifest()
+        if manifest is None:
+            return None
+        if run is not None:
+            return manifest if manifest.get("run") == run else None
+        if self.journal_path.exists():
+            return None
+        differs = self._journal.difference(manifest.get("source") or {})
+        if differs is not None:
+            raise BulkError(
+                f"the manifest {self.to.manifest} belongs to another export: {differs}",
+                hint="name another place with --out, or delete the earlier export",
+            )
+        return manifest
+
+    def _already_complete(self, manifest: dict[str, Any]) -> ExportReport:
+        files = [PartFile(**each) for each in manifest["files"]]
+        if self.options.verify:
+            for part in files:
+                self.to.check_published(part)
+        self._journal.finish()
+        self.to.clean()
+        return ExportReport(
+            out=self.to.out,
+            format=str(self.to.format),
+            items=manifest["items"],
+            checksum=manifest["checksum"],
+            files=len(files),
+            size_bytes=sum(part.size_bytes for part in files),
+            consumed_units=manifest["consumed_units"],
+            seconds=round(time.monotonic() - self._started, 3),
+            verified=self.options.verify,
+            manifest=self.to.manifest,
+            already_complete=True,
+            finished_at=manifest["finished_at"],
+        )
 
     # -- reading
 
@@ -282,6 +344,7 @@ class ExportJob:
                 "digest": self._digest.to_data(),
                 "columns": sorted(self._columns),
                 "units": self._units,
+                "run": self._run,
             }
         )
 
@@ -296,16 +359,18 @@ class ExportJob:
         files = self.to.publish(parts, self._first)
         if self.options.verify and not self.to.is_remote:
             for part in files:
-                check_part(self.to.published_folder, part)
+                self.to.check_published(part)
+        finished_at = _shown(self.clock.now())
         manifest = {
             "stator_export": 1,
+            "run": self._run,
             "source": self._journal.job,
             "format": self.to.format,
             "compression": self.to.compression,
             **self._digest.to_data(),
             "consumed_units": self._units,
             "started_at": _shown(started_at),
-            "finished_at": _shown(self.clock.now()),
+            "finished_at": finished_at,
             "verified": self.options.verify,
             "files": [part.to_data() for part in files],
         }
@@ -323,6 +388,7 @@ class ExportJob:
             seconds=round(time.monotonic() - self._started, 3),
             verified=self.options.verify,
             manifest=where,
+            finished_at=finished_at,
         )
 
     def _verify(self, parts: list[PartFile]) -> None:

@@ -7,6 +7,7 @@ no second copy.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from hashlib import md5
@@ -23,6 +24,8 @@ from stator.model.values import Item
 from stator.pipeline.bulk.checksum import Digest, digest
 from stator.pipeline.bulk.job.journal import unwritable, write_whole
 
+PART_NAME = re.compile(r"\.?part-\d{3,}-\d{5,}\.[a-z0-9.]+")
+"""The names of part files, finished and temporary."""
 EXPORT_FORMATS = ("jsonl", "csv", "parquet", "dynamodb-json")
 _EXTENSIONS = {"jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet", "dynamodb-json": ".json"}
 
@@ -86,7 +89,13 @@ def write_part(folder: Path, name: str, content: bytes, rows: int) -> PartFile:
 
 def check_part(folder: Path, part: PartFile) -> None:
     """Raise DataDiffers if the file on disk differs from the part that was written."""
-    found, size = file_md5(folder / part.name)
+    try:
+        found, size = file_md5(folder / part.name)
+    except OSError as error:
+        raise DataDiffers(
+            f"{part.name} was written, but cannot be read: {error.strerror or error}",
+            hint="put the file back, or delete the export and start over with --restart",
+        ) from None
     if size != part.size_bytes or found != part.md5:
         raise DataDiffers(
             f"{part.name} has {size:,} bytes with MD5 {found};"

@@ -75,6 +75,11 @@ class Journal:
         self._check(earlier["job"])
         return JournalState(**earlier["state"])
 
+    def earlier_job(self) -> dict[str, Any] | None:
+        """Return the description of the job whose journal exists, or None without a journal."""
+        earlier = None if self.path is None else self._read()
+        return None if earlier is None else dict(earlier["job"])
+
     def _read(self) -> dict[str, Any] | None:
         assert self.path is not None
         try:
@@ -99,14 +104,21 @@ class Journal:
             )
 
     def _check(self, before: dict[str, Any]) -> None:
+        differs = self.difference(before)
+        if differs is not None:
+            raise JournalDiffers(
+                str(self.path),
+                differs,
+                hint="repeat the earlier options to resume, or start over with --restart",
+            )
+
+    def difference(self, before: dict[str, Any]) -> str | None:
+        """Return the first difference between this job and an earlier one, or None."""
         for name in sorted({*before, *self.job}):
             was, now = before.get(name), self.job.get(name)
             if was != now:
-                raise JournalDiffers(
-                    str(self.path),
-                    f"{name} was {_short(was)} and is now {_short(now)}",
-                    hint="repeat the earlier options to resume, or start over with --restart",
-                )
+                return f"{name} was {_short(was)} and is now {_short(now)}"
+        return None
 
     def write(self, state: JournalState) -> None:
         if self.path is not None:
@@ -125,8 +137,11 @@ def _short(value: Any) -> str:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it exists whole or not at all, even after a crash."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    """Write a file so that it exists whole or not at all, even after a crash.
+
+    The temporary name is always the same, so the next attempt replaces what a crash left behind.
+    """
+    beside = path.with_name(f".{path.name}.tmp")
     try:
         with beside.open("wb") as file:
             file.write(content)
