@@ -28,6 +28,11 @@ telemetry: test_observing.py
 work: test_runner.py
 writes.batches: test_batches.py
 writes.expressions: test_items.py, test_updates.py
+writes.guarded.guard_condition: test_guarded.py
+writes.guarded.guarded_write: test_guarded.py
+writes.guarded.outcomes: test_guarded.py
+writes.guarded.statement_text: test_guarded.py
+writes.guarded.writer: test_guarded.py
 writes.open_update: test_updates.py
 writes.recorder: test_updates.py, test_items.py
 writes.sender: test_faults.py

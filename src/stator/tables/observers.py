@@ -34,6 +34,7 @@ WRITES = frozenset(
         "UpdateItem",
         "DeleteItem",
         "BatchWriteItem",
+        "BatchExecuteStatement",
         "TransactWriteItems",
         "ExecuteTransaction",
     }
@@ -47,6 +48,8 @@ def table_of(request: dict[str, Any]) -> str:
         return str(request["TableName"])
     if "RequestItems" in request:
         return ",".join(request["RequestItems"])
+    if "Statements" in request:  # of one table, whose name is the first quoted one
+        return str(request["Statements"][0]["Statement"].split('"')[1])
     actions = [action for entry in request.get("TransactItems", ()) for action in entry.values()]
     return ",".join(dict.fromkeys(action["TableName"] for action in actions))
 

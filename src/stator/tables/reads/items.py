@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from stator.backoff import Backoff
 from stator.errors import BlobMissing
 from stator.model.limits import BATCH_GET_KEYS
 from stator.model.values import Item
@@ -14,6 +16,8 @@ from stator.tables.reads.locator import locate
 from stator.tables.reads.page_stream import comparable
 from stator.tables.schema import EntityMap
 from stator.tables.work import Call, Gather, Pause, Work, gathered
+
+_BACKOFF = Backoff()
 
 
 def get(
@@ -93,14 +97,23 @@ def batch_get(
     context: Context, table: str, keys: list[Item], label: str, consistent: bool = False
 ) -> Work[list[Item]]:
     """Return the items with these keys, in any order. Unprocessed keys are retried."""
+    return (yield from batch_get_with(context.random, table, keys, label, consistent=consistent))
+
+
+def batch_get_with(
+    chance: random.Random, table: str, keys: list[Item], label: str, *, consistent: bool
+) -> Work[list[Item]]:
+    """Return the items with these keys like ``batch_get``. ``chance`` randomises the pauses."""
     chunks = [keys[at : at + BATCH_GET_KEYS] for at in range(0, len(keys), BATCH_GET_KEYS)]
-    parts = [_batch_get_chunk(context, table, chunk, label, consistent) for chunk in chunks]
+    parts = [_batch_get_chunk(chance, table, chunk, label, consistent) for chunk in chunks]
+    if len(parts) == 1:
+        return (yield from parts[0])
     results = gathered((yield Gather(parts)))
     return [item for part in results for item in part]
 
 
 def _batch_get_chunk(
-    context: Context, table: str, keys: list[Item], label: str, consistent: bool
+    chance: random.Random, table: str, keys: list[Item], label: str, consistent: bool
 ) -> Work[list[Item]]:
     found: list[Item] = []
     request: dict[str, Any] = {"Keys": keys}
@@ -116,7 +129,7 @@ def _batch_get_chunk(
             return found
         request = unprocessed[table]
         attempt = 0 if items else attempt + 1
-        yield Pause(context.backoff(attempt))
+        yield Pause(_BACKOFF.delay(attempt, chance.random()))
 
 
 def key_text(key: Item) -> tuple[tuple[str, Any], ...]:

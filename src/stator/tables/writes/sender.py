@@ -22,12 +22,16 @@ from decimal import Decimal
 from typing import Any, Literal, TypeVar
 
 from stator.errors import (
+    AccessDenied,
     ConditionFailed,
     ConnectionTrouble,
     DuplicateItem,
+    InternalServerError,
     ItemCollectionTooLarge,
     OutcomeUnknown,
+    RequestLimitExceeded,
     RequestRefused,
+    ResourceNotFound,
     ServiceError,
     Throttled,
     ThroughputExceeded,
@@ -355,8 +359,9 @@ def reason_error(code: str, message: str | None) -> ServiceError:
     return cls(message) if cls is not None else ServiceError(f"{code}: {message or ''}")
 
 
-# Codes of reasons, from
-# https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+# Codes of the reasons of a cancelled transaction, and of the errors of a batch's statements, from
+# https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html and
+# https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchStatementError.html
 _REASONS: dict[str, type[ServiceError]] = {
     "ItemCollectionSizeLimitExceeded": ItemCollectionTooLarge,
     "TransactionConflict": TransactionConflict,
@@ -364,6 +369,10 @@ _REASONS: dict[str, type[ServiceError]] = {
     "ThrottlingError": Throttled,
     "ValidationError": ValidationFailed,
     "DuplicateItem": DuplicateItem,
+    "RequestLimitExceeded": RequestLimitExceeded,
+    "InternalServerError": InternalServerError,
+    "ResourceNotFound": ResourceNotFound,
+    "AccessDenied": AccessDenied,
 }
 _PASSING = frozenset(
     {"None", "TransactionConflict", "ProvisionedThroughputExceeded", "ThrottlingError"}

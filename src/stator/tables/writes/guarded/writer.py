@@ -1,0 +1,547 @@
+"""The guarded writer: sends guarded writes and finds out what became of each.
+
+Writes of one ``write`` call are sent together, up to 25 statements and 1 MB a request, one request
+for each table and part. Two writes of the same item are sent one after the other: AWS refuses a
+request that names an item twice, and DynamoDB Local refuses it *and* applies both. If the first of
+them ends without a definite outcome, the second is not sent.
+
+Requests are never repeated by the client, because a success reply does not say that it answers a
+repetition. The writer repeats them itself and remembers which writes are uncertain. If a repeated
+write is refused, the writer reads the item. The outcome is Applied if the item carries the proof of
+the write, and Unknown otherwise.
+
+A refused UPDATE does not say whether the guard condition was false or the item was gone. For a put,
+that matters: an item that is gone must be inserted. So the writer reads refused items with strong
+consistency, 100 in a request, evaluates the condition on them, and takes the next step.
+
+A table is written with single conditional requests if its name is an ARN, if PartiQL is forbidden
+there, or if the endpoint does not know it. AWS supports no PartiQL across accounts
+("DynamoDB API operations supported by resource-based policies" in the Developer Guide).
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from stator.backoff import Backoff
+from stator.errors import (
+    AccessDenied,
+    ConditionFailed,
+    ConnectionTrouble,
+    DeadlineExceeded,
+    OutcomeUnknown,
+    ServiceError,
+    StatorError,
+    TransactionConflict,
+    UnknownOperation,
+    ValidationFailed,
+)
+from stator.formats.plain import comparable
+from stator.model.limits import BATCH_STATEMENTS
+from stator.model.values import Item
+from stator.tables.reads.items import batch_get_with, key_text
+from stator.tables.work import Call, Gather, Pause, Work, gathered
+from stator.tables.writes.guarded.guarded_write import GuardedPut, GuardedWrite, Step, TextKey
+from stator.tables.writes.guarded.outcomes import (
+    Applied,
+    Later,
+    Outcome,
+    Refused,
+    Stale,
+    Unknown,
+)
+from stator.tables.writes.guarded.statement_text import STATEMENT_CHARACTERS, NotInPartiQL
+from stator.tables.writes.sender import reason_error
+
+REQUEST_BYTES: Final = 1 << 20
+# Attempts to get an answer, within one ``write``.
+_LOST_ANSWERS: Final = 3
+# Reads of one item after which it is left for later: other writers keep changing it.
+_TURNS: Final = 5
+_TEXTS: Final = 4096
+_RECENT_KEYS: Final = 32_768
+_BACKOFF: Final = Backoff(base_seconds=0.05, cap_seconds=2.0)
+_SETTLE_ATTEMPTS: Final = 12
+
+Trouble = ServiceError | ConnectionTrouble
+
+
+@dataclass(slots=True)
+class GuardedResult:
+    """The outcomes of some writes, in their order, and what they took.
+
+    The units are those that replies reported; they are 0 unless the writer measures.
+    """
+
+    outcomes: list[Outcome]
+    write_units: float = 0.0
+    read_units: float = 0.0
+    requests: int = 0
+
+    def all(self, kind: type[Outcome]) -> bool:
+        return all(isinstance(each, kind) for each in self.outcomes)
+
+
+@dataclass(slots=True)
+class _Usage:
+    write_units: float = 0.0
+    read_units: float = 0.0
+    requests: int = 0
+
+
+class _Attempt:
+    """One write on its way to its outcome."""
+
+    __slots__ = ("at", "key", "losses", "outcome", "step", "turns", "write")
+
+    def __init__(self, at: int, write: GuardedWrite, key: Any) -> None:
+        self.at = at
+        self.write = write
+        self.key = key
+        self.step: Step = "put"
+        self.outcome: Outcome | None = None
+        self.losses = 0
+        self.turns = 0
+
+
+@dataclass(slots=True)
+class _Statement:
+    attempt: _Attempt
+    text: str
+
+
+class GuardedWriter:
+    """Sends guarded writes. One object serves many calls, also from several threads.
+
+    ``old_items`` asks for the stored item of every stale write, at the price of a strong read.
+    ``measure`` asks for the consumed capacity. ``statements`` bounds the writes of a request.
+    """
+
+    def __init__(
+        self,
+        chance: random.Random,
+        *,
+        label: str = "guarded write",
+        old_items: bool = False,
+        measure: bool = False,
+        statements: int = BATCH_STATEMENTS,
+        request_bytes: int = REQUEST_BYTES,
+    ) -> None:
+        self._chance = chance
+        self._label = label
+        self._old_items = old_items
+        self._measure = measure
+        self._statements = statements
+        self._request_bytes = request_bytes
+        self._alone: set[str] = set()
+        self._texts = StatementTexts()
+        self._recent = _RecentKeys()
+
+    def writes_alone(self, table: str) -> bool:
+        """Whether a table is written with single requests, because PartiQL cannot be used."""
+        return table in self._alone or table.startswith("arn:")
+
+    # -- many writes
+
+    def write(self, writes: Sequence[GuardedWrite]) -> Work[GuardedResult]:
+        """Carry out the writes and return the outcome of each.
+
+        Writes of the same item are carried out in their order. A write that ends in Later or
+        Unknown makes the later writes of its item end in Later.
+        """
+        outcomes: list[Outcome | None] = [None] * len(writes)
+        usage = _Usage()
+        queues = self._queues(writes)
+        under_way = [queue.popleft() for queue in queues.values()]
+        for attempt in under_way:
+            self._begin(attempt)
+        while under_way:
+            yield from self._round(under_way, usage)
+            is_lost = any(attempt.outcome is None and attempt.losses for attempt in under_way)
+            following: list[_Attempt] = []
+            for attempt in under_way:
+                if attempt.outcome is None:
+                    following.append(attempt)
+                    continue
+                outcomes[attempt.at] = attempt.outcome
+                following += self._next(attempt, queues[attempt.key], outcomes)
+            if is_lost:
+                losses = max(attempt.losses for attempt in following)
+                yield Pause(_BACKOFF.delay(losses - 1, self._chance.random()))
+            under_way = following
+        found = [outcome for outcome in outcomes if outcome is not None]
+        assert len(found) == len(writes)
+        return GuardedResult(found, usage.write_units, usage.read_units, usage.requests)
+
+    def settle(
+        self,
+        writes: Sequence[GuardedWrite],
+        *,
+        attempts: int = _SETTLE_ATTEMPTS,
+        check: Callable[[], Any] | None = None,
+    ) -> Work[GuardedResult]:
+        """Carry out the writes like ``write``, and repeat those that end in Later.
+
+        There are pauses between the attempts. ``check`` runs before each attempt and may raise. A
+        write that still ends in Later after the last attempt is returned as such.
+        """
+        if check is not None:
+            check()
+        result = yield from self.write(writes)
+        for attempt in range(attempts - 1):
+            left = [at for at, each in enumerate(result.outcomes) if isinstance(each, Later)]
+            if not left:
+                break
+            yield Pause(_BACKOFF.delay(attempt, self._chance.random()))
+            if check is not None:
+                check()
+            again = yield from self.write([writes[at] for at in left])
+            for at, outcome in zip(left, again.outcomes):
+                result.outcomes[at] = outcome
+            result.write_units += again.write_units
+            result.read_units += again.read_units
+            result.requests += again.requests
+        return result
+
+    def _queues(self, writes: Sequence[GuardedWrite]) -> dict[Any, deque[_Attempt]]:
+        queues: dict[Any, deque[_Attempt]] = {}
+        for at, write in enumerate(writes):
+            key = (write.table, *map(comparable, write.key.values()))
+            queues.setdefault(key, deque()).append(_Attempt(at, write, key))
+        return queues
+
+    def _next(
+        self, ended: _Attempt, queue: deque[_Attempt], outcomes: list[Outcome | None]
+    ) -> Iterable[_Attempt]:
+        """Return the next write of an item, if the one before it has a definite outcome."""
+        if not queue:
+            return ()
+        outcome = ended.outcome
+        if isinstance(outcome, (Later, Unknown)):
+            error = (
+                outcome.error
+                if isinstance(outcome, Later)
+                else TransactionConflict("the outcome of an earlier write of the item is unknown")
+            )
+            for attempt in queue:
+                outcomes[attempt.at] = Later(error)
+            queue.clear()
+            return ()
+        following = queue.popleft()
+        self._begin(following)
+        return (following,)
+
+    # -- one write
+
+    def _begin(self, attempt: _Attempt) -> None:
+        """Choose the first step. A key that was written lately probably has an item."""
+        write = attempt.write
+        if write.can("delete"):
+            attempt.step = "delete"
+        elif isinstance(write, GuardedPut) and self.writes_alone(write.table):
+            attempt.step = "put"
+        elif write.can("update") and (not write.can("insert") or attempt.key in self._recent):
+            attempt.step = "update"
+        elif write.can("insert"):
+            attempt.step = "insert"
+        else:
+            attempt.step = "put"
+
+    def _applied(self, attempt: _Attempt) -> None:
+        attempt.outcome = Applied()
+        if attempt.write.can("update"):
+            self._recent.add(attempt.key)
+
+    def _exists(self, attempt: _Attempt) -> None:
+        """An INSERT found an item: change it, if the guard condition may be true for it."""
+        write = attempt.write
+        if write.can("update"):
+            attempt.step = "update"
+        elif write.guard.case(write.key_names).where is False:
+            self._is_false(attempt)
+        else:
+            attempt.step = "read"
+
+    def _is_refused(self, attempt: _Attempt) -> None:
+        """A condition failed. If the item may be gone, and may be created, look at it."""
+        if attempt.step == "update" and attempt.write.can("insert"):
+            attempt.step = "read"
+        else:
+            self._is_false(attempt)
+
+    def _is_false(self, attempt: _Attempt) -> None:
+        """The guard condition is false for a stored item that has not been read."""
+        if self._old_items or attempt.write.uncertain:
+            attempt.step = "read"
+        else:
+            attempt.outcome = Stale()
+
+    def _seen(self, attempt: _Attempt, stored: Item | None) -> None:
+        """The item was read: end the write, or choose its next step."""
+        write = attempt.write
+        attempt.turns += 1
+        if attempt.turns > _TURNS:
+            attempt.outcome = Later(TransactionConflict("other writers keep changing the item"))
+        elif stored is None and write.can("delete"):
+            self._applied(attempt)
+        elif stored is None and write.can("insert"):
+            attempt.step = "insert"
+        elif stored is not None and write.guard.holds(stored):
+            attempt.step = (
+                "delete" if write.can("delete") else "update" if write.can("update") else "put"
+            )
+        else:
+            self._ended(attempt, stored)
+
+    def _ended(self, attempt: _Attempt, stored: Item | None) -> None:
+        """The guard condition is false for the stored item, or there is no item to change."""
+        write = attempt.write
+        if not write.uncertain:
+            attempt.outcome = Stale(stored)
+        elif write.proof is not None and write.proof.is_in(stored):
+            self._applied(attempt)
+        else:
+            attempt.outcome = Unknown(
+                OutcomeUnknown(
+                    "the answer to the write was lost, and when it was sent again, its guard"
+                    " condition was false",
+                    hint="the stored item shows what is there now, not who wrote it",
+                ),
+                stored,
+            )
+
+    def _failed(self, attempt: _Attempt, error: StatorError) -> None:
+        """An error ended a step. It is repeated now, later, or not at all."""
+        write = attempt.write
+        if _may_have_happened(error):
+            write.uncertain = True
+            attempt.losses += 1
+            if not write.repeatable:
+                attempt.outcome = Unknown(error)
+            elif attempt.losses >= _LOST_ANSWERS or isinstance(error, DeadlineExceeded):
+                assert isinstance(error, (ServiceError, ConnectionTrouble))
+                attempt.outcome = Later(error)
+        elif isinstance(error, ConnectionTrouble) or (
+            isinstance(error, ServiceError) and error.retryable
+        ):
+            attempt.outcome = Later(error)
+        elif write.uncertain:
+            attempt.outcome = Unknown(error)
+        else:
+            attempt.outcome = Refused(error)
+
+    # -- one round of requests
+
+    def _round(self, attempts: list[_Attempt], usage: _Usage) -> Work[None]:
+        """Send the current step of every attempt, as few requests as possible at once."""
+        statements: defaultdict[str, list[_Statement]] = defaultdict(list)
+        reads: defaultdict[str, list[_Attempt]] = defaultdict(list)
+        parts: list[Work[None]] = []
+        for attempt in attempts:
+            if attempt.step == "read":
+                reads[attempt.write.table].append(attempt)
+                continue
+            text = self._text(attempt)
+            if text is None:
+                parts.append(self._send_alone(attempt, usage))
+            else:
+                statements[attempt.write.table].append(_Statement(attempt, text))
+        for table, found in statements.items():
+            parts += [self._send_batch(table, batch, usage) for batch in self._packed(found)]
+        parts += [self._read(table, found, usage) for table, found in reads.items()]
+        if len(parts) == 1:
+            yield from parts[0]
+        else:
+            gathered((yield Gather(parts)))
+
+    def _text(self, attempt: _Attempt) -> str | None:
+        """Return the statement of a step, or None if the step must be sent alone."""
+        write, step = attempt.write, attempt.step
+        if step == "put" or self.writes_alone(write.table):
+            return None
+        return self._texts.of(write, step)
+
+    def _packed(self, statements: list[_Statement]) -> Iterable[list[_Statement]]:
+        batch: list[_Statement] = []
+        size = 0
+        for each in statements:
+            own = each.attempt.write.size + len(each.text)
+            if batch and (len(batch) == self._statements or size + own > self._request_bytes):
+                yield batch
+                batch, size = [], 0
+            batch.append(each)
+            size += own
+        if batch:
+            yield batch
+
+    def _send_batch(self, table: str, batch: list[_Statement], usage: _Usage) -> Work[None]:
+        request: dict[str, Any] = {
+            "Statements": [
+                {
+                    "Statement": each.text,
+                    "Parameters": each.attempt.write.parameters(each.attempt.step),
+                }
+                for each in batch
+            ]
+        }
+        if self._measure:
+            request["ReturnConsumedCapacity"] = "TOTAL"
+        usage.requests += 1
+        try:
+            # The client must not repeat it: a success reply would not say so.
+            reply = yield Call("BatchExecuteStatement", request, self._label, idempotent=False)
+        except (AccessDenied, UnknownOperation):
+            self._alone.add(table)  # each write is sent alone in the next round
+        except ValidationFailed as error:
+            yield from self._send_halves(table, batch, error, usage)
+        except (ServiceError, ConnectionTrouble) as error:
+            for each in batch:
+                self._failed(each.attempt, error)
+        else:
+            usage.write_units += _units(reply)
+            for each, answer in zip(batch, reply["Responses"], strict=True):
+                self._answered(each.attempt, answer.get("Error"))
+
+    def _send_halves(
+        self, table: str, batch: list[_Statement], error: ValidationFailed, usage: _Usage
+    ) -> Work[None]:
+        """Find the statement for which a whole request was refused, by halving the request."""
+        if len(batch) == 1:
+            self._failed(batch[0].attempt, error)
+            return
+        middle = len(batch) // 2
+        yield from self._send_batch(table, batch[:middle], usage)
+        yield from self._send_batch(table, batch[middle:], usage)
+
+    def _answered(self, attempt: _Attempt, error: dict[str, Any] | None) -> None:
+        """Take the answer to one statement of a batch."""
+        if error is None:
+            self._applied(attempt)
+            return
+        code = error["Code"]
+        if code == "DuplicateItem":
+            self._exists(attempt)
+        elif code == "ConditionalCheckFailed":
+            self._is_refused(attempt)
+        elif code == "AccessDenied":
+            self._alone.add(attempt.write.table)
+        else:
+            self._failed(attempt, reason_error(code, error.get("Message")))
+
+    def _send_alone(self, attempt: _Attempt, usage: _Usage) -> Work[None]:
+        operation, request = attempt.write.call(attempt.step)
+        request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        if self._measure:
+            request["ReturnConsumedCapacity"] = "TOTAL"
+        usage.requests += 1
+        try:
+            reply = yield Call(operation, request, self._label, idempotent=False)
+        except ConditionFailed as error:
+            attempt.write.uncertain = attempt.write.uncertain or error.after_unknown
+            if attempt.step in ("insert", "update") and not isinstance(attempt.write, GuardedPut):
+                self._after_refused_call(attempt, error.item)
+            else:
+                self._ended(attempt, error.item)
+        except (ServiceError, ConnectionTrouble) as error:
+            self._failed(attempt, error)
+        else:
+            usage.write_units += _units(reply)
+            self._applied(attempt)
+
+    def _after_refused_call(self, attempt: _Attempt, stored: Item | None) -> None:
+        """A step of an update was refused, and the refusal shows the stored item."""
+        if attempt.step == "insert":
+            attempt.step = "update"
+        elif stored is None and attempt.write.can("insert"):
+            self._seen(attempt, None)
+        else:
+            self._ended(attempt, stored)
+
+    def _read(self, table: str, attempts: list[_Attempt], usage: _Usage) -> Work[None]:
+        keys = [attempt.write.key for attempt in attempts]
+        usage.requests += 1
+        try:
+            items = yield from batch_get_with(
+                self._chance, table, keys, self._label, consistent=True
+            )
+        except (ServiceError, ConnectionTrouble) as error:
+            for attempt in attempts:
+                self._unread(attempt, error)
+            return
+        names = attempts[0].write.key_names
+        found = {key_text({name: item[name] for name in names}): item for item in items}
+        for attempt, key in zip(attempts, keys):
+            self._seen(attempt, found.get(key_text(key)))
+
+    def _unread(self, attempt: _Attempt, error: Trouble) -> None:
+        """The item could not be read. A put that is sent alone shows the item without a read."""
+        if isinstance(error, AccessDenied) and isinstance(attempt.write, GuardedPut):
+            attempt.step = "put"
+        elif isinstance(error, ConnectionTrouble) or error.retryable:
+            attempt.outcome = Later(error)
+        elif attempt.write.uncertain:
+            attempt.outcome = Unknown(error)
+        else:
+            attempt.outcome = Refused(error)
+
+
+@dataclass(slots=True)
+class StatementTexts:
+    """Statement texts by what they depend on. None stands for a step that PartiQL cannot express.
+
+    Items without a schema may have ever new sets of attributes, so the cache is bounded.
+    """
+
+    _texts: dict[tuple[str, TextKey], str | None] = field(default_factory=dict)
+
+    def of(self, write: GuardedWrite, step: Step) -> str | None:
+        key = (write.table, write.text_key(step))
+        try:
+            return self._texts[key]
+        except KeyError:
+            pass
+        if len(self._texts) >= _TEXTS:
+            self._texts.clear()
+        made = self._texts[key] = self._made(write, step)
+        return made
+
+    @staticmethod
+    def _made(write: GuardedWrite, step: Step) -> str | None:
+        try:
+            text = write.text(step)
+        except NotInPartiQL:
+            return None
+        return text if len(text) <= STATEMENT_CHARACTERS else None
+
+
+class _RecentKeys:
+    """The keys of items that were written lately, two generations of them."""
+
+    def __init__(self) -> None:
+        self._new: set[Any] = set()
+        self._old: set[Any] = set()
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self._new or key in self._old
+
+    def add(self, key: Any) -> None:
+        if len(self._new) >= _RECENT_KEYS:
+            self._old, self._new = self._new, set()
+        self._new.add(key)
+
+
+def _may_have_happened(error: StatorError) -> bool:
+    """Whether a write that ended with this error may have been applied nevertheless."""
+    if isinstance(error, ConnectionTrouble):
+        return error.sent
+    return isinstance(error, ServiceError) and (error.status >= 500 or error.after_unknown)
+
+
+def _units(reply: dict[str, Any]) -> float:
+    found = reply.get("ConsumedCapacity") or ()
+    entries = [found] if isinstance(found, dict) else found
+    return float(sum(entry.get("CapacityUnits", 0.0) for entry in entries))
