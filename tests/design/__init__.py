@@ -11,6 +11,7 @@ entities.codec: test_entities.py
 entities.codec_source: test_codec_source.py
 entities.wire: test_codec_source.py
 entities.adapters: test_adapters.py
+entities.storable: ../typing/test_typing.py
 patterns.pattern: test_patterns.py
 patterns.annotations: test_asking.py
 patterns.explanation: test_explain.py

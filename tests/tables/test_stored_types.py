@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -182,3 +183,54 @@ def test_conditions_find_none_however_it_is_stored(target: Target) -> None:
     db.put(Hotel(name="a", stars=1), when=Hotel.stars == None)  # noqa: E711
     db.put(Hotel(name="b"), when=(Hotel.stars != None) & (Hotel.scores[0] != None))  # noqa: E711
     assert list(db.fetch(hotels_without_stars())) == []
+
+
+# --- values without a declared type ---------------------------------------------------------------
+
+
+class Note(Entity):
+    name: str = ident()
+    content: Any = None
+    more: dict[str, Any] = field(default_factory=dict)
+
+
+decimals = st.decimals(allow_nan=False, allow_infinity=False, places=3, min_value=-(10**9))
+anything = st.recursive(
+    st.none() | st.booleans() | text | integers | decimals | st.binary(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
+    max_leaves=6,
+)
+notes = st.builds(
+    Note, name=names, content=anything, more=st.dictionaries(names, anything, max_size=3)
+)
+
+
+def kinds(value: Any) -> Any:
+    """The types inside a value. A whole Decimal counts as an int, as it is read."""
+    match value:
+        case list():
+            return [kinds(each) for each in value]
+        case dict():
+            return {name: kinds(each) for name, each in value.items()}
+        case Decimal() if value == int(value):
+            return int
+    return type(value)
+
+
+@given(notes)
+def test_whole_numbers_without_a_declared_type_are_read_as_int(made: Note) -> None:
+    agrees_with_the_closures(made)
+    codec = info(Note).codec
+    found = codec.decode(codec.encode(made))
+    assert (kinds(found.content), kinds(found.more)) == (kinds(made.content), kinds(made.more))
+
+
+def test_values_without_a_declared_type_come_back_from_every_target(target: Target) -> None:
+    all_come_back(target, Design("notes", [Note], [], volumes={Note: 100}), notes)
+
+
+def test_a_float_without_a_declared_type_is_read_as_an_exact_number() -> None:
+    codec = info(Note).codec
+    found = codec.decode(codec.encode(Note(name="n", content=[0.1, 2.0, 1e300])))
+    assert found.content == [Decimal("0.1"), 2, 10**300]
+    assert list(map(type, found.content)) == [Decimal, int, int]

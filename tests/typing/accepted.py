@@ -9,6 +9,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, assert_type
 
+from msgspec import Struct
+from pydantic import BaseModel
+
 from stator import (
     Bundle3,
     Bundle4,
@@ -16,6 +19,7 @@ from stator import (
     Delete,
     Entity,
     Page,
+    adapt,
     connect,
     connect_async,
     ident,
@@ -25,6 +29,7 @@ from stator.design.entities.conditions import attr
 from stator.design.patterns.explanation import Explanation
 from stator.design.patterns.pattern import Query, find, read
 from stator.patterns.counter import Counter
+from stator.patterns.once import Once
 from stator.patterns.rollups.rollup import Summary
 from stator.patterns.sequence import Sequence
 from stator.patterns.series.series import Series
@@ -41,6 +46,12 @@ find(Order).where(
     (Order.total > 10) & (Order.status == Status.SHIPPED), Order.user_id >= "a"
 ).newest_first(Order.placed_at)
 find(Order).where(attr(Order.status).is_in([Status.PENDING]), attr(Order.user_id).begins_with("u"))
+find(Order).where(~(Order.total > 10), ~(Order.status == Status.SHIPPED) & (Order.total < 5))
+find(Order).filter(attr(Order.token).exists() & (Order.total > 1), ~attr(Order.token).exists())
+find(Order).filter((Order.total > 1) & ~attr(Order.token).exists() | (Order.total < 0))
+find(Order).where(attr(Order.expires) > datetime.now(), attr(Order.total) <= Decimal(5))
+find(Order).where(attr(Order.expires).between(datetime.now(), datetime.now()))
+find(Order).where(Order.expires == None, Order.token != None)  # noqa: E711
 order = Order(order_id="o", user_id="u", placed_at=datetime.now(), total=Decimal(1))
 total: Decimal = order.total
 
@@ -59,6 +70,7 @@ with db.update(order, returns="new") as changing:
 with db.transaction() as tx, tx.update(User, user_id="u") as person:
     person.name = "n"
     tx.require(User.name == "m")
+assert_type(Once(db, "payments").run("k", lambda: order), Order)
 counter = Counter(db, "views")
 views: int = counter.value()
 
@@ -72,6 +84,7 @@ async def awaited() -> None:
     async with other.update(Order, order_id="o") as changing:
         changing.total -= 1
     number: int = await Counter(other, "views").value()
+    assert_type(await Once(other, "payments").run("k", other.close), None)
     print(got, number)
 
 
@@ -202,3 +215,24 @@ async def every_awaited_method(
         assert_type(recorded, Order)
     task = asyncio.create_task(db.get(User, user_id="u"))
     assert_type(await task, User | None)
+
+
+class CustomerModel(BaseModel):
+    customer_id: str
+
+
+class ParcelStruct(Struct):
+    parcel_id: str
+
+
+Customer = adapt(CustomerModel, ident="customer_id")
+Parcel = adapt(ParcelStruct, ident="parcel_id")
+
+
+def models(db: Db) -> None:
+    assert_type(db.create(Customer(customer_id="c")), CustomerModel)
+    assert_type(db.get(Parcel, parcel_id="p"), ParcelStruct | None)
+    with db.transaction() as tx:
+        tx.create(Customer(customer_id="c"))
+        tx.put(Parcel(parcel_id="p"))
+    db.write_many([Customer(customer_id="c"), Parcel(parcel_id="p"), order])

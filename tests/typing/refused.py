@@ -9,6 +9,7 @@ from stator import Entity, connect, connect_async, ident
 from stator.design.entities.conditions import attr
 from stator.design.patterns.pattern import Bundle2, Query, find, read, together
 from stator.patterns.counter import Counter
+from stator.patterns.once import Once
 from tests.design.shop import Order, Status, User, orders_of_user, shop
 
 
@@ -31,7 +32,19 @@ order.total = "x"  # refused: a str is no Decimal
 Seal(seal="s").seal = "t"  # refused: frozen
 order.email  # refused: no such field  # noqa: B018
 
+find(Order).where(attr(Order.expires) > "soon")  # refused: a datetime against a str
+find(Order).where("text")  # refused: not a condition
+find(Order).where(attr(Order.total) > 1, attr(Order.user_id) > 1)  # refused: a str against an int
+
 db = connect(shop)
+db.create("text")  # refused: a str is no entity
+db.put(Status.PENDING)  # refused: an Enum is no entity
+db.upsert({"order_id": "o"})  # refused: a dict is no entity
+db.get(str, user_id="u")  # refused: a str is no entity
+db.write_many(["text"])  # refused: a str is no entity
+with db.transaction() as tx:
+    tx.create("text")  # refused: a str is no entity
+counted: int = Once(db, "o").run("k", lambda: "text")  # refused: a str
 name: User | None = db.get(Order, order_id="o")  # refused: an order is no user
 for each in db.fetch(orders_of_user("u1", datetime.now())):
     each.email  # refused: an order has none  # noqa: B018
@@ -62,6 +75,9 @@ async def awaited() -> None:
     name: User | None = await other.get(Order, order_id="o")  # refused: an order is no user
     found: Order | None = other.get(Order, order_id="o")  # refused: it is to be awaited
     await other.get(3, user_id="u")  # refused: an entity class comes first
+    await other.create("text")  # refused: a str is no entity
+    result: int = await Once(other, "o").run("k", other.close)  # refused: None
+    print(result)
     await other.page(orders_of_user("u1", datetime.now()))  # refused: limit is missing
     await other.delete(order, returns="new")  # refused: only what it deletes
     other.fetch(find(Order).count())  # refused: a count finds no items

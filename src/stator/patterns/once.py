@@ -33,11 +33,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from decimal import Decimal
 from types import TracebackType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, overload
 
 import orjson
 
@@ -68,6 +68,7 @@ _ATTRIBUTES = LeaseAttributes(fence=None)
 _BACKOFF = Backoff(base_seconds=0.05, cap_seconds=1.0, floor_seconds=0.01)
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -243,6 +244,12 @@ class Once(OnDb[D]):
 
     # -- in one
 
+    @overload
+    def run(self: Once[Db], key: str, work: Callable[[], T], payload: Any = None) -> T: ...
+    @overload
+    def run(
+        self: Once[AsyncDb], key: str, work: Callable[[], Awaitable[T]], payload: Any = None
+    ) -> Coroutine[Any, Any, T]: ...
     def run(self, key: str, work: Callable[[], Any], payload: Any = None) -> Any:
         """Run ``work``, or return its earlier result.
 
@@ -301,11 +308,13 @@ class Once(OnDb[D]):
         ``@once.decorate(key=lambda order: order.order_id)``.
         """
 
+        me = cast("Any", self)
+
         def wrap(function: F) -> F:
             @functools.wraps(function)
             def wrapped(*args: Any, **kwargs: Any) -> Any:
                 payload = {"args": args, "kwargs": kwargs}
-                return self.run(key(*args, **kwargs), lambda: function(*args, **kwargs), payload)
+                return me.run(key(*args, **kwargs), lambda: function(*args, **kwargs), payload)
 
             return cast("F", wrapped)
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from stator.design.entities.wire import decode_number
 from stator.errors import RequestRefused
 from stator.model.values import Value
 
@@ -45,8 +46,7 @@ def decode_plain(value: Value) -> Any:
         case "NULL":
             return None
         case "N":
-            number = Decimal(content)
-            return int(number) if number == number.to_integral_value() else number
+            return decode_number(content)
         case "B":
             return b64decode(content)
         case "L":

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeVar, overload
 
+from stator.design.entities.storable import Storable
 from stator.design.patterns.explanation import Explanation
 from stator.design.patterns.pattern import Count, Query, Question, Selection
 from stator.errors import ItemNotFound
@@ -27,7 +28,7 @@ from stator.tables.writes.sender import Returns, write, write_entity
 from stator.tables.writes.transactions import Transaction, target
 from stator.tables.writes.writes import WritePlanner
 
-E = TypeVar("E")
+E = TypeVar("E", bound=Storable)
 
 
 class DbOperations:
@@ -396,7 +397,7 @@ class DbOperations:
         return Transaction(self.context, token)
 
     def write_many(
-        self, changes: Iterable[Any], *, on_error: OnError = "raise"
+        self, changes: Iterable[Storable | Delete], *, on_error: OnError = "raise"
     ) -> Work[BatchResult]:
         """Write any number of changes in batches.
 

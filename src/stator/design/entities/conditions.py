@@ -5,7 +5,8 @@ Python's ``and``, ``or`` and ``not`` cannot be overloaded. If a condition is use
 it raises an error that says what to write instead.
 
 Type checkers see a class-level reference as the field's own type, which makes ``Order.total > "x"``
-an error. ``attr(Order.name).begins_with("A")`` provides the methods that only a reference has.
+an error. ``attr(Order.name).begins_with("A")`` provides the methods that only a reference has. It
+also makes ``attr(Order.shipped_at) > moment`` acceptable to them if the field may be None.
 """
 
 from __future__ import annotations
@@ -40,11 +41,17 @@ class Condition:
 
     __slots__ = ()
 
-    def __and__(self, other: Condition | bool) -> Condition:
+    def __and__(self, other: Conditional) -> Condition:
         return All((*_parts(self, All), *_parts(as_condition(other), All)))
 
-    def __or__(self, other: Condition | bool) -> Condition:
+    def __or__(self, other: Conditional) -> Condition:
         return Any_((*_parts(self, Any_), *_parts(as_condition(other), Any_)))
+
+    def __rand__(self, other: Conditional) -> Condition:
+        return as_condition(other) & self
+
+    def __ror__(self, other: Conditional) -> Condition:
+        return as_condition(other) | self
 
     def __invert__(self) -> Condition:
         return self.operand if isinstance(self, Inverse) else Inverse(self)
@@ -55,6 +62,13 @@ class Condition:
             hint="join conditions with & and |, negate with ~, and put each comparison into "
             "parentheses",
         )
+
+
+Conditional = Condition | int
+"""A condition as type checkers see it.
+
+To them, a comparison of fields such as ``Order.total > 10`` is a bool, and its ``~`` an int.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,6 +196,14 @@ def same_field(left: FieldRef, right: FieldRef) -> bool:
 class Attribute(Protocol[V]):
     """The methods of a field reference, as type checkers see them after ``attr``."""
 
+    def __lt__(self, other: V) -> Condition: ...
+
+    def __le__(self, other: V) -> Condition: ...
+
+    def __gt__(self, other: V) -> Condition: ...
+
+    def __ge__(self, other: V) -> Condition: ...
+
     def between(self, low: V, high: V) -> Condition: ...
 
     def is_in(self, options: Iterable[V]) -> Condition: ...
@@ -195,10 +217,11 @@ class Attribute(Protocol[V]):
     def not_exists(self) -> Condition: ...
 
 
-def attr(field: T) -> Attribute[T]:
+def attr(field: T | None) -> Attribute[T]:
     """Return a field reference, typed so that checkers know its methods.
 
-    Example: ``attr(Order.status).is_in([Status.OPEN])``.
+    Examples: ``attr(Order.status).is_in([Status.OPEN])``, and ``attr(Order.shipped_at) > moment``
+    for a field of type ``datetime | None``.
     """
     if not isinstance(field, FieldRef):
         raise DesignError(

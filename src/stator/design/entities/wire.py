@@ -385,11 +385,24 @@ def maker_of(shape: Nested) -> Callable[[dict[str, Any]], Any]:
     return make or (lambda values: shape.cls(**values))
 
 
+def decode_number(text: str) -> int | Decimal:
+    """Return a number whose type is not declared: an int if it is whole, otherwise a Decimal.
+
+    DynamoDB does not tell 2 from 2.0, and has more digits than a float.
+    """
+    try:
+        return int(text)
+    except ValueError:
+        number = Decimal(text)
+        return int(number) if number == number.to_integral_value() else number
+
+
 def decode_anything(value: Value) -> Any:
+    """Decode a value without a declared type. Whole numbers become int, others Decimal."""
     [(kind, content)] = value.items()
     match kind:
         case "N":
-            return Decimal(content)
+            return decode_number(content)
         case "B":
             return b64decode(content)
         case "NULL":
@@ -401,7 +414,7 @@ def decode_anything(value: Value) -> Any:
         case "SS":
             return set(content)
         case "NS":
-            return set(map(Decimal, content))
+            return set(map(decode_number, content))
         case "BS":
             return set(map(b64decode, content))
     return content

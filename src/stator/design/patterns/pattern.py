@@ -17,7 +17,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
-from stator.design.entities.conditions import All, Comparison, Condition, FieldRef, as_condition
+from stator.design.entities.conditions import (
+    All,
+    Comparison,
+    Condition,
+    Conditional,
+    FieldRef,
+    as_condition,
+)
 from stator.design.entities.entity import info
 from stator.design.patterns.annotations import argument_types, used_names
 from stator.design.patterns.explanation import Explanation
@@ -204,11 +211,11 @@ class Query(Selection[E], Generic[E]):
 
     __slots__ = ()
 
-    def where(self, *conditions: Condition | bool) -> Query[E]:
+    def where(self, *conditions: Conditional) -> Query[E]:
         """Add conditions that must all hold. Keys can serve comparisons of plain fields."""
         return Query(self._asked(self.ask.where(conditions)))
 
-    def filter(self, *conditions: Condition | bool) -> Query[E]:
+    def filter(self, *conditions: Conditional) -> Query[E]:
         """Add conditions that are checked after reading.
 
         Reads of discarded items are still billed.
@@ -243,7 +250,7 @@ class _Bundle(Selection[F], Generic[F]):
 
     __slots__ = ()
 
-    def where(self, *conditions: Condition | bool) -> Self:
+    def where(self, *conditions: Conditional) -> Self:
         return type(self)(self._asked(self.ask.where(conditions)))
 
     def newest_first(self, by: Any = None) -> Self:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar, overload
 
+from stator.design.entities.storable import Storable
 from stator.errors import RequestRefused, TransactionConflict, TransactionFailed
 from stator.tables.context import Context
 from stator.tables.schema import EntityMap
@@ -36,14 +37,14 @@ class Transaction:
         self._open: list[tuple[EntityMap, list[Any]]] = []
         self._sent = False
 
-    def create(self, entity: Any, *, when: Any = None) -> None:
+    def create(self, entity: Storable, *, when: Any = None) -> None:
         """Write a new item. The transaction fails if the item exists."""
         self._add(
             lambda: self._preparation.create(entity, when),
             lambda: f"create {self._given(entity)} {when!r}",
         )
 
-    def put(self, entity: Any, *, when: Any = None) -> None:
+    def put(self, entity: Storable, *, when: Any = None) -> None:
         self._add(
             lambda: self._preparation.put(entity, when),
             lambda: f"put {self._given(entity)} {when!r}",

@@ -1,0 +1,27 @@
+"""The types that ``db.create`` and the like accept, as type checkers see them.
+
+An adapted model has its own library's class as its type, so the bound names pydantic and msgspec
+by an attribute that only their classes have. Neither library is imported.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol
+
+from stator.design.entities.entity import Entity
+
+
+class PydanticModel(Protocol):
+    """Any pydantic v2 model."""
+
+    model_config: ClassVar[Any]
+
+
+class MsgspecStruct(Protocol):
+    """Any msgspec Struct."""
+
+    __struct_fields__: ClassVar[tuple[str, ...]]
+
+
+Storable = Entity | PydanticModel | MsgspecStruct
+"""An entity, or an instance of a model that ``adapt`` made an entity."""
