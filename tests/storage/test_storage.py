@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -255,58 +255,6 @@ def test_a_torn_tail_of_the_log_loses_only_itself(tmp_path: Path) -> None:
     storage = RocksStorage(str(path))
     assert storage.get(b"first") == b"1" * 100
     assert storage.get(b"second") is None
-    storage.close()
-
-
-def _delete(file: Path) -> None:
-    file.unlink()
-
-
-def _empty(file: Path) -> None:
-    file.write_bytes(b"")
-
-
-def _cut(file: Path) -> None:
-    content = file.read_bytes().rstrip(b"\0")
-    file.write_bytes(content[: len(content) * 2 // 3])
-
-
-def _zero(file: Path) -> None:
-    content = file.read_bytes()
-    file.write_bytes(content[: len(content) // 2] + bytes(len(content) - len(content) // 2))
-
-
-@pytest.mark.parametrize("harm", [_delete, _empty, _cut, _zero])
-@pytest.mark.parametrize(
-    ("pattern", "is_killed"), [("*.log", True), ("*.log", False), ("MANIFEST-*", False)]
-)
-def test_durable_writes_that_are_missing_are_noticed(
-    tmp_path: Path, pattern: str, harm: Callable[[Path], None], is_killed: bool
-) -> None:
-    """RocksDB takes a log or a manifest without its end for the work of a crash.
-
-    The manifest of a folder whose process was killed is not covered: the log behind it has later
-    numbers.
-    """
-    path = tmp_path / "data"
-    code = (
-        "import os, sys; from stator.storage.rocks import RocksStorage;"
-        "s = RocksStorage(sys.argv[1]);"
-        "[s.wait_durable(s.write({b'%06d' % n: b'x' * 1000})) for n in range(300)];"
-        "s._db.flush();"
-        "[s.wait_durable(s.write({b'%06d' % n: b'x' * 1000})) for n in range(300, 600)];"
-        + ("os.kill(os.getpid(), 9)" if is_killed else "s.close()")
-    )
-    subprocess.run([sys.executable, "-c", code, str(path)], check=False)
-    harm(max(path.glob(pattern), key=lambda file: file.stat().st_size))
-    before = {file.name: file.read_bytes() for file in path.glob("*.sst")}
-    try:
-        storage = RocksStorage(str(path))
-    except StorageCorrupt:
-        assert before == {file.name: file.read_bytes() for file in path.glob("*.sst")}
-        return
-    assert not (is_killed and pattern == "*.log"), "the log has half of the writes"
-    assert all(storage.get(b"%06d" % number) for number in range(600))
     storage.close()
 
 

@@ -20,17 +20,15 @@ What fails, and what is left:
   store then refuses all writes until it is reopened.
 - The system refuses a file, or an fsync fails for another reason. The store refuses further writes
   until it is reopened: after such a failure nobody knows what the log contains.
-- A log, or the manifest of a closed folder, loses its end or is deleted. RocksDB cannot tell this
-  from a crash; the high-water mark can (``high_water``), and open raises StorageCorrupt.
+- A log or the manifest loses its end or is deleted. RocksDB cannot tell this from a crash; the
+  high-water mark can (``high_water``), and open raises StorageCorrupt.
 - A file is damaged in the middle. Checksums fail, and open, get and scan raise StorageCorrupt. A
   scan never ends early in silence: at its last entry it asks RocksDB whether there was an error.
 
 ``durability="process"`` skips the fsync: acknowledged writes then survive a crash of the process,
 but not of the machine.
 
-The folder holds RocksDB's files and two of ours. FORMAT holds the version of the layout; a folder
-with a newer version is refused before RocksDB touches it. LOCK_HOLDER names the process that has
-the folder open.
+``folder`` opens the folder, and says what is in it.
 """
 
 from __future__ import annotations
@@ -43,77 +41,30 @@ from contextlib import nullcontext, suppress
 from copy import copy
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 
-from rocksdict import (
-    AccessType,
-    BlockBasedOptions,
-    Cache,
-    Checkpoint,
-    DBCompressionType,
-    DBRecoveryMode,
-    Options,
-    Rdict,
-    ReadOptions,
-    SliceTransform,
-    WriteBatch,
-)
+from rocksdict import Checkpoint, ReadOptions, WriteBatch
 
-from stator.errors import (
-    ConfigurationError,
-    StorageClosed,
-    StorageCorrupt,
-    StorageError,
-    StorageFormatUnsupported,
-    StorageFull,
-    StorageLocked,
+from stator.errors import ConfigurationError, StorageClosed, StorageError, StorageFull
+from stator.storage.failures import is_follow_on, storage_failure
+from stator.storage.folder import (
+    check_format,
+    mark_copy,
+    open_to_read,
+    open_to_write,
+    remove_holder,
 )
-from stator.storage import high_water
-from stator.storage.failures import is_follow_on, is_locked, storage_failure
-from stator.storage.high_water import HighWater
+from stator.storage.high_water import Durability, HighWater
 from stator.storage.protocol import Changes, Durable
-
-FORMAT_VERSION = 1
-Durability = Literal["disk", "process"]
 
 _MIB = 1024 * 1024
 _REOPEN = "free some space, then reopen the engine; acknowledged writes are safe"
 
 # Below this average, an fsync runs on the thread that waits, which may be a server's event loop.
 _QUICK_SECONDS = 0.001
-_FORMAT_BYTES = 32
 _TIGHT_BYTES = 256 * _MIB
 _NO_LOCK = nullcontext()
 _REMEMBERED_SYNCS = 8
-
-
-def _options(prefix_bytes: int) -> Options:
-    options = Options(raw_mode=True)
-    if prefix_bytes:
-        # A scan within one prefix then opens only the files that hold the prefix: in a store of
-        # millions of items a dozen files might.
-        options.set_prefix_extractor(SliceTransform.create_fixed_prefix(prefix_bytes))
-        options.set_memtable_prefix_bloom_ratio(0.05)
-        options.set_memtable_whole_key_filtering(True)
-    options.create_if_missing(True)
-    options.set_write_buffer_size(32 * _MIB)
-    options.set_max_write_buffer_number(3)
-    options.set_max_background_jobs(2)
-    options.set_compression_type(DBCompressionType.lz4())
-    options.set_keep_log_file_num(2)
-    options.set_max_total_wal_size(128 * _MIB)
-    # A torn tail was never acknowledged. Damage before it is an error, not a shorter history.
-    options.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
-    blocks = BlockBasedOptions()
-    blocks.set_block_cache(Cache(128 * _MIB))
-    blocks.set_block_size(16 * 1024)  # a page of twenty items takes one or two blocks, not six
-    blocks.set_bloom_filter(10, False)
-    # Indexes and filters stay in memory, outside the cache. The cache has shards of one megabyte,
-    # and an index larger than a shard is read and unpacked again for every get: 1,500 us in a table
-    # of 600,000 items.
-    blocks.set_cache_index_and_filter_blocks(False)
-    options.set_block_based_table_factory(blocks)
-    return options
 
 
 class RocksStorage:
@@ -132,10 +83,14 @@ class RocksStorage:
     ) -> None:
         self._path = self.location = path
         self._prefix_bytes = prefix_bytes
-        _check_format(Path(path))
+        check_format(Path(path))
         # In raw mode keys and values are bytes, whatever rocksdict's own signatures allow.
-        self._db: Any = (_open_to_read if read_only else _open)(path, prefix_bytes)
-        self._high_water = None if read_only else HighWater(Path(path))
+        self._db: Any
+        self._high_water: HighWater | None = None
+        if read_only:
+            self._db = open_to_read(path, prefix_bytes)
+        else:
+            self._db, self._high_water = open_to_write(path, prefix_bytes, durability)
         self.durable_at_once = durability == "process" or read_only
         self._commit = 0
         self._durable = 0
@@ -257,6 +212,8 @@ class RocksStorage:
         self._commit += 1
         if self.durable_at_once:
             self._durable = self._commit
+            if self._high_water is not None:
+                self._high_water.advance(*self._high_water.position(self._db))
         return self._commit
 
     # -- durability
@@ -329,10 +286,11 @@ class RocksStorage:
         if self._full is not None:
             return copy(self._full)
         try:
-            number = self._db.latest_sequence_number()
+            water = self._high_water
+            position = water.position(self._db) if water is not None else None
             self._db.flush_wal(True)
-            if self._high_water is not None:
-                self._high_water.advance(number)
+            if water is not None and position is not None:
+                water.advance(*position)
         except Exception as problem:
             # The commits are in RocksDB's memory, and are written when there is room again.
             return self._failed(problem, may_go_on=True)
@@ -381,7 +339,7 @@ class RocksStorage:
         try:
             self._db.flush_wal(True)
             Checkpoint(self._db).create_checkpoint(path)
-            _write_format(Path(path))
+            mark_copy(Path(path), self._prefix_bytes)
         except Exception as error:
             raise storage_failure(path, error) from error
 
@@ -403,133 +361,14 @@ class RocksStorage:
         # A log that cannot be written cannot be closed cleanly either; open replays it.
         with suppress(Exception):
             self._db.flush_wal(True)
-            self._high_water.advance(self._db.latest_sequence_number())
+            self._db.flush()
+            self._high_water.begin(self._db, "disk")
         with suppress(Exception):
             self._db.close()
         self._high_water.close()
-        _holder_file(Path(self._path)).unlink(missing_ok=True)
+        remove_holder(Path(self._path))
 
 
 def _free_bytes(path: str) -> int:
     found = os.statvfs(path)
     return found.f_bavail * found.f_frsize
-
-
-def _holder_file(folder: Path) -> Path:
-    return folder / "LOCK_HOLDER"
-
-
-def _check_format(folder: Path) -> None:
-    """Refuse a folder that a newer version wrote, or that holds files of other programs.
-
-    This happens before RocksDB touches anything in it.
-    """
-    marker = folder / "FORMAT"
-    try:
-        if folder.exists() and not folder.is_dir():
-            raise StorageCorrupt(str(folder), "it is a file, not a folder")
-        if not marker.exists():
-            if folder.exists() and any(folder.iterdir()) and not (folder / "CURRENT").exists():
-                raise StorageCorrupt(str(folder), "it holds files, but none that Stator wrote")
-            return
-        text = marker.read_bytes()[:_FORMAT_BYTES].decode("latin-1").strip()
-    except OSError as error:
-        raise storage_failure(str(folder), error) from None
-    if not (text.isascii() and text.isdecimal() and int(text)):
-        raise StorageCorrupt(str(folder), f"its FORMAT file contains {text!r} instead of a number")
-    if int(text) > FORMAT_VERSION:
-        raise StorageFormatUnsupported(str(folder), int(text), FORMAT_VERSION)
-
-
-def _write_format(folder: Path) -> None:
-    marker = folder / "FORMAT"
-    if not marker.exists():
-        temporary = folder / "FORMAT.new"
-        temporary.write_text(f"{FORMAT_VERSION}\n")
-        temporary.replace(marker)
-
-
-def _open(path: str, prefix_bytes: int) -> Rdict:
-    folder = Path(path)
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        if (folder / "CURRENT").exists():
-            _check_durable(folder, prefix_bytes)
-            # Naming the column family gives it these options. Unnamed, it would take the options in
-            # its files, which have lost the filter.
-            db = Rdict(path, _options(prefix_bytes), {"default": _options(prefix_bytes)})
-        else:
-            db = Rdict(path, _options(prefix_bytes))
-        _write_format(folder)
-        _holder_file(folder).write_text(f"{os.getpid()}\n")
-    except Exception as error:
-        if is_locked(error):
-            raise StorageLocked(path, _holder(folder)) from None
-        raise storage_failure(path, error) from None
-    return db
-
-
-def _open_to_read(path: str, prefix_bytes: int) -> Rdict:
-    """Open a folder that no process has open, without changing anything in it."""
-    folder = Path(path)
-    if _is_open(folder):
-        raise StorageLocked(path, _holder(folder))
-    try:
-        _check_durable(folder, prefix_bytes)
-        return _read_only(path, prefix_bytes)
-    except Exception as error:
-        raise storage_failure(path, error) from None
-
-
-def _read_only(path: str, prefix_bytes: int) -> Rdict:
-    options = {"default": _options(prefix_bytes)}
-    return Rdict(path, _options(prefix_bytes), options, access_type=AccessType.read_only())
-
-
-def _check_durable(folder: Path, prefix_bytes: int) -> None:
-    """Refuse a folder that has lost durable writes.
-
-    The folder is opened read-only for this check, which takes milliseconds and changes nothing.
-    Opening it for writing would delete files that a shortened manifest does not name.
-    """
-    durable = high_water.last_durable(folder)
-    if not durable:
-        return
-    try:
-        db = _read_only(str(folder), prefix_bytes)
-    except Exception:  # damaged, or open in another process: opening it to write says which
-        return
-    found = db.latest_sequence_number()
-    db.close()
-    if found < durable:
-        raise StorageCorrupt(
-            str(folder),
-            f"the last {durable - found} of {durable} durable changes are missing; a log or the "
-            "manifest was cut off or deleted",
-        )
-
-
-def _is_open(folder: Path) -> bool:
-    """Whether the process that LOCK_HOLDER names still has the folder's lock file open."""
-    try:
-        pid = int(_holder_file(folder).read_text())
-        lock = (folder / "LOCK").resolve()
-        return any(path.resolve() == lock for path in Path(f"/proc/{pid}/fd").iterdir())
-    except (OSError, ValueError):  # closed, or killed
-        return False
-
-
-def _holder(folder: Path) -> str | None:
-    """Describe the process that has the folder open, or return None if it is not known.
-
-    The text has the process id, and the command if /proc has it.
-    """
-    try:
-        pid = int(_holder_file(folder).read_text())
-    except (OSError, ValueError):
-        return None
-    try:
-        command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
-    except OSError:
-        return f"process {pid}"
-    return f"process {pid} ({command[:120]})"

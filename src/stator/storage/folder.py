@@ -1,0 +1,301 @@
+"""The folder of a store: its options, its format, and the checks before it is opened.
+
+The folder holds RocksDB's files and three of ours. FORMAT holds the version of the layout; a folder
+with a newer version is refused before RocksDB touches it. LOCK_HOLDER names the process that has
+the folder open. DURABLE is the high-water mark (``high_water``).
+
+RocksDB opens a folder that lost acknowledged writes as if nothing had happened. So the folder is
+first opened to read, which changes nothing, and compared with its mark:
+
+- The manifest says from which log on RocksDB needs the logs. Its older logs are deleted. A manifest
+  that lost its end asks for a log that is gone, or for an older one than when the store was opened.
+- Each write has a number, and takes one place in memory when the logs are replayed. So the writes
+  that were replayed must be as many as there are numbers between the first and the last one. If
+  they are fewer, a log is missing, lost its end, or has a hole.
+- The last number must not be smaller than the last one that was acknowledged.
+
+After a restart of the machine, only the writes that were fsynced are required. With
+``durability="process"`` that is what the store held when it was opened; the loss of later writes is
+logged as a warning, and the folder is opened as it was at one moment before. As long as the machine
+did not restart, the operating system has every write that was acknowledged, with or without fsync,
+and all of them are required.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from struct import Struct
+from typing import Final
+
+from rocksdict import (
+    AccessType,
+    BlockBasedOptions,
+    Cache,
+    DBCompressionType,
+    DBRecoveryMode,
+    Options,
+    Rdict,
+    SliceTransform,
+)
+
+from stator.errors import StorageCorrupt, StorageFormatUnsupported, StorageLocked
+from stator.storage import high_water
+from stator.storage.failures import is_locked, storage_failure
+from stator.storage.high_water import Durability, Extent, HighWater, Mark
+
+log = logging.getLogger("stator.storage")
+
+FORMAT_VERSION = 1
+_FORMAT_BYTES = 32
+_MIB = 1024 * 1024
+
+# Each record of a log starts with CRC (4), length (2) and type (1), and a batch of writes with the
+# number of its first write (8) and their count (4); see log_format.h and write_batch.cc of RocksDB.
+_LOG_HEAD: Final = Struct("<IHBQI")
+
+# Before it creates CURRENT, RocksDB has not stored anything.
+_BEFORE_CURRENT = ("LOCK", "LOG", "IDENTITY", "MANIFEST-", "OPTIONS-", "rocksdict-config")
+_HOLDER = "LOCK_HOLDER"
+
+
+def _options(prefix_bytes: int, recovery: DBRecoveryMode) -> Options:
+    options = Options(raw_mode=True)
+    if prefix_bytes:
+        # A scan within one prefix then opens only the files that hold the prefix: in a store of
+        # millions of items a dozen files might.
+        options.set_prefix_extractor(SliceTransform.create_fixed_prefix(prefix_bytes))
+        options.set_memtable_prefix_bloom_ratio(0.05)
+        options.set_memtable_whole_key_filtering(True)
+    options.create_if_missing(True)
+    options.set_write_buffer_size(32 * _MIB)
+    options.set_max_write_buffer_number(3)
+    options.set_max_background_jobs(2)
+    options.set_compression_type(DBCompressionType.lz4())
+    options.set_keep_log_file_num(2)
+    options.set_max_total_wal_size(128 * _MIB)
+    options.set_wal_recovery_mode(recovery)
+    blocks = BlockBasedOptions()
+    blocks.set_block_cache(Cache(128 * _MIB))
+    blocks.set_block_size(16 * 1024)  # a page of twenty items takes one or two blocks, not six
+    blocks.set_bloom_filter(10, False)
+    # Indexes and filters stay in memory, outside the cache. The cache has shards of one megabyte,
+    # and an index larger than a shard is read and unpacked again for every get: 1,500 us in a table
+    # of 600,000 items.
+    blocks.set_cache_index_and_filter_blocks(False)
+    options.set_block_based_table_factory(blocks)
+    return options
+
+
+def check_format(folder: Path) -> None:
+    """Refuse a folder that a newer version wrote, or that holds files of other programs.
+
+    This happens before RocksDB touches anything in it. RocksDB would create an empty store in a
+    folder without CURRENT, and delete the tables there.
+    """
+    marker = folder / "FORMAT"
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise StorageCorrupt(str(folder), "it is a file, not a folder")
+        has_store = (folder / "CURRENT").exists()
+        if not marker.exists():
+            if folder.exists() and not has_store and not all(map(_is_start, folder.iterdir())):
+                raise StorageCorrupt(str(folder), "it holds files, but none that Stator wrote")
+            return
+        text = marker.read_bytes()[:_FORMAT_BYTES].decode("latin-1").strip()
+    except OSError as error:
+        raise storage_failure(str(folder), error) from None
+    if not (text.isascii() and text.isdecimal() and int(text)):
+        raise StorageCorrupt(str(folder), f"its FORMAT file contains {text!r} instead of a number")
+    if int(text) > FORMAT_VERSION:
+        raise StorageFormatUnsupported(str(folder), int(text), FORMAT_VERSION)
+    if not has_store:
+        raise StorageCorrupt(str(folder), "its CURRENT file is missing")
+
+
+def _is_start(path: Path) -> bool:
+    """Whether a file is one that a store has before anything is stored in it."""
+    name = path.name
+    return name == high_water.NAME or name.endswith(".dbtmp") or name.startswith(_BEFORE_CURRENT)
+
+
+def write_format(folder: Path) -> None:
+    marker = folder / "FORMAT"
+    if not marker.exists():
+        temporary = folder / "FORMAT.new"
+        temporary.write_text(f"{FORMAT_VERSION}\n")
+        temporary.replace(marker)
+
+
+def open_to_write(path: str, prefix_bytes: int, durability: Durability) -> tuple[Rdict, HighWater]:
+    """Open or create a store, and its high-water mark."""
+    folder = Path(path)
+    water = None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        water = HighWater(folder)
+        if _is_open(folder):
+            raise StorageLocked(path, _holder(folder))
+        if (folder / "CURRENT").exists():
+            _check_complete(folder, prefix_bytes, water.found)
+            # Naming the column family gives it these options. Unnamed, it would take the options in
+            # its files, which have lost the filter.
+            options = _options(prefix_bytes, _recovery(water.found))
+            db = Rdict(path, options, {"default": options})
+        else:
+            db = Rdict(path, _options(prefix_bytes, _recovery(Mark())))
+        write_format(folder)
+        (folder / _HOLDER).write_text(f"{os.getpid()}\n")
+        water.begin(db, durability)
+    except Exception as error:
+        if water is not None:
+            water.close()
+        if isinstance(error, BlockingIOError) or is_locked(error):
+            raise StorageLocked(path, _holder(folder)) from None
+        raise storage_failure(path, error) from None
+    return db, water
+
+
+def open_to_read(path: str, prefix_bytes: int) -> Rdict:
+    """Open a folder that no process has open, without changing anything in it."""
+    folder = Path(path)
+    if _is_open(folder):
+        raise StorageLocked(path, _holder(folder))
+    try:
+        mark = high_water.read_mark(folder)
+        _check_complete(folder, prefix_bytes, mark)
+        return _read_only(folder, prefix_bytes, mark)
+    except Exception as error:
+        raise storage_failure(path, error) from None
+
+
+def mark_copy(folder: Path, prefix_bytes: int) -> None:
+    """Give a folder that was copied from an open store its format and high-water mark."""
+    db = _read_only(folder, prefix_bytes, Mark())
+    extent = Extent.of(db)
+    db.close()
+    high_water.write_mark(folder, extent)
+    write_format(folder)
+
+
+def _read_only(folder: Path, prefix_bytes: int, mark: Mark) -> Rdict:
+    options = _options(prefix_bytes, _recovery(mark))
+    return Rdict(str(folder), options, {"default": options}, access_type=AccessType.read_only())
+
+
+def _recovery(mark: Mark) -> DBRecoveryMode:
+    """Choose how RocksDB treats damage in a log.
+
+    A torn tail was never acknowledged and is dropped. Damage before it is an error, not a shorter
+    history. Only the logs of a store without fsync may have holes after a restart of the machine:
+    it opens as it was before the first.
+    """
+    if mark.mode == "process" and not mark.is_same_boot:
+        return DBRecoveryMode.point_in_time()
+    return DBRecoveryMode.tolerate_corrupted_tail_records()
+
+
+def _check_complete(folder: Path, prefix_bytes: int, mark: Mark) -> None:
+    """Refuse a folder that has lost acknowledged writes; see the module's header.
+
+    The folder is opened read-only for this check, which changes nothing. Opening it for writing
+    would delete files that a shortened manifest does not name.
+    """
+    try:
+        db = _read_only(folder, prefix_bytes, mark)
+    except Exception:  # damaged, or open in another process: opening it to write says which
+        return
+    extent = Extent.of(db)
+    db.close()
+    if extent.kept_log < mark.first_log:
+        raise _incomplete(folder, "the manifest was cut off: it lacks its latest entries")
+    if mark.mode == "process" and not mark.is_same_boot:
+        _check_after_restart(folder, mark, extent)
+        return
+    _check_last(folder, extent.last, mark.number)
+    first = _first_in_logs(folder, mark, extent)
+    if first is None:
+        if mark.log >= extent.kept_log:
+            raise _incomplete(folder, f"log {extent.kept_log:06d} is missing or empty")
+        return
+    # The last number may be ahead of the logs after a power failure, because the manifest has it.
+    last = extent.last if mark.is_same_boot else mark.number
+    missing = last - first + 1 - extent.unflushed
+    if missing > 0:
+        raise _incomplete(folder, f"{missing} of the changes {first} to {last} are missing")
+
+
+def _check_after_restart(folder: Path, mark: Mark, extent: Extent) -> None:
+    """Check a store without fsync after the machine restarted, and log which writes are lost."""
+    _check_last(folder, extent.last, mark.floor)
+    first = _first_in_logs(folder, mark, extent)
+    held = extent.last if first is None else first - 1 + extent.unflushed
+    if held < mark.number:
+        log.warning(
+            "%s: the machine restarted while the folder was open with durability='process'; "
+            "the last %d of %d acknowledged changes are lost",
+            folder,
+            mark.number - held,
+            mark.number,
+        )
+
+
+def _check_last(folder: Path, last: int, required: int) -> None:
+    if last < required:
+        missing = required - last
+        raise _incomplete(folder, f"the last {missing} of {required} durable changes are missing")
+
+
+def _first_in_logs(folder: Path, mark: Mark, extent: Extent) -> int | None:
+    """Return the number of the first write that only the logs hold, or None if it is not known.
+
+    Until RocksDB stores a table, that is the number after the floor. From then on, a log with the
+    number that the manifest names starts with it.
+    """
+    if extent.kept_log == mark.first_log:
+        return mark.floor + 1
+    if not extent.unflushed and mark.log < extent.kept_log:
+        return None  # nothing was acknowledged in these logs, and nothing was found in them
+    try:
+        with (folder / f"{extent.kept_log:06d}.log").open("rb") as file:
+            head = file.read(_LOG_HEAD.size)
+    except FileNotFoundError:
+        return None
+    if len(head) < _LOG_HEAD.size:
+        return None
+    return int(_LOG_HEAD.unpack(head)[3]) or None  # a log of zeros has none
+
+
+def _incomplete(folder: Path, detail: str) -> StorageCorrupt:
+    return StorageCorrupt(str(folder), f"{detail}; a log or the manifest was cut off or deleted")
+
+
+def _is_open(folder: Path) -> bool:
+    """Whether the process that LOCK_HOLDER names still has the folder's lock file open."""
+    try:
+        pid = int((folder / _HOLDER).read_text())
+        lock = (folder / "LOCK").resolve()
+        return any(path.resolve() == lock for path in Path(f"/proc/{pid}/fd").iterdir())
+    except (OSError, ValueError):  # closed, or killed
+        return False
+
+
+def remove_holder(folder: Path) -> None:
+    (folder / _HOLDER).unlink(missing_ok=True)
+
+
+def _holder(folder: Path) -> str | None:
+    """Describe the process that has the folder open, or return None if it is not known.
+
+    The text has the process id, and the command if /proc has it.
+    """
+    try:
+        pid = int((folder / _HOLDER).read_text())
+    except (OSError, ValueError):
+        return None
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+    except OSError:
+        return f"process {pid}"
+    return f"process {pid} ({command[:120]})"
