@@ -258,7 +258,10 @@ def test_a_load_outside_of_its_hours_says_that_it_waits(
     assert keys(table) == []
 
 
-def test_a_load_that_is_killed_is_taken_up(url: str, table: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("condition", [None, "attribute_not_exists(pk)"])
+def test_a_load_that_is_killed_is_taken_up(
+    url: str, table: Any, tmp_path: Path, condition: str | None
+) -> None:
     """kill -9 in the middle, twice; then everything is there once, and nothing is left behind."""
     lines(tmp_path / "x.jsonl", 12_000)
     arguments = [
@@ -273,6 +276,8 @@ def test_a_load_that_is_killed_is_taken_up(url: str, table: Any, tmp_path: Path)
         "--rate",
         "3000",
     ]
+    if condition is not None:
+        arguments[-2:-2] = ["--condition", condition]
     for turn in range(2):
         process = started(tmp_path, *arguments, *(["--resume"] if turn else []))
         _wait_for_position(process, tmp_path / "x.jsonl.orders.journal", 1000 * (turn + 1))

@@ -99,6 +99,12 @@ class EntityMap:
         self.neighbours: list[EntityMap] = []
         """The other entities of the table."""
 
+    @cached_property
+    def attributes(self) -> frozenset[str]:
+        """Every attribute that an item of this entity may have: fields, keys, discriminator."""
+        names = {*self.fields, *(key.name for key in self.plan.keys), *self.key_names}
+        return frozenset(names if self._type is None else {*names, self._type[0]})
+
     def _role(self, role: str) -> str | None:
         return next((field.name for field in self.fields.values() if field.role == role), None)
 

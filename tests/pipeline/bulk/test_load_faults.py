@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from stator.addresses import EngineTransport
 from stator.clock import VirtualClock
 from stator.engine import Engine
 from stator.errors import (
@@ -31,7 +32,7 @@ from stator.pipeline.bulk.export.export import ExportOptions
 from stator.pipeline.bulk.export.sources import table_export
 from stator.pipeline.bulk.job.journal import Journal, JournalState
 from stator.pipeline.bulk.load.load import LoadOptions, LoadPlan, load
-from stator.testing import Killed
+from stator.testing import Faults, FaultyTransport, Killed
 
 from .stock import (
     ITEMS,
@@ -291,6 +292,56 @@ def test_a_condition_sees_the_rows_own_attributes(tmp_path: Path) -> None:
         assert stored(engine)["a"]["rev"] == {"N": "5"}
 
 
+def test_rows_with_a_condition_share_requests(tmp_path: Path) -> None:
+    rows = [{"pk": f"{number:04d}", "n": number} for number in range(1000)]
+    path = write_lines(tmp_path / "x.jsonl", rows)
+    with Engine.open() as engine:
+        create(engine)
+        through = Through(engine)
+        options = LoadOptions(condition="attribute_not_exists(pk)", writers=1)
+        assert load(str(path), target_through(through), options).written == 1000
+        writes = [each for each in through.operations if each.startswith("Batch")]
+        assert writes == ["BatchExecuteStatement"] * 40
+        assert "PutItem" not in through.operations
+
+
+NEWER = "attribute_not_exists(pk) OR #rev < :rev"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_newest_rows_win_and_every_row_counts_once_through_faults(
+    seed: int, tmp_path: Path
+) -> None:
+    """Rows of the same items in any order, some of them stored before, and faults of all kinds."""
+    chance = seeded(seed)
+    before = {f"k{at}": chance.randrange(20) for at in range(0, 60, 2)}
+    rows: list[Any] = [
+        {"pk": f"k{chance.randrange(60)}", "rev": chance.randrange(40)} for _ in range(400)
+    ]
+    path = write_lines(tmp_path / "x.jsonl", rows)
+    with Engine.open() as engine:
+        create(engine)
+        for key, rev in before.items():
+            item = {"pk": {"S": key}, "rev": {"N": str(rev)}, "old": {"S": "x"}}
+            engine.call("PutItem", {"TableName": "orders", "Item": item})
+        transport = FaultyTransport(
+            EngineTransport(engine, owned=False),
+            Faults.mixed(seed, 0.3),
+            clock=(clock := VirtualClock()),
+        )
+        options = LoadOptions(condition=NEWER, window_rows=50, writers=1)
+        report = load(str(path), target_through(transport), options, clock=clock)
+        assert transport.injected
+        newest = dict(before)
+        for row in rows:
+            newest[row["pk"]] = max(newest.get(row["pk"], -1), row["rev"])
+        found = stored(engine)
+        assert {key: int(item["rev"]["N"]) for key, item in found.items()} == newest
+        for key, item in found.items():  # a replaced item keeps nothing of the one before
+            assert ("old" in item) == (newest[key] == before.get(key))
+        assert report.written + report.failed == len(rows)
+
+
 def test_of_rows_with_one_key_the_last_stays(tmp_path: Path) -> None:
     rows = [{"pk": str(number % 5), "n": number} for number in range(500)]
     path = write_lines(tmp_path / "x.jsonl", rows)
@@ -366,7 +417,7 @@ def _die(
 
     def count(operation: str) -> None:
         nonlocal calls, dead
-        calls += operation in ("BatchWriteItem", "PutItem")
+        calls += operation in ("BatchWriteItem", "BatchExecuteStatement", "PutItem")
         if dead or calls >= at:
             dead = True
             raise Killed

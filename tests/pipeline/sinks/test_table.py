@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,15 +12,16 @@ from hypothesis import strategies as st
 
 from stator import Change, Db, Engine, StreamApp, TableSettings, connect
 from stator.addresses import EngineTransport, TransportOptions
+from stator.clock import VirtualClock
 from stator.errors import ConfigurationError
 from stator.pipeline.sinks.table import TableSink
 from stator.pipeline.workers.handlers.change import Record
 from stator.pipeline.workers.handlers.subscribers import HandlerScope
-from stator.testing import Fault, FaultyTransport, InterceptedCall
+from stator.testing import Fault, Faults, FaultyTransport, InterceptedCall
 
 from ...dynamodb_local import dynamodb_local
 from ..shop import Customer, Order, shop
-from .worker_steps import ORDERS, ROUNDS, Crashing, parked, work, write_orders
+from .worker_steps import ORDERS, QUICK, ROUNDS, Crashing, parked, work, write_orders
 
 
 @pytest.fixture
@@ -174,8 +176,9 @@ def test_a_transform_returns_the_items_of_the_target(
 
 
 def shaky(call: InterceptedCall) -> Fault | None:
-    """Two puts in five are throttled or find no connection."""
-    if call.operation != "PutItem" or call.number % 5 not in (1, 3):
+    """Two writes in five are throttled or find no connection."""
+    writes = ("PutItem", "BatchExecuteStatement")
+    if call.operation not in writes or call.number % 5 not in (1, 3):
         return None
     return Fault("throttled" if call.number % 5 == 1 else "lost request")
 
@@ -190,6 +193,40 @@ def test_the_sink_waits_during_throttling_and_lost_connections(
     work(app, db)
     assert items(other) == items(db)
     assert parked(app, db) == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_target_ends_up_like_the_source_through_faults_of_every_kind(
+    app: StreamApp, db: Db, other: Db, seed: int
+) -> None:
+    faults = Faults.mixed(seed, 0.4)
+    clock = VirtualClock()
+    transport = FaultyTransport(other.runner.transport, faults, clock=clock)
+    app.add(Crashing(TableSink("copy", transport), crashes=2))
+    write_orders(db)
+    db.put(Customer(customer_id="c1", name="Anna"))
+    db.delete(Order, order_id="o3")
+    work(app, db, replace(QUICK, max_attempts=100))
+    assert transport.injected
+    assert items(other) == items(db)
+    assert parked(app, db) == []
+
+
+def test_new_items_share_requests(app: StreamApp, db: Db, other: Db) -> None:
+    operations: list[str] = []
+
+    def see(call: InterceptedCall) -> Fault | None:
+        operations.append(call.operation)
+        return None
+
+    transport = FaultyTransport(other.runner.transport, see)
+    app.add(TableSink("copy", transport))
+    for number in range(100):
+        db.put(Order(order_id=f"o{number}", total=1))
+    work(app, db)
+    assert items(other) == items(db)
+    assert "PutItem" not in operations
+    assert operations.count("BatchExecuteStatement") < 100
 
 
 def test_the_sink_waits_for_a_missing_table(app: StreamApp, db: Db) -> None:

@@ -6,12 +6,15 @@ sequence number of the change it comes from:
     PK  ORDER#o1   ...the item...   _sequence  "000...42"                     padded to 40 digits
     PK  ORDER#o2                    _sequence  "000...57"   _deleted  true    a tombstone, for 48 h
 
-Every write is conditional: the target must have no number, or a lower one. A change that arrives
-again therefore has no effect. Nor has a change that arrives late, from a worker that has lost its
-shard without noticing. Of several changes to an item in one batch, only the last is written. A
-tombstone prevents a late change from restoring a deleted item; readers of the target must ignore
-items with ``_deleted``. Tombstones expire through the target's own time-to-live attribute; without
-one they stay.
+Every write is guarded (``tables.writes.guarded``): the target must have no number, or a lower one.
+New items are written 25 in a request. An item that exists is replaced by a request of its own,
+because it may have attributes that the new one lacks.
+
+A change that arrives again therefore has no effect. Nor has a change that arrives late, from a
+worker that has lost its shard without noticing. Of several changes to an item in one batch, only
+the last is written. A tombstone prevents a late change from restoring a deleted item; readers of
+the target must ignore items with ``_deleted``. Tombstones expire through the target's own
+time-to-live attribute; without one they stay.
 
 Each item of the source becomes one item of the target. A transform must build the target's key from
 the identity of the source's item, and must return a dictionary with that key for a REMOVE as well.
@@ -23,6 +26,7 @@ stream: a stream that is disabled and enabled again is a new one.
 from __future__ import annotations
 
 import logging
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -35,7 +39,6 @@ from stator.clock import SystemClock
 from stator.coordination.position import sequence_text
 from stator.errors import (
     AccessDenied,
-    ConditionFailed,
     ConfigurationError,
     CredentialsMissing,
     InternalServerError,
@@ -57,8 +60,11 @@ from stator.pipeline.workers.handlers.subscribers import HandlerFailure, Handler
 from stator.tables.context import Context
 from stator.tables.db import Db
 from stator.tables.runner import Runner
-from stator.tables.work import BlockingCall, Call, Gather, Work
-from stator.tables.writes.expressions import Expressions
+from stator.tables.work import BlockingCall, Call, Work
+from stator.tables.writes.guarded.guard_condition import GuardCondition
+from stator.tables.writes.guarded.guarded_write import AppliedProof, GuardedPut
+from stator.tables.writes.guarded.outcomes import Applied, Outcome, Stale, Unknown
+from stator.tables.writes.guarded.writer import GuardedWriter
 from stator.transport import Transport
 
 log = logging.getLogger("stator.sinks")
@@ -67,6 +73,8 @@ SEQUENCE: Final = "_sequence"
 DELETED: Final = "_deleted"
 TOMBSTONE_SECONDS: Final = 48 * 3600
 _LABEL: Final = "table sink"
+# Attempts to write a batch; then the worker waits and delivers it again.
+_ATTEMPTS: Final = 5
 # Not the fault of the item: the table is missing, being created, or not accessible.
 _WAITED_FOR: Final = (
     AccessDenied,
@@ -135,6 +143,7 @@ class TableSink(ChangeSink):
         self._table = table
         self._threads = threads
         self._runner = LazyResource[Runner](self._open)
+        self._guarded = GuardedWriter(random.SystemRandom(), label=_LABEL)
         self._targets: dict[str, _Target] = {}
 
     def _open(self) -> Runner:
@@ -174,18 +183,20 @@ class TableSink(ChangeSink):
     def _write(self, messages: Sequence[Message], now: float) -> list[HandlerFailure]:
         try:
             runner = self._runner.get()
-            calls = [self._put(message, self._target(message, runner), now) for message in messages]
-            results = runner.run(_all(calls))
+            puts = [self._put(message, self._target(message, runner), now) for message in messages]
+            writes = [put for put in puts if isinstance(put, GuardedPut)]
+            outcomes = iter(runner.run(self._guarded.settle(writes, attempts=_ATTEMPTS)).outcomes)
         except StatorError as error:  # from opening or describing the target: no item is at fault
             away = TryLater(f"the target cannot be reached: {error}", hint=error.hint)
             return [HandlerFailure(message.record, away) for message in messages]
+        reasons = [_reason(next(outcomes)) if isinstance(put, GuardedPut) else put for put in puts]
         return [
-            HandlerFailure(message.record, _reason(result))
-            for message, result in zip(messages, results)
-            if isinstance(result, StatorError) and not isinstance(result, ConditionFailed)
+            HandlerFailure(message.record, reason)
+            for message, reason in zip(messages, reasons)
+            if reason is not None
         ]
 
-    def _put(self, message: Message, target: _Target, now: float) -> Call | SinkRefused:
+    def _put(self, message: Message, target: _Target, now: float) -> GuardedPut | SinkRefused:
         record = message.record
         item: Item = orjson.loads(message.body)
         missing = [name for name in target.keys if name not in item]
@@ -198,11 +209,16 @@ class TableSink(ChangeSink):
                 item[target.ttl] = {"N": str(int(now) + TOMBSTONE_SECONDS)}
         sequence = {"S": sequence_text(record.sequence)}
         item[SEQUENCE] = sequence
-        written = Expressions()
-        own = written.name(SEQUENCE)
-        condition = f"attribute_not_exists({own}) OR {own} < {written.value(sequence)}"
-        request = {"TableName": target.table, "Item": item, "ConditionExpression": condition}
-        return Call("PutItem", written.into(request), _LABEL)
+        return GuardedPut(
+            target.table,
+            target.keys,
+            item,
+            GuardCondition.newer(SEQUENCE, sequence),
+            # The changes of an item arrive in order, so a higher number includes this change.
+            proof=AppliedProof(SEQUENCE, sequence, reached=True),
+            size_bytes=len(message.body),
+            expects_item=record.kind != "INSERT",
+        )
 
     # -- the target
 
@@ -234,17 +250,13 @@ class TableSink(ChangeSink):
         return _Target(name, keys, expiry["AttributeName"] if is_on else None)
 
 
-def _all(parts: Sequence[Call | SinkRefused]) -> Work[list[Any]]:
-    """Run the calls among ``parts`` in parallel. Return ``parts`` with results instead of calls.
-
-    Refusals among ``parts`` are returned unchanged.
-    """
-    calls = [part for part in parts if isinstance(part, Call)]
-    results = iter((yield Gather(calls)) if calls else ())
-    return [next(results) if isinstance(part, Call) else part for part in parts]
-
-
-def _reason(error: StatorError) -> StatorError:
+def _reason(outcome: Outcome) -> StatorError | None:
+    """Return why a change was not written, or None if it was, or if a later one was."""
+    if isinstance(outcome, (Applied, Stale)):
+        return None
+    error = outcome.error
+    if isinstance(outcome, Unknown):
+        return TryLater(f"the target did not answer: {error}")
     if isinstance(error, OUTAGES) or not isinstance(error, _WAITED_FOR):
         return error
     return TryLater(f"the target cannot be written: {error}")

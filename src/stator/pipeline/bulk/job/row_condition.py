@@ -11,18 +11,20 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import orjson
 
 from stator.errors import ConfigurationError, RowRefused, ServiceError
 from stator.expr.parser import parse_condition
+from stator.model.values import Item, Value
+from stator.tables.writes.guarded.guard_condition import GuardCondition
+from stator.tables.writes.guarded.guarded_write import GuardedPut
 
 _PLACEHOLDER = re.compile(r"[:#][A-Za-z0-9_]+")
 
 
 class RowCondition:
-    """A condition, parsed once for the job; ``parameters`` fills in the values of one row."""
+    """A condition, parsed once for the job; ``write`` fills in the values of one row."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -35,20 +37,26 @@ class RowCondition:
                 " :updated_at stands for the row's value of updated_at",
             ) from None
         found = sorted(set(_PLACEHOLDER.findall(text)))
-        self._names = {each: each[1:] for each in found if each[0] == "#"}
+        self._names = tuple((each, each[1:]) for each in found if each[0] == "#")
         self._values = [each for each in found if each[0] == ":"]
+        self._unbound = GuardCondition(text, self._names)
 
-    def parameters(self, item: bytes) -> dict[str, Any]:
-        """Return the condition of one row: ConditionExpression with its names and values."""
-        parameters: dict[str, Any] = {"ConditionExpression": self.text}
-        if self._names:
-            parameters["ExpressionAttributeNames"] = self._names
+    def write(
+        self, table: str, key_names: tuple[str, ...], shape: frozenset[str] | None, item: bytes
+    ) -> GuardedPut:
+        """Return the guarded write of one row, given as JSON.
+
+        ``shape`` names every attribute that the stored item may have, if that is known. Raises
+        RowRefused if the row lacks a value that the condition uses.
+        """
+        content: Item = orjson.loads(item)
+        guard = self._unbound
         if self._values:
-            parameters["ExpressionAttributeValues"] = _values(self._values, orjson.loads(item))
-        return parameters
+            guard = GuardCondition(self.text, self._names, _values(self._values, content))
+        return GuardedPut(table, key_names, content, guard, shape=shape, size_bytes=len(item))
 
 
-def _values(placeholders: list[str], item: dict[str, Any]) -> dict[str, Any]:
+def _values(placeholders: list[str], item: Item) -> dict[str, Value]:
     missing = [each for each in placeholders if each[1:] not in item]
     if missing:
         raise RowRefused(

@@ -91,6 +91,8 @@ class WriteJob:
             clock,
             chance,
             condition=condition,
+            key_names=key_names,
+            shape=None if target.entity is None else target.entity.attributes,
             entities=target.entity_writer,
             rows=_request_rows(settings.rate),
         )

@@ -7,9 +7,9 @@ becomes a dead letter. An error that would hit every row (no such table, no perm
 job. So does a service that has not accepted a single row for minutes. The journal then says how far
 the job got.
 
-With a condition each row is a PutItem of its own, because BatchWriteItem takes no conditions. If
-the condition fails but the stored item equals the row, the row counts as written: it was written
-before a crash, or its reply was lost.
+BatchWriteItem takes no conditions, so rows with a condition are guarded writes
+(``tables.writes.guarded``). If the condition fails but the stored item equals the row, the row
+counts as written: it was written before a crash, or its reply was lost.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from stator.errors import (
     InvalidSignature,
     MissingAuthenticationToken,
     ResourceNotFound,
+    RowRefused,
     ServiceError,
     SlowDown,
     StatorError,
@@ -46,9 +47,21 @@ from stator.pipeline.bulk.job.governor import Governor, throttled_scope
 from stator.pipeline.bulk.job.pending_rows import PendingEntity, PendingRow, Watermark
 from stator.pipeline.bulk.job.row_condition import RowCondition
 from stator.pipeline.bulk.job.window import Window
+from stator.tables.runner import Runner
+from stator.tables.writes.guarded.guarded_write import GuardedPut
+from stator.tables.writes.guarded.outcomes import (
+    Applied,
+    Later,
+    Outcome,
+    Refused,
+    Stale,
+    Unknown,
+)
+from stator.tables.writes.guarded.writer import GuardedWriter
 from stator.transport import Transport
 
 _BACKOFF = Backoff(base_seconds=0.05, cap_seconds=10.0)
+_CONDITION_FALSE = "the condition is false for the stored item"
 # A service that takes nothing for this long is not coming back soon.
 _PATIENCE_SECONDS = 180.0
 _FATAL = (
@@ -88,9 +101,14 @@ class Writers:
         chance: random.Random,
         *,
         condition: RowCondition | None = None,
+        key_names: tuple[str, ...] = (),
+        shape: frozenset[str] | None = None,
         entities: EntityWriter | None = None,
         rows: int = BATCH_WRITE_ITEMS,
     ) -> None:
+        """``key_names`` and ``shape`` serve conditions: the table's key, and every attribute that
+        an item of the table may have, if that is known.
+        """
         self._transport = transport
         self._table = orjson.dumps(table)
         self._table_name = table
@@ -101,8 +119,14 @@ class Writers:
         self._clock = clock
         self._chance = chance
         self._condition = condition
+        self._key_names = key_names
+        self._shape = shape
+        self._guarded = GuardedWriter(chance, label="load", old_items=True, measure=True)
+        self._runner = Runner(transport, clock, threads=1)
+        self._uncertain: set[Any] = set()
+        """Keys of rows whose answer was lost, and which will be written again."""
         self._entities = entities
-        self._rows = 1 if condition is not None or entities is not None else rows
+        self._rows = 1 if entities is not None else rows
         self._progressed_at = clock.now()
         self._stopping = threading.Event()
         self.error: BaseException | None = None
@@ -153,7 +177,7 @@ class Writers:
             if self._entities is not None:
                 return self._put_entity(entries[0], units)
             if self._condition is not None:
-                return self._put_if(entries[0], units)
+                return self._put_guarded(entries, units)
             return self._put_batch(entries, units)
         except SlowDown as error:
             self._governor.returned(units)
@@ -191,28 +215,63 @@ class Writers:
         keys = {self._key_of(each["PutRequest"]["Item"]) for each in left}
         return [entry for entry in entries if entry.key in keys]
 
-    def _put_if(self, entry: PendingRow, units: int) -> list[PendingRow]:
-        assert self._condition is not None
-        request = {
-            "TableName": self._table_name,
-            "Item": orjson.Fragment(entry.item),
-            "ReturnConsumedCapacity": "TOTAL",
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-            **self._condition.parameters(entry.item),
-        }
-        try:
-            reply = self._transport.call("PutItem", request)
-        except ConditionFailed as error:
-            self._governor.consumed(units, units)
-            if error.item is not None and is_same(error.item, orjson.loads(entry.item)):
-                self._settle([entry], units, already=True)
-            else:
-                self._bury(entry, f"{error.code}: the condition is false for the stored item")
-            return []
-        consumed = float(reply.get("ConsumedCapacity", {}).get("CapacityUnits", units))
+    def _put_guarded(self, entries: list[PendingRow], units: int) -> list[PendingRow]:
+        sent: list[PendingRow] = []
+        writes: list[GuardedPut] = []
+        for entry in entries:
+            try:
+                write = self._guarded_put(entry)
+            except RowRefused as error:
+                self._bury(entry, _reason(error))
+                continue
+            sent.append(entry)
+            writes.append(write)
+        result = self._runner.run(self._guarded.write(writes))
+        applied = [
+            entry for entry, outcome in zip(sent, result.outcomes) if isinstance(outcome, Applied)
+        ]
+        # Replies report the units of applied writes. A refused write is billed as well.
+        estimated = sum(entry.units for entry in applied)
+        consumed = (result.write_units or estimated) + units - estimated
         self._governor.consumed(units, consumed)
-        self._settle([entry], consumed)
-        return []
+        self._settle(applied, consumed)
+        left: list[PendingRow] = []
+        for entry, write, outcome in zip(sent, writes, result.outcomes):
+            if isinstance(outcome, Later):
+                left.append(entry)
+                self._postponed(entry, write, outcome)
+            else:
+                self._uncertain.discard(entry.key)
+                self._ended(entry, write, outcome)
+        return left
+
+    def _guarded_put(self, entry: PendingRow) -> GuardedPut:
+        assert self._condition is not None
+        write = self._condition.write(self._table_name, self._key_names, self._shape, entry.item)
+        write.uncertain = entry.key in self._uncertain
+        return write
+
+    def _postponed(self, entry: PendingRow, write: GuardedPut, outcome: Later) -> None:
+        if write.uncertain:
+            self._uncertain.add(entry.key)
+        if isinstance(outcome.error, SlowDown):
+            self._governor.throttled(throttled_scope(outcome.error))
+        self._check_patience(outcome.error)
+
+    def _ended(self, entry: PendingRow, write: GuardedPut, outcome: Outcome) -> None:
+        """Account for a row that was not written, for good."""
+        if isinstance(outcome, Refused):
+            if isinstance(outcome.error, _FATAL):
+                raise outcome.error
+            self._bury(entry, _reason(outcome.error))
+        elif isinstance(outcome, (Stale, Unknown)):
+            stored = outcome.old if isinstance(outcome, Stale) else outcome.stored
+            if stored is not None and is_same(stored, write.item):
+                self._settle([entry], 0.0, already=True)
+            elif isinstance(outcome, Stale):
+                self._bury(entry, f"{ConditionFailed.code}: {_CONDITION_FALSE}")
+            else:
+                self._bury(entry, f"{_reason(outcome.error)}; {_CONDITION_FALSE}")
 
     def _put_entity(self, entry: PendingRow, units: int) -> list[PendingRow]:
         assert self._entities is not None and isinstance(entry, PendingEntity)

@@ -67,7 +67,8 @@ class GuardedPut:
 
     ``key_names`` are the attributes of the table's key, the partition key first. ``shape`` names
     every attribute that a stored item of this kind may have, if that is known. ``size_bytes`` is
-    the item's size, if the caller knows it.
+    the item's size, if the caller knows it. ``expects_item`` says that an item probably exists, so
+    that an INSERT would be refused.
     """
 
     table: str
@@ -77,6 +78,7 @@ class GuardedPut:
     shape: frozenset[str] | None = None
     proof: AppliedProof | None = None
     size_bytes: int = 0
+    expects_item: bool = False
     uncertain: bool = False
     """Set by the writer: an earlier attempt may have been applied."""
 

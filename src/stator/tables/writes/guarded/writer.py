@@ -240,16 +240,17 @@ class GuardedWriter:
     def _begin(self, attempt: _Attempt) -> None:
         """Choose the first step. A key that was written lately probably has an item."""
         write = attempt.write
+        expects = attempt.key in self._recent
+        if isinstance(write, GuardedPut):
+            expects = expects or write.expects_item
+            if self.writes_alone(write.table):
+                return
         if write.can("delete"):
             attempt.step = "delete"
-        elif isinstance(write, GuardedPut) and self.writes_alone(write.table):
-            attempt.step = "put"
-        elif write.can("update") and (not write.can("insert") or attempt.key in self._recent):
-            attempt.step = "update"
-        elif write.can("insert"):
+        elif write.can("insert") and not expects:
             attempt.step = "insert"
-        else:
-            attempt.step = "put"
+        elif write.can("update"):
+            attempt.step = "update"
 
     def _applied(self, attempt: _Attempt) -> None:
         attempt.outcome = Applied()
