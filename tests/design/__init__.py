@@ -6,6 +6,7 @@ capacity_units: test_charges.py
 entities.entity: test_entities.py
 entities.markers: test_entities.py
 entities.conditions: test_entities.py
+entities.symbols: test_symbols.py
 entities.shapes: test_entities.py
 entities.codec: test_entities.py
 entities.codec_source: test_codec_source.py

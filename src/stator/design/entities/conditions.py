@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar, cast
+from typing import Any, Literal, NoReturn, Protocol, TypeVar, cast
 
+from stator.design.entities.symbols import SHOWN_USES, Symbol, Use
 from stator.errors import DesignError
 
 T = TypeVar("T")
@@ -111,10 +112,11 @@ def as_condition(value: Any) -> Condition:
     )
 
 
-class FieldRef:
+class FieldRef(Symbol):
     """A reference to a field of a class, such as ``Order.total``.
 
-    It is not a data descriptor, so ``order.total`` on an instance is the value, not a reference.
+    Comparing it builds a condition. Whatever needs the value of the field is refused. It is not a
+    data descriptor, so ``order.total`` on an instance is the value, not a reference.
     """
 
     __slots__ = ("owner", "path")
@@ -182,10 +184,19 @@ class FieldRef:
     def not_exists(self) -> Condition:
         return Comparison(self, "not_exists", ())
 
-    def __bool__(self) -> bool:
-        raise DesignError(
-            f"{self!r} is a field and has no truth value", hint=f"write {self!r} == True"
-        )
+    def _refuse(self, use: Use) -> NoReturn:
+        hint = f"write {self!r} == True" if use == "truth" else _HINTS.get(use, _NO_VALUE)
+        raise DesignError(f"{self!r} is a field of a class and {SHOWN_USES[use]}", hint=hint)
+
+
+_NO_VALUE = "a class has no values: read an item first, and use its field"
+_HINTS: dict[Use, str] = {
+    "members": "test for a member with attr(Order.tags).contains(...), and for one of several "
+    "values with attr(Order.status).is_in([...])",
+    "arithmetic": "a condition compares a field with a value: compute the value, and leave the "
+    "field alone; join conditions with & and |, each in parentheses",
+    "text": "repr() shows its name; for its value, read an item first",
+}
 
 
 def same_field(left: FieldRef, right: FieldRef) -> bool:

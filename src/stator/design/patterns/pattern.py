@@ -15,7 +15,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Literal, ParamSpec, Protocol, Self, TypeVar, cast, overload
+from typing import (
+    Any,
+    Generic,
+    Literal,
+    NoReturn,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+    cast,
+    overload,
+)
 
 from stator.design.entities.conditions import (
     All,
@@ -26,6 +37,7 @@ from stator.design.entities.conditions import (
     as_condition,
 )
 from stator.design.entities.entity import info
+from stator.design.entities.symbols import SHOWN_USES, Symbol, Use
 from stator.design.patterns.annotations import argument_types, used_names
 from stator.design.patterns.explanation import Explanation
 from stator.design.plan.plan import Plan
@@ -43,8 +55,11 @@ F = TypeVar("F", covariant=True)
 _ESTIMATE_HINT = "use 0 or more; a rough estimate is enough"
 
 
-class Param:
-    """Stands for an argument while a pattern is traced."""
+class Param(Symbol):
+    """Stands for an argument while a pattern is traced.
+
+    A field may be compared with it. Whatever needs its value is refused.
+    """
 
     def __init__(self, name: str, annotation: Any) -> None:
         self.name = name
@@ -53,11 +68,50 @@ class Param:
     def __repr__(self) -> str:
         return f":{self.name}"
 
-    def __bool__(self) -> bool:
-        raise DesignError(
-            f"an access pattern cannot depend on the value of {self.name!r}",
-            hint="declare two patterns, one for each case",
+    def __eq__(self, other: object) -> Any:
+        return self._compared(other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compared(other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared(other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(other)
+
+    __hash__ = Symbol.__hash__
+
+    def _compared(self, other: Any) -> Any:
+        """Leave a comparison with a field to the field."""
+        return NotImplemented if isinstance(other, FieldRef) else self._refuse("comparison")
+
+    def _refuse(self, use: Use) -> NoReturn:
+        problem = (
+            f"an access pattern cannot depend on the value of {self.name!r}"
+            if use in _CHOICES
+            else f"{self.name!r} {SHOWN_USES[use]}: a pattern is planned before it has values"
         )
+        raise DesignError(problem, hint=_HINTS.get(use, _COMPUTED))
+
+
+_CHOICES: frozenset[Use] = frozenset({"truth", "comparison", "members", "hash"})
+_COMPUTED = "compute the value before the call, and pass the result as an argument"
+_HINTS: dict[Use, str] = {
+    "truth": "declare two patterns, one for each case",
+    "comparison": "compare a field with it, for example Order.user_id == user_id; for different "
+    "queries, declare two patterns",
+    "members": "for one of several values, write attr(Order.status).is_in([first, second]); for "
+    "different queries, declare two patterns",
+    "hash": "for one of several values, write attr(Order.status).is_in([first, second])",
+    "text": "build the text before the call, and pass it as an argument",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +128,7 @@ class Ask:
     descending: bool = False
     by_time: bool = False
     """Ordered by time, without a field named to take the time from."""
-    limit: int | None = None
+    limit: int | Param | None = None
     is_count: bool = False
 
     def where(self, conditions: tuple[Any, ...]) -> Ask:
@@ -98,6 +152,12 @@ class Ask:
         return replace(self, filters=(*self.filters, *map(as_condition, conditions)))
 
     def ordered(self, field: Any, descending: bool) -> Ask:
+        if self.order is not None or self.by_time:
+            raise DesignError(
+                f"the order is given twice: {self._shown_order(self.order, self.descending)} and "
+                f"{self._shown_order(field, descending)}",
+                hint="order a query once; a key has one order",
+            )
         if field is not None and not isinstance(field, FieldRef):
             raise DesignError(
                 f"{field!r} is not a field",
@@ -105,11 +165,18 @@ class Ask:
             )
         return replace(self, order=field, descending=descending, by_time=field is None)
 
-    def limited(self, count: int) -> Ask:
-        if not isinstance(count, Param) and count < 1:
+    @staticmethod
+    def _shown_order(field: FieldRef | None, descending: bool) -> str:
+        by = "time" if field is None else repr(field)
+        return f"by {by}, {'descending' if descending else 'ascending'}"
+
+    def limited(self, count: int | Param) -> Ask:
+        if self.limit is not None:
             raise DesignError(
-                f"a limit of {count} returns nothing", hint="use a limit of 1 or more"
+                f"the limit is given twice: {self.limit!r} and {count!r}",
+                hint="limit a query once",
             )
+        check_limit(count)
         return replace(self, limit=count)
 
     def _check(self, condition: Condition) -> None:
@@ -120,6 +187,19 @@ class Ask:
                     f"{reference!r} is not a field of {names}",
                     hint=f"compare fields of {names}",
                 )
+
+
+def check_limit(count: Any) -> None:
+    """Raise DesignError unless the limit is a positive int, or an argument that will be one."""
+    if isinstance(count, Param):
+        return
+    if isinstance(count, bool) or not isinstance(count, int):
+        raise DesignError(
+            f"a limit is a whole number, not {type(count).__name__}",
+            hint="use a limit of 1 or more",
+        )
+    if count < 1:
+        raise DesignError(f"a limit of {count} returns nothing", hint="use a limit of 1 or more")
 
 
 _INDEXABLE = frozenset({"=", "<", "<=", ">", ">=", "between", "begins_with", "in"})
@@ -365,9 +445,9 @@ class Pattern(Generic[P, Q]):
         """
         if self._traced is not None:
             arguments = self._arguments(args, kwargs)
-            limit: Any = self._traced.limit
+            limit = self._traced.limit
             if isinstance(limit, Param):
-                self._traced.limited(arguments[limit.name])
+                check_limit(arguments[limit.name])
             return cast("Q", self._kind(self._traced, self, arguments))
         query = self.function(*args, **kwargs)
         if isinstance(query, Question):

@@ -17,10 +17,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 from stator.design.entities.conditions import FieldRef
 from stator.design.entities.shapes import ListOf, Maybe, SetOf, Shape
+from stator.design.entities.symbols import Symbol, Use
 from stator.design.entities.wire import WrongValue, encode_anything, encoder, omits
 from stator.design.patterns.filter_writer import shape_at
 from stator.errors import ItemMismatch, RequestRefused
@@ -36,8 +37,36 @@ Path = tuple[str | int, ...]
 # --- what is recorded -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Sum:
+def _unread(shown: str, use: Use) -> NoReturn:
+    raise RequestRefused(
+        f"{shown} has no value here: an update is recorded, not read", hint=_HINTS.get(use, _READ)
+    )
+
+
+_READ = "read the item first with get, or state what must hold with when="
+_HINTS: dict[Use, str] = {
+    "text": "DynamoDB cannot build text: read the item with get, build the text, and assign it; "
+    "state with when= that the item has not changed",
+    "arithmetic": "an update computes only + and - of a number, + of a list, and | and - of a set; "
+    "for anything else, read the item with get and assign the result",
+    "call": "methods of values cannot be called: read the item with get, and assign the result; "
+    "lists have append, extend and insert(0, ...), sets have add, update and discard",
+}
+
+
+class Computed(Symbol):
+    """A value that DynamoDB will compute: it can be assigned, and nothing else."""
+
+    __slots__ = ()
+    path: Path
+
+    def _refuse(self, use: Use) -> NoReturn:
+        shown = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
+        _unread(f"what is computed from {shown.lstrip('.')}", use)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sum(Computed):
     """``path + value`` or ``path - value``. ``start`` is used if the path has no number yet."""
 
     path: Path
@@ -46,8 +75,8 @@ class Sum:
     start: Value | None
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+@dataclass(frozen=True, slots=True, eq=False)
+class Joined(Computed):
     """Elements appended or prepended to a list."""
 
     path: Path
@@ -55,8 +84,8 @@ class Joined:
     in_front: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Members:
+@dataclass(frozen=True, slots=True, eq=False)
+class Members(Computed):
     """Members added to a set, or removed from it."""
 
     path: Path
@@ -64,8 +93,8 @@ class Members:
     out: bool
 
 
-@dataclass(frozen=True, slots=True)
-class IfAbsent:
+@dataclass(frozen=True, slots=True, eq=False)
+class IfAbsent(Computed):
     path: Path
     given: Any
 
@@ -76,8 +105,8 @@ class IfAbsent:
         return Started(self.path, "-", amount, self.given)
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+@dataclass(frozen=True, slots=True, eq=False)
+class Started(Computed):
     """``if_not_exists(p.counts["x"], 0) + 1``: a sum with a start value from the user."""
 
     path: Path
@@ -264,7 +293,8 @@ class Recording:
 
 
 def _is_known(action: RecordedAction) -> bool:
-    return action.value is None or action.value == _NULL or action.plain is not None
+    value = action.value
+    return value is None or (type(value) is dict and value == _NULL) or action.plain is not None
 
 
 def _combined(earlier: RecordedAction, later: RecordedAction, shown: str) -> RecordedAction:
@@ -323,7 +353,7 @@ def _operand(value: Any, written: Expressions) -> str:
 # --- what the user holds --------------------------------------------------------------------------
 
 
-class Recorder:
+class Recorder(Symbol):
     """Represents the item inside an update, and records changes to it."""
 
     __slots__ = ("_recording",)
@@ -341,6 +371,12 @@ class Recorder:
     def __delattr__(self, name: str) -> None:
         self._recording.remove((_field(self._recording, name),))
 
+    def __repr__(self) -> str:
+        return f"<update of {self._recording.of.name}>"
+
+    def _refuse(self, use: Use) -> NoReturn:
+        _unread(self._recording.of.name, use)
+
 
 def _field(recording: Recording, name: str) -> str:
     if name.startswith("__"):
@@ -353,7 +389,7 @@ def _field(recording: Recording, name: str) -> str:
     return name
 
 
-class RecordedField:
+class RecordedField(Symbol):
     """A field, or something inside one, of an item that is being updated."""
 
     __slots__ = ("_path", "_recording")
@@ -463,15 +499,8 @@ class RecordedField:
 
     # -- there is nothing to read
 
-    def _unread(self, *_: Any) -> Any:
-        raise RequestRefused(
-            f"{self!r} has no value here: an update is recorded, not read",
-            hint="read the item first with get, or state what must hold with when=",
-        )
-
-    __bool__ = __iter__ = __len__ = __int__ = __float__ = __contains__ = _unread
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _unread
-    __hash__ = None  # type: ignore[assignment]
+    def _refuse(self, use: Use) -> NoReturn:
+        _unread(repr(self), use)
 
 
 def if_not_exists(field: T, value: T) -> T:
