@@ -2,7 +2,6 @@
 
 Modules tested elsewhere than in a file of their own name:
 
-    csv_rows: ../pipeline/bulk/test_load_formats.py
     arrow: ../pipeline/bulk/test_load_formats.py
     arrow_items: ../pipeline/bulk/test_columns.py
     parquet: ../pipeline/bulk/test_export.py

@@ -2,6 +2,11 @@
 
 The header is treated as an ordinary row; callers interpret it. ``plain.cell_text`` turns attribute
 values into text. A byte order mark is dropped, and line ends inside quotes belong to the value.
+
+A quote that opens by mistake would swallow the rows after it, up to the next quote or the end of
+the file. Reading is therefore strict: only a delimiter or a line end may follow a closing quote,
+and a row has at most ``ROW_BYTES``. The line with which an invalid row begins becomes a
+``BadLine``, and the next line begins a new row. So every line is in a row or is a bad line.
 """
 
 from __future__ import annotations
@@ -9,33 +14,173 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import BinaryIO, Final
 
-FIELD_BYTES: Final = 16 << 20
-"""The longest value that is read. Python's limit is 128 KiB unless it is raised."""
-DAMAGE: Final = (csv.Error, UnicodeDecodeError)
-"""What reading raises for data that is no CSV or no UTF-8."""
+from stator.errors import DataDamaged
+from stator.formats.dynamodb_json import BYTE_ORDER_MARK
+
+ROW_BYTES: Final = 16 << 20
+"""The longest row that is read."""
+BLOCK_ROWS: Final = 2_000
+_BLOCK_BYTES: Final = 2 << 20
+_HEAD_BYTES: Final = 32 << 20
+"""The first block may be larger: callers choose the types of columns by its rows."""
+_READ_BYTES: Final = 128 << 10
+_MOST_OPEN_QUOTES: Final = 100
+"""Each of them may cost a scan of ROW_BYTES."""
+_OPEN: Final = "unexpected end of data"
+"""The error of Python's reader for a quote that is open at the end."""
+_UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
-def read_rows(
-    stream: BinaryIO, delimiter: str = ",", *, errors: str = "strict"
-) -> Iterator[list[str]]:
-    """Return the rows of a CSV file, including the header.
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that begins no valid row. ``line`` counts from 1."""
+
+    line: int
+    text: str
+    reason: str
+
+
+@dataclass(slots=True)
+class CsvBlock:
+    """Consecutive rows. A blank line is an empty row, and so is the place of a bad line.
+
+    ``bad`` maps places in ``rows`` to bad lines. ``end_byte`` is the number of bytes before the
+    next block, and ``end_line`` the number of lines.
+    """
+
+    rows: list[list[str]] = field(default_factory=list)
+    bad: dict[int, BadLine] = field(default_factory=dict)
+    end_byte: int = 0
+    end_line: int = 0
+
+
+class CsvReader:
+    """Reads blocks of some thousand rows, including the header.
 
     ``errors`` says how to treat bytes that are not UTF-8, with the values that ``bytes.decode``
-    takes. The result is the C reader itself, so that a row costs no Python call.
+    takes. ``first_byte`` and ``first_line`` say how much of the file precedes the stream.
     """
-    # The limit belongs to the process. It is only ever raised, because another thread may read too.
-    if csv.field_size_limit() < FIELD_BYTES:
-        csv.field_size_limit(FIELD_BYTES)
-    text = io.TextIOWrapper(stream, "utf-8-sig", errors=errors, newline="")
-    return csv.reader(text, delimiter=delimiter)
+
+    def __init__(
+        self,
+        stream: BinaryIO,
+        delimiter: str = ",",
+        *,
+        errors: str = "strict",
+        first_byte: int = 0,
+        first_line: int = 0,
+    ) -> None:
+        # The limit belongs to the process. It is only raised, because other threads may read too.
+        if csv.field_size_limit() < ROW_BYTES:
+            csv.field_size_limit(ROW_BYTES)
+        self._stream = stream
+        self._delimiter = delimiter
+        self._errors = errors
+        self._byte = first_byte
+        self._line = first_line
+        self._open_quotes = 0
+        self._is_start = first_byte == 0
+
+    def blocks(self) -> Iterator[CsvBlock]:
+        """Yield the blocks. Raises an error of ``DAMAGE`` for text that is no CSV or no UTF-8."""
+        block, size, held, limit = CsvBlock(), 0, b"", _HEAD_BYTES
+        while True:
+            # A row that is not complete is read to the end of the line in which it gets too long.
+            fresh = self._read(min(max(_READ_BYTES, len(held)), ROW_BYTES - len(held)))
+            data = held + fresh
+            held = self._parse(data, block, is_last=not fresh)
+            size += len(data) - len(held)
+            self._byte += len(data) - len(held)
+            is_full = len(block.rows) >= BLOCK_ROWS or size >= limit
+            if (is_full or not fresh) and block.rows:
+                block.end_byte, block.end_line = self._byte, self._line
+                yield block
+                block, size, limit = CsvBlock(), 0, _BLOCK_BYTES
+            if not fresh:
+                return
+
+    def _read(self, size: int) -> bytes:
+        """Read about ``size`` bytes, up to the end of a line."""
+        data = self._stream.read(size)
+        if not data.endswith(b"\n"):
+            data += self._stream.readline()
+        if self._is_start:
+            self._is_start = False
+            if data.startswith(_UTF_16):
+                raise DataDamaged(
+                    "the text is UTF-16, and must be UTF-8",
+                    hint="convert it, for example with iconv -f UTF-16 -t UTF-8",
+                )
+            if data.startswith(BYTE_ORDER_MARK):
+                self._byte = len(BYTE_ORDER_MARK)
+                data = data.removeprefix(BYTE_ORDER_MARK)
+        return data
+
+    def _parse(self, data: bytes, block: CsvBlock, *, is_last: bool) -> bytes:
+        """Add the rows to the block. Return the bytes of a last row that is not complete."""
+        lines = list(io.StringIO(data.decode("utf-8", self._errors), newline=""))
+        while lines:
+            used = 0
+            reader = csv.reader(lines, delimiter=self._delimiter, strict=True)
+            append = block.rows.append
+            try:
+                for row in reader:
+                    append(row)
+                    used = reader.line_num
+            except csv.Error as error:
+                rest = lines[used:]
+                self._line += used
+                is_open = str(error) == _OPEN
+                if is_open and not is_last:
+                    held = "".join(rest).encode("utf-8", self._errors)
+                    if len(held) < ROW_BYTES:
+                        return held
+                self._add_bad(block, rest[0], str(error), reader.line_num - used)
+                lines = rest[1:]
+            else:
+                self._line += used
+                break
+        return b""
+
+    def _add_bad(self, block: CsvBlock, text: str, error: str, lines: int) -> None:
+        self._line += 1
+        if error == _OPEN:
+            self._open_quotes += 1
+            if self._open_quotes > _MOST_OPEN_QUOTES:
+                raise DataDamaged(
+                    f"line {self._line} is the {self._open_quotes}th with a quote that does not"
+                    " close",
+                    hint="check the delimiter; a value with a quote in it must be quoted, and the"
+                    " quote doubled",
+                )
+        reason = _reason(error, self._line, self._line + lines - 1)
+        block.bad[len(block.rows)] = BadLine(self._line, text, reason)
+        block.rows.append([])
+
+
+def _reason(error: str, first: int, last: int) -> str:
+    if error == _OPEN:
+        return f"a quote of the row that begins in line {first} does not close"
+    if "expected after" in error:
+        row = f"line {first}" if first == last else f"the row of lines {first} to {last}"
+        return f"text follows a closing quote in {row}"
+    return f"the row that begins in line {first} cannot be read: {error}"
+
+
+DAMAGE: Final = (csv.Error, UnicodeDecodeError)
+"""What reading raises for data that is no CSV or no UTF-8."""
 
 
 def write_rows(header: Sequence[str], rows: Iterable[Iterable[str]]) -> bytes:
     """Return CSV with a header line."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
+    # Python quotes a value for the characters of its line end only, but readers end lines at CR.
+    quoting = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    for row in chain((header,), map(tuple, rows)):
+        (quoting if any("\r" in cell for cell in row) else writer).writerow(row)
     return text.getvalue().encode()

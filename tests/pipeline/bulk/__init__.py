@@ -20,6 +20,7 @@ load.entity_rows: test_entities.py
 load.estimate: ../../cli/test_bulk.py
 load.flat_rows: test_flat_rows.py
 load.inputs: test_load_formats.py
+load.letter_rows: test_letter_rows.py
 load.lines: test_load_formats.py
 load.load: test_load_formats.py
 load.readers: test_load_formats.py

@@ -177,8 +177,8 @@ def command(
     """Load CSV, JSON, Parquet or Arrow files into a table, from disk or S3.
 
     JSON files hold JSON lines or DynamoDB JSON, and files may be compressed. Rows that cannot be
-    written go to the dead letters and do not stop the rest. Exit code 1 means that rows failed, or
-    with --dry-run that rows would fail.
+    written go to the dead letters and do not stop the rest; --format dead-letters loads them once
+    they are corrected. Exit code 1 means that rows failed, or with --dry-run that rows would fail.
 
     Example: stator load 'orders/*.parquet' --to http://localhost:8000 --table orders
 

@@ -9,7 +9,7 @@ AWS, a JSON line or an Ion value without an ``Item`` also raises it: the rest is
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BufferedReader, RawIOBase
 from typing import Any, BinaryIO, cast
@@ -141,18 +141,21 @@ def _read_ion(stream: BinaryIO, input_format: InputFormat) -> Iterator[ImportedI
 
 def _read_csv(stream: BinaryIO, input_format: InputFormat) -> Iterator[ImportedItem]:
     types = dict(input_format.types)
-    rows = csv_rows.read_rows(stream, input_format.delimiter)
+    headers = input_format.headers
     try:
-        given = input_format.headers
-        headers = list(given) if given is not None else next(rows, [])
-        for row in rows:
-            if row:
-                yield _read_row(headers, row, types)
+        for block in csv_rows.CsvReader(stream, input_format.delimiter).blocks():
+            for at, row in enumerate(block.rows):
+                if at in block.bad:
+                    yield ImportedItem(None, problem=block.bad[at].reason)
+                elif headers is None:
+                    headers = tuple(row)
+                elif row:
+                    yield _read_row(headers, row, types)
     except csv_rows.DAMAGE as error:
         raise DataDamaged(f"the data is not CSV, or is damaged: {error}") from error
 
 
-def _read_row(headers: list[str], row: list[str], types: dict[str, str]) -> ImportedItem:
+def _read_row(headers: Sequence[str], row: list[str], types: dict[str, str]) -> ImportedItem:
     if len(row) != len(headers):
         problem = f"The row has {len(row)} columns, and the header {len(headers)}"
         return ImportedItem(None, problem=problem)

@@ -1,25 +1,142 @@
 """Dead letters: the rows that could not be written, one JSON object per line.
 
-    {"source": "orders.csv", "row": 17, "content": {...}, "reason": "total: 'x' is not a number"}
+    {"source": "orders.csv", "row": 17, "format": "csv", "content": {"pk": "a", "total": "x"},
+     "reason": "total: 'x' is not a number", "types": {"pk": "S", "total": "N"}}
+
+``content`` holds what was read, without loss. ``format`` says how to read it: ``csv`` and
+``values`` are the fields of a row (``values`` come from Parquet and Arrow), ``jsonl`` is a line of
+JSON, and ``dynamodb-json`` is an item or a line with one. ``types`` are the attribute types of CSV
+columns. A value that JSON cannot hold is an object with one name:
+
+    {"$base64": "Y2Fm6Q=="}    bytes, or text that is not UTF-8
+    {"$number": "NaN"}         NaN, infinity, or a number with many digits
+    {"$map": {"$number": 1}}   a map that looks like one of these
+
+A repaired file is loaded with ``--format dead-letters`` (``load.letter_rows``).
 
 The letters of a block are written when every block before it is done, so the file's length always
 agrees with the journal's position. A resumed job first cuts the file to the length in the journal,
-so the file has each letter once. Stator never reads the lines back, so they carry no version.
+so the file has each letter once.
 """
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import orjson
 
-from stator.errors import BulkError
+from stator.errors import BulkError, RowRefused
+from stator.formats.plain import text_of
 from stator.pipeline.bulk.job.journal import unwritable
 from stator.pipeline.bulk.job.pending_rows import DeadLetter
+
+
+@dataclass(frozen=True, slots=True)
+class LetterContent:
+    """A row as it was read. The module describes ``format`` and ``types``."""
+
+    format: str
+    value: Any
+    types: Mapping[str, str] | None = None
+
+    @classmethod
+    def of_line(cls, format_name: str, line: bytes) -> LetterContent:
+        """Return the content of a line, as text if it is UTF-8."""
+        line = line.rstrip(b"\r\n")
+        try:
+            return cls(format_name, line.decode())
+        except UnicodeDecodeError:
+            return cls(format_name, line)
+
+
+def letter_data(letter: DeadLetter) -> dict[str, Any]:
+    """Return a dead letter as JSON data."""
+    content = letter.content
+    if not isinstance(content, LetterContent):
+        content = LetterContent("dynamodb-json", content)
+    data = {
+        "source": _printable(letter.source),
+        "row": letter.row,
+        "format": content.format,
+        "content": encode_content(content.value),
+        "reason": _printable(letter.reason),
+    }
+    return data if not content.types else {**data, "types": dict(content.types)}
+
+
+def encode_content(value: Any) -> Any:
+    """Return a value as JSON data from which ``decode_content`` returns an equal value.
+
+    Dates, times and UUIDs become the text that a load stores for them.
+    """
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return value if _is_utf8(value) else _base64(value.encode("utf-8", "surrogateescape"))
+        case int():
+            return value if -(1 << 63) <= value < 1 << 63 else {"$number": str(value)}
+        case float():
+            return value if math.isfinite(value) else {"$number": str(Decimal(value))}
+        case Decimal():
+            return {"$number": str(value)}
+        case bytes() | bytearray() | memoryview():
+            return _base64(bytes(value))
+        case list() | tuple() | set() | frozenset():
+            return [encode_content(each) for each in value]
+        case dict():
+            encoded = {str(name): encode_content(each) for name, each in value.items()}
+            is_marked = len(encoded) == 1 and next(iter(encoded)).startswith("$")
+            return {"$map": encoded} if is_marked else encoded
+    try:
+        return text_of(value)
+    except RowRefused:
+        return str(value)
+
+
+def decode_content(data: Any) -> Any:
+    """Return the value of ``encode_content``. Raises ValueError for anything else."""
+    match data:
+        case {"$base64": str(text), **rest} if not rest:
+            return b64decode(text, validate=True)
+        case {"$number": str(text), **rest} if not rest:
+            return _number(text)
+        case {"$map": dict(inner), **rest} if not rest:
+            return {name: decode_content(each) for name, each in inner.items()}
+        case dict():
+            return {name: decode_content(each) for name, each in data.items()}
+        case list():
+            return [decode_content(each) for each in data]
+    return data
+
+
+def _number(text: str) -> int | float | Decimal:
+    number = Decimal(text)
+    return number if number.is_finite() else float(number)
+
+
+def _base64(content: bytes) -> dict[str, str]:
+    return {"$base64": b64encode(content).decode()}
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 class DeadLetterFile:
@@ -49,7 +166,7 @@ class DeadLetterFile:
     def add(self, letters: list[DeadLetter]) -> None:
         if self._file is not None and letters:
             text = b"".join(
-                orjson.dumps(letter.to_data(), None, orjson.OPT_APPEND_NEWLINE)
+                orjson.dumps(letter_data(letter), None, orjson.OPT_APPEND_NEWLINE)
                 for letter in letters
             )
             with self._writing():

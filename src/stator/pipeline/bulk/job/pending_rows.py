@@ -23,10 +23,15 @@ _WIRE_SHARE = 0.93
 
 @dataclass(frozen=True, slots=True)
 class RowPosition:
-    """The position before row ``row`` of input ``source``; both count from 0."""
+    """The position before row ``row`` of input ``source``; both count from 0.
+
+    ``byte`` and ``line`` are the numbers of bytes and lines before it, or 0 if they are unknown.
+    """
 
     source: int = 0
     row: int = 0
+    byte: int = 0
+    line: int = 0
 
 
 @dataclass(slots=True)
@@ -47,20 +52,15 @@ class RowCounts:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A row that could not be written, and the reason. ``row`` counts from 1."""
+    """A row that could not be written, and the reason. ``row`` counts from 1.
+
+    ``content`` is a ``LetterContent``, or an item in DynamoDB JSON.
+    """
 
     source: str
     row: int
     content: Any
     reason: str
-
-    def to_data(self) -> dict[str, Any]:
-        return {
-            "source": self.source,
-            "row": self.row,
-            "content": self.content,
-            "reason": self.reason,
-        }
 
 
 @dataclass(slots=True)

@@ -20,6 +20,9 @@ from stator.pipeline.bulk.load.readers import RawRows
 
 _WORDS = frozenset({"true", "false", "True", "False", "TRUE", "FALSE"})
 
+_HEAD_ROWS = 2_000
+"""How many rows choose the type of a CSV column."""
+
 
 @dataclass(frozen=True, slots=True)
 class AttributeType:
@@ -57,12 +60,13 @@ def table_key(description: Mapping[str, Any]) -> TableKey:
 def parse_map(options: Sequence[str]) -> dict[str, str]:
     """Return the new name of each field in ``--map`` options; an empty name drops the field.
 
-    An option is ``source=target`` to rename a field, or ``source=`` to drop it.
+    An option is ``source=target`` to rename a field, or ``source=`` to drop it. A lone ``=`` drops
+    columns without a name.
     """
     found = {}
     for each in options:
         source, separator, target = each.partition("=")
-        if not separator or not source:
+        if not separator or (not source and target):
             raise ConfigurationError(
                 f"--map {each} cannot be parsed",
                 hint="write --map source=target to rename, or --map source= to drop",
@@ -101,8 +105,9 @@ def column_types(
     """Return the attributes that columns become.
 
     Raises ConfigurationError if a key attribute is not among them, if two columns become the same
-    attribute, or if a renaming names no column.
+    attribute, if a column has no name, or if a renaming names no column.
     """
+    check_named(rows.names, renamed)
     found = []
     for at, source in enumerate(rows.names):
         target = renamed.get(source, source)
@@ -125,6 +130,15 @@ def column_types(
     return tuple(found)
 
 
+def check_named(names: Sequence[str], renamed: Mapping[str, str]) -> None:
+    """Raise ConfigurationError if a column has no name, unless ``--map =`` drops it."""
+    if "" in names and "" not in renamed:
+        raise ConfigurationError(
+            f"column {names.index('') + 1} has no name",
+            hint="name it in the header line, or drop columns without a name with --map =",
+        )
+
+
 def _check_names(names: Sequence[str], renamed: Mapping[str, str], word: str) -> None:
     unknown = next((name for name in renamed if name not in names), None)
     if unknown is not None:
@@ -143,7 +157,7 @@ def _typed(
         return AttributeType(source, target, chosen[target], "given")
     own = rows.kinds[at]
     if own == "csv":
-        return AttributeType(source, target, _inferred(rows.columns[at]), "inferred")
+        return AttributeType(source, target, _inferred(rows.columns[at][:_HEAD_ROWS]), "inferred")
     return AttributeType(source, target, None if own == "any" else own, "column")
 
 

@@ -53,6 +53,11 @@ class ColumnEncoder:
 
     def __init__(self, columns: tuple[Column, ...], key: tuple[str, ...]) -> None:
         self._columns = columns
+        self._types = {
+            column.target: column.kind
+            for column in columns
+            if column.source_kind == "csv" and column.kind is not None
+        }
         self._key_columns = [next(each for each in columns if each.target == name) for name in key]
 
     def entries(self, rows: RawRows, block: Block, dead: Dead) -> list[PendingRow]:
@@ -106,7 +111,7 @@ class ColumnEncoder:
                 key = tuple(comparable(item[column.target]) for column in self._key_columns)
                 pending.append(PendingRow(key[0] if len(key) == 1 else key, dumps(item), at, block))
             except (RowRefused, TypeError, ValueError, ArithmeticError) as error:
-                dead(block, at, shown(dict(zip(rows.names, values))), str(error))
+                dead(block, at, rows.content(values, self._types), str(error))
         return pending
 
     def item(self, values: tuple[Any, ...]) -> dict[str, Any]:
@@ -136,17 +141,6 @@ def _comparable_keys(column: Column, values: list[Any]) -> list[Any]:
     assert column.kind is not None
     encode = ENCODERS[column.kind]
     return [comparable(encode(value)) for value in values]
-
-
-def shown(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the row in a form that JSON can hold, for a dead letter."""
-    return {name: _shown(value) for name, value in row.items()}
-
-
-def _shown(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    return value if value is None or isinstance(value, (bool, int, float)) else str(value)
 
 
 # -- forms

@@ -30,8 +30,10 @@ from stator.design.entities.shapes import (
 from stator.errors import ConfigurationError, ItemMismatch, RowRefused, StatorError
 from stator.formats.dynamodb_json import unwrap
 from stator.formats.exact_json import loads_exact
+from stator.pipeline.bulk.job.dead_letters import LetterContent
 from stator.pipeline.bulk.job.pending_rows import Block, PendingEntity, PendingRow
-from stator.pipeline.bulk.load.columns import Dead, shown
+from stator.pipeline.bulk.load.attribute_types import check_named
+from stator.pipeline.bulk.load.columns import Dead
 from stator.pipeline.bulk.load.flat_rows import flattened, map_members
 from stator.pipeline.bulk.load.lines import rename
 from stator.pipeline.bulk.load.readers import RawRows
@@ -73,8 +75,13 @@ class EntityEncoder:
                 pending.append(self._entry(_row(rows, content), at, block))
             except _FAULTS as error:
                 reason = getattr(error, "message", None) or str(error) or type(error).__name__
-                dead(block, at, _shown(rows, content), reason)
+                dead(block, at, self._content(rows, content), reason)
         return pending
+
+    def _content(self, rows: RawRows, content: Any) -> LetterContent:
+        if rows.lines is None:
+            return rows.content(content)
+        return LetterContent.of_line("dynamodb-json" if self._is_dynamodb else "jsonl", content)
 
     def _entry(self, row: dict[str, Any], at: int, block: Block) -> PendingRow:
         entity = self.entity(row)
@@ -124,14 +131,6 @@ def _row(rows: RawRows, content: Any) -> dict[str, Any]:
     }
 
 
-def _shown(rows: RawRows, content: Any) -> Any:
-    return (
-        shown(dict(zip(rows.names, content)))
-        if rows.lines is None
-        else content.decode(errors="replace").strip()
-    )
-
-
 def _coerced(entity: str, name: str, coerce: Coerce, value: Any) -> Any:
     try:
         return coerce(value)
@@ -162,6 +161,7 @@ def _create(of: EntityMap, values: dict[str, Any]) -> Any:
 
 def check_columns(of: EntityMap, names: tuple[str, ...], renamed: Mapping[str, str]) -> None:
     """Raise ConfigurationError if a column is not a field of the entity, before any row is read."""
+    check_named(names, renamed)
     for name in names:
         target = renamed.get(name, name)
         if target and target not in of.fields:

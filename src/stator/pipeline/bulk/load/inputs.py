@@ -20,7 +20,7 @@ from stator.errors import ConfigurationError
 from stator.formats.compression import by_content, by_extension, open_decompressed
 from stator.pipeline.bulk.s3 import s3_body, s3_listed
 
-FORMATS = ("csv", "jsonl", "dynamodb-json", "parquet", "arrow")
+FORMATS = ("csv", "jsonl", "dynamodb-json", "parquet", "arrow", "dead-letters")
 _EXTENSIONS = {
     "csv": (".csv", ".tsv"),
     "jsonl": (".json", ".jsonl", ".ndjson"),
@@ -58,6 +58,11 @@ class Input:
         size = self.size_bytes or 0
         share = (lambda: raw.tell() / size) if size and self.is_local else (lambda: 0.0)
         return open_decompressed(raw, self.compression), share
+
+    @property
+    def can_seek(self) -> bool:
+        """Whether reading can begin at any byte of the content."""
+        return self.is_local and self.compression is None
 
     @property
     def is_stdin(self) -> bool:

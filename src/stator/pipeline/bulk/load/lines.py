@@ -15,6 +15,7 @@ from stator.errors import RowRefused
 from stator.formats.dynamodb_json import is_attribute_value, unwrap
 from stator.formats.exact_json import loads_exact
 from stator.formats.plain import ENCODERS, comparable, encode_value
+from stator.pipeline.bulk.job.dead_letters import LetterContent
 from stator.pipeline.bulk.job.pending_rows import Block, PendingRow
 from stator.pipeline.bulk.load.columns import Dead
 from stator.pipeline.bulk.load.flat_rows import flattened, map_members
@@ -30,6 +31,8 @@ class LineEncoder:
     ``kinds`` are the known types of attributes: the table's keys, and those the caller set.
     ``flatten`` turns nested objects into dotted names.
     """
+
+    format = "jsonl"
 
     def __init__(
         self,
@@ -54,7 +57,7 @@ class LineEncoder:
             try:
                 key, item = self.item(line)
             except _FAULTS as error:
-                dead(block, at, line.decode(errors="replace").rstrip("\r\n"), _reason(error))
+                dead(block, at, LetterContent.of_line(self.format, line), _reason(error))
                 continue
             pending.append(PendingRow(key, item, at, block))
         return pending
@@ -94,6 +97,8 @@ class LineEncoder:
 class DynamoDbLineEncoder(LineEncoder):
     """Encodes lines that already are items in DynamoDB JSON."""
 
+    format = "dynamodb-json"
+
     def item(self, line: bytes) -> tuple[Any, bytes]:
         row = orjson.loads(line)
         if type(row) is not dict:
@@ -114,11 +119,13 @@ class DynamoDbLineEncoder(LineEncoder):
 def rename(row: dict[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:
     """Return a row with renamed attributes. An attribute renamed to nothing is dropped.
 
-    Raises RowRefused if two attributes get the same name.
+    Raises RowRefused if two attributes get the same name, or if an attribute has none.
     """
     result: dict[str, Any] = {}
     for name, value in row.items():
         target = renamed.get(name, name)
+        if not name and name not in renamed:
+            raise RowRefused("a field has no name: drop it with --map =")
         if target in result:
             raise RowRefused(f"two fields become {target}: drop one with --map {target}=")
         if target:

@@ -36,12 +36,13 @@ from stator.pipeline.bulk.load.columns import ColumnEncoder, Dead
 from stator.pipeline.bulk.load.entity_columns import EntityColumnEncoder, fits_columns
 from stator.pipeline.bulk.load.entity_rows import EntityEncoder, check_columns
 from stator.pipeline.bulk.load.inputs import Input, find_inputs
+from stator.pipeline.bulk.load.letter_rows import letter_rows
 from stator.pipeline.bulk.load.lines import DynamoDbLineEncoder, LineEncoder
 from stator.pipeline.bulk.load.readers import RawRows, read
 from stator.pipeline.bulk.table_creation import check_same_key, ensure_table, key_creation
 from stator.pipeline.bulk.targets import BulkTarget, described, find_description
 
-_NESTED = ("jsonl", "dynamodb-json")
+_NESTED = ("jsonl", "dynamodb-json", "dead-letters")
 
 
 class Encoder(Protocol):
@@ -246,22 +247,23 @@ class LoadPlan:
 
     def _peeked(self, source: Input) -> Iterator[RawRows]:
         """Return the blocks of an input, after choosing attribute types from the first block."""
-        blocks = self._read(source, 0)
+        blocks = self._read(source)
         head = next(blocks, None)
         if head is None:
             return iter(())
         self.encoder(source, head)
         return chain((head,), blocks)
 
-    def _read(self, source: Input, row: int) -> Iterator[RawRows]:
-        return read(source, row, self.options.delimiter)
+    def _read(self, source: Input, start: RowPosition | None = None) -> Iterator[RawRows]:
+        blocks = read(source, start, self.options.delimiter)
+        return letter_rows(blocks) if source.format == "dead-letters" else blocks
 
     def encoder(self, source: Input, rows: RawRows) -> Encoder:
         """Return an encoder for blocks with the same columns or lines as ``rows``.
 
         The attribute types that it infers are remembered for later blocks and inputs.
         """
-        of = self.target.entity
+        of, form = self.target.entity, rows.format or source.format
         if of is not None:
             if rows.lines is None:
                 check_columns(of, rows.names, self._renamed)
@@ -270,12 +272,12 @@ class LoadPlan:
             return EntityEncoder(
                 of,
                 self._renamed,
-                source.format == "dynamodb-json",
+                form == "dynamodb-json",
                 self.clock.now,
                 flatten=self.options.flatten,
             )
         if rows.lines is not None:
-            if source.format == "dynamodb-json" or self._looks_like_items(source, rows):
+            if form == "dynamodb-json" or self._looks_like_items(source, rows):
                 return self._dynamodb_encoder()
             return LineEncoder(
                 self.key.names,
@@ -283,7 +285,7 @@ class LoadPlan:
                 self._renamed,
                 flatten=self.options.flatten,
             )
-        given = self._given | {
+        given = {**rows.types, **self._given} | {
             each.target: each.kind
             for each in self._known.values()
             if each.kind and each.why == "inferred"
@@ -314,23 +316,31 @@ class LoadPlan:
         """
         yield from self.entries_from(RowPosition(), dead, lambda _: None)
 
+    def _learn_types(self, start: RowPosition) -> None:
+        """Choose the attribute types of the inputs up to ``start`` as the first run did.
+
+        The first rows of an input choose the types of its CSV columns, not those after ``start``.
+        """
+        for source in self.inputs[1 : start.source + 1]:
+            head = next(self._read(source), None) if source.format == "csv" else None
+            if head is not None:
+                self.encoder(source, head)
+
     def entries_from(
         self, start: RowPosition, dead: Dead, opened: Callable[[Block], None]
     ) -> Iterator[tuple[Block, list[PendingRow], RawRows]]:
+        self._learn_types(start)
         for at, source in enumerate(self.inputs):
             if at < start.source:
                 continue
-            row = start.row if at == start.source else 0
-            blocks = self._first if at == 0 and row == 0 else self._read(source, row)
+            begin = start if at == start.source else RowPosition(at)
+            blocks = self._first if begin == RowPosition() else self._read(source, begin)
             encoder: Encoder | None = None
             for rows in blocks:
-                encoder = encoder or self.encoder(source, rows)
-                block = Block(
-                    source.name,
-                    rows.first_row,
-                    RowPosition(at, rows.first_row + rows.count),
-                    rows.to_account,
-                )
+                if encoder is None or rows.format is not None:
+                    encoder = self.encoder(source, rows)
+                end = RowPosition(at, rows.first_row + rows.count, rows.end_byte, rows.end_line)
+                block = Block(source.name, rows.first_row, end, rows.to_account)
                 opened(block)
                 for each in rows.unreadable:
                     dead(block, each.row, each.content, each.reason)

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, BinaryIO, Final
 
 from stator.errors import BulkError, ConfigurationError, DataDamaged, StatorError
 from stator.formats.arrow import Batches, attribute_type, python_values, read_arrow, read_parquet
-from stator.formats.csv_rows import read_rows
+from stator.formats.csv_rows import BadLine, CsvBlock, CsvReader
 from stator.formats.dynamodb_json import BYTE_ORDER_MARK
+from stator.pipeline.bulk.job.dead_letters import LetterContent
+from stator.pipeline.bulk.job.pending_rows import RowPosition
 from stator.pipeline.bulk.load.inputs import FORMATS, Input
 
 BLOCK_ROWS: Final = 2_000
@@ -54,6 +56,13 @@ class RawRows:
     share: float = 0.0
     """How much of the input has been read after this block, from 0 to 1; 0 if unknown."""
     batch: Any = None
+    end_byte: int = 0
+    """The number of bytes of the input before the next block; 0 if unknown."""
+    end_line: int = 0
+    format: str | None = None
+    """The format of these rows, if it is not the input's."""
+    types: Mapping[str, str] = field(default_factory=dict)
+    """The attribute types of columns that a dead letter has recorded."""
 
     @property
     def columns(self) -> list[list[Any]]:
@@ -73,6 +82,14 @@ class RawRows:
             else python_values(self.batch.column(at))
         )
 
+    def content(
+        self, values: Iterable[Any], types: Mapping[str, str] | None = None
+    ) -> LetterContent:
+        """Return a row of columns as the content of a dead letter."""
+        is_text = "csv" in self.kinds
+        row = dict(zip(self.names, values))
+        return LetterContent("csv" if is_text else "values", row, types if is_text else None)
+
     @property
     def places(self) -> Sequence[int]:
         return range(self.count) if self.rows is None else self.rows
@@ -83,25 +100,28 @@ class RawRows:
         return len(self.places) + len(self.unreadable)
 
 
-def read(source: Input, start_row: int = 0, delimiter: str | None = None) -> Iterator[RawRows]:
-    """Yield the blocks of an input.
+def read(
+    source: Input, start: RowPosition | None = None, delimiter: str | None = None
+) -> Iterator[RawRows]:
+    """Yield the blocks of an input, from a position on.
 
     Raises BulkError if the input cannot be read to its end: rows after the damage are unknown.
     """
-    row = start_row
+    start = start or RowPosition()
+    row = start.row
     try:
-        for rows in _blocks_of(source, start_row, delimiter):
+        for rows in _blocks_of(source, start, delimiter):
             row = rows.first_row + rows.count
             yield rows
     except DataDamaged as error:
-        raise _unreadable(source, row, error.message) from error
+        raise _unreadable(source, row, error.message, error.hint) from error
     except StatorError:
         raise
     except Exception as error:  # pyarrow, csv and botocore each have errors of their own
         raise _unreadable(source, row, str(error)) from error
 
 
-def _unreadable(source: Input, row: int, reason: str) -> StatorError:
+def _unreadable(source: Input, row: int, reason: str, hint: str | None = None) -> StatorError:
     if row == 0 and source.format in ("parquet", "arrow"):
         return ConfigurationError(
             f"{source.name} is not {source.format}: {reason}",
@@ -109,20 +129,21 @@ def _unreadable(source: Input, row: int, reason: str) -> StatorError:
         )
     return BulkError(
         f"{source.name} cannot be read after row {row:,}: {reason}",
-        hint="check that the file is complete, and name its format with --format if it has another",
+        hint=hint
+        or "check that the file is complete, and name its format with --format if it has another",
     )
 
 
-def _blocks_of(source: Input, start_row: int, delimiter: str | None) -> Iterator[RawRows]:
+def _blocks_of(source: Input, start: RowPosition, delimiter: str | None) -> Iterator[RawRows]:
     match source.format:
         case "csv":
             return _read_csv(
-                source, start_row, delimiter or ("\t" if ".tsv" in source.name.lower() else ",")
+                source, start, delimiter or ("\t" if ".tsv" in source.name.lower() else ",")
             )
-        case "jsonl" | "dynamodb-json":
-            return _read_lines(source, start_row)
+        case "jsonl" | "dynamodb-json" | "dead-letters":
+            return _read_lines(source, start)
         case "parquet" | "arrow":
-            return _read_batches(source, start_row)
+            return _read_batches(source, start.row)
     raise ConfigurationError(
         f"the format of {'stdin' if source.is_stdin else source.name} is unknown",
         hint=f"name it with --format {'|'.join(FORMATS)}",
@@ -132,68 +153,112 @@ def _blocks_of(source: Input, start_row: int, delimiter: str | None) -> Iterator
 # -- lines
 
 
-def _read_lines(source: Input, start_row: int) -> Iterator[RawRows]:
-    row = start_row
+def _read_lines(source: Input, start: RowPosition) -> Iterator[RawRows]:
+    row, byte = start.row, start.byte
     stream, share = source.open_measured()
     with stream:
-        for _ in islice(stream, start_row):
-            pass
+        if byte and source.can_seek:
+            stream.seek(byte)
+        else:
+            byte = sum(map(len, islice(stream, start.row)))
         while lines := stream.readlines(_BLOCK_BYTES):
-            if row == 0:
-                lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
             for at in range(0, len(lines), BLOCK_ROWS):
                 part = lines[at : at + BLOCK_ROWS]
-                yield _line_block(part, row, share())
+                byte += sum(map(len, part))
+                if row == 0:
+                    part[0] = part[0].removeprefix(BYTE_ORDER_MARK)
+                yield _line_block(part, row, byte, share())
                 row += len(part)
 
 
-def _line_block(lines: list[bytes], first_row: int, share: float) -> RawRows:
-    if not any(map(bytes.isspace, lines)):
-        return RawRows(first_row, len(lines), lines=lines, share=share)
-    rows = [at for at, line in enumerate(lines) if not line.isspace()]
-    return RawRows(first_row, len(lines), lines=[lines[at] for at in rows], rows=rows, share=share)
+def _line_block(lines: list[bytes], first_row: int, end_byte: int, share: float) -> RawRows:
+    block = RawRows(first_row, len(lines), lines=lines, share=share, end_byte=end_byte)
+    if any(map(bytes.isspace, lines)):
+        block.rows = [at for at, line in enumerate(lines) if not line.isspace()]
+        block.lines = [lines[at] for at in block.rows]
+    return block
 
 
 # -- CSV
 
 
-def _read_csv(source: Input, start_row: int, delimiter: str) -> Iterator[RawRows]:
+def _read_csv(source: Input, start: RowPosition, delimiter: str) -> Iterator[RawRows]:
     stream, share = source.open_measured()
     with stream:
         # Bytes that are not UTF-8 are kept apart, so that they spoil their own row and no other.
-        reader = read_rows(stream, delimiter, errors="surrogateescape")
-        header = next(reader, None)
-        if not header:
-            raise ConfigurationError(
-                f"{source.name} has no header line", hint="name the columns in the first line"
-            )
-        if len(set(header)) != len(header):
-            twice = next(name for name in header if header.count(name) > 1)
-            raise ConfigurationError(
-                f"{source.name} has two columns named {twice!r}",
-                hint="give each column a name of its own",
-            )
-        for _ in islice(reader, start_row):
-            pass
-        row = start_row
-        while found := list(islice(reader, BLOCK_ROWS)):
-            yield _csv_block(tuple(header), found, row, share())
-            row += len(found)
+        blocks = CsvReader(stream, delimiter, errors="surrogateescape").blocks()
+        head = next(blocks, None)
+        names, row = _header(source, head), 0
+        assert head is not None
+        if start.byte and source.can_seek:
+            stream.seek(start.byte)
+            row = start.row
+            blocks = CsvReader(
+                stream,
+                delimiter,
+                errors="surrogateescape",
+                first_byte=start.byte,
+                first_line=start.line,
+            ).blocks()
+        else:
+            blocks = chain((_without(head, 1),), blocks)
+        for block in blocks:
+            skipped = min(max(0, start.row - row), len(block.rows))
+            row += skipped
+            if skipped < len(block.rows):
+                found = _csv_block(names, _without(block, skipped), row, share())
+                yield found
+                row += found.count
 
 
-def _csv_block(
-    names: tuple[str, ...], found: list[list[str]], first_row: int, share: float
-) -> RawRows:
-    width = len(names)
+def _header(source: Input, head: CsvBlock | None) -> tuple[str, ...]:
+    if head is None or (not head.rows[0] and not head.bad.get(0)):
+        raise ConfigurationError(
+            f"{source.name} has no header line", hint="name the columns in the first line"
+        )
+    if 0 in head.bad:
+        raise ConfigurationError(
+            f"the header line of {source.name} cannot be read: {head.bad[0].reason}",
+            hint="correct the first line, or name the format with --format if it is not CSV",
+        )
+    names = tuple(head.rows[0])
+    twice = next((name for name in names if name and names.count(name) > 1), None)
+    if twice is not None:
+        raise ConfigurationError(
+            f"{source.name} has two columns named {twice!r}",
+            hint="give each column a name of its own",
+        )
+    if not all(map(_is_utf8, names)):
+        raise ConfigurationError(
+            f"the header line of {source.name} is not UTF-8",
+            hint="convert the file, for example with iconv -f LATIN1 -t UTF-8",
+        )
+    return names
+
+
+def _is_utf8(text: str) -> bool:
+    return not any("\ud800" <= each <= "\udfff" for each in text)
+
+
+def _without(block: CsvBlock, count: int) -> CsvBlock:
+    """Return a block without its first rows."""
+    if not count:
+        return block
+    bad = {at - count: line for at, line in block.bad.items() if at >= count}
+    return CsvBlock(block.rows[count:], bad, block.end_byte, block.end_line)
+
+
+def _csv_block(names: tuple[str, ...], block: CsvBlock, first_row: int, share: float) -> RawRows:
+    width, found = len(names), block.rows
     unreadable: list[UnreadableRow] = []
     rows, whole = None, found
     if not all(len(row) == width for row in found):
         rows = [at for at, row in enumerate(found) if len(row) == width]
         whole = [found[at] for at in rows]
         unreadable = [
-            UnreadableRow(at, row, f"{len(row)} fields where the header has {width}")
+            _unreadable_row(at, row, width, block.bad.get(at))
             for at, row in enumerate(found)
-            if len(row) != width
+            if len(row) != width and (row or at in block.bad)  # a blank line is no row
         ]
     columns: list[list[Any]] = (
         [list(column) for column in zip(*whole)] if whole else [[] for _ in names]
@@ -208,7 +273,16 @@ def _csv_block(
         rows=rows,
         unreadable=unreadable,
         share=share,
+        end_byte=block.end_byte,
+        end_line=block.end_line,
     )
+
+
+def _unreadable_row(at: int, row: list[str], width: int, bad: BadLine | None) -> UnreadableRow:
+    if bad is not None:
+        return UnreadableRow(at, LetterContent("csv", bad.text.rstrip("\r\n")), bad.reason)
+    reason = f"{len(row)} fields where the header has {width}"
+    return UnreadableRow(at, LetterContent("csv", row), reason)
 
 
 # -- Parquet and Arrow
