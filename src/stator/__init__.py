@@ -86,6 +86,8 @@ if TYPE_CHECKING:
     from stator.tables.lifecycle import TableSettings as TableSettings
     from stator.tables.reads.pattern_read import Page as Page
     from stator.tables.writes.batches import Delete as Delete
+    from stator.tables.writes.pattern_write import PatternWritePreview as PatternWritePreview
+    from stator.tables.writes.pattern_write import PatternWriteResult as PatternWriteResult
     from stator.tables.writes.recorder import if_not_exists as if_not_exists
 
 # Where each public name lives. A test compares this table with the imports above.
@@ -136,6 +138,7 @@ _HOMES = {
     "stator.tables.lifecycle": "TableSettings",
     "stator.tables.reads.pattern_read": "Page",
     "stator.tables.writes.batches": "Delete",
+    "stator.tables.writes.pattern_write": "PatternWritePreview PatternWriteResult",
     "stator.tables.writes.recorder": "if_not_exists",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}

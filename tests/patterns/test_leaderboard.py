@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 
 from stator import connect
 from stator.clock import VirtualClock
-from stator.errors import ConfigurationError, OutcomeUnknown, ReplyLost, RequestRefused
+from stator.errors import (
+    ConfigurationError,
+    CursorRefused,
+    OutcomeUnknown,
+    ReplyLost,
+    RequestRefused,
+)
 from stator.patterns.leaderboard.leaderboard import Leaderboard
 from stator.tables.db import Db
 from tests.patterns.crashing import Form, crash_everywhere, finished
@@ -262,3 +268,69 @@ def test_a_board_behaves_like_a_sorted_list(
         assert [(each.member, each.rank) for each in near] == list(
             zip(order[max(0, rank - 3) : rank + 2], range(max(1, rank - 2), rank + 3))
         )
+
+
+def paged(board: Leaderboard[Db], limit: int, **options: Any) -> list[Any]:
+    found: list[Any] = []
+    cursor = None
+    while True:
+        page = board.page(limit=limit, cursor=cursor, consistent=True, **options)
+        found += page.items
+        cursor = page.cursor
+        if cursor is None:
+            return found
+        assert len(page) == limit
+
+
+@pytest.mark.parametrize(("shards", "histogram"), [(1, None), (3, None), (3, 10)])
+def test_pages_show_every_member_with_its_rank(
+    target: Target, shards: int, histogram: int | None
+) -> None:
+    db = target.connect(shop())
+    board = Leaderboard(db, "paged", shards=shards, histogram=histogram)
+    assert board.page(limit=3).items == []
+    for number in range(10):
+        board.set_score(f"m{number}", number * 7 % 5)
+    whole = board.top(10, consistent=True)
+    for limit in (1, 3, 5, 10, 20):
+        assert paged(board, limit) == whole
+        assert paged(board, limit, exact=False) == whole
+
+
+def test_ranks_of_later_pages_count_what_has_changed_since() -> None:
+    db = connect(shop(), clock=VirtualClock())
+    board = Leaderboard(db, "b", shards=2)
+    for number in range(6):
+        board.set_score(f"m{number}", 60 - 10 * number)
+    first = board.page(limit=2)
+    board.set_score("new", 1000)  # in front of everything that was shown
+    board.set_score("m2", 0)  # from the next page to the last
+    second = board.page(limit=2, cursor=first.cursor)
+    assert [(each.member, each.rank) for each in second] == [("m3", 4), ("m4", 5)]
+    assert [each.rank for each in second] == [board.rank(each.member) for each in second]
+    continued = board.page(limit=2, cursor=first.cursor, exact=False)
+    assert [(each.member, each.rank) for each in continued] == [("m3", 3), ("m4", 4)]
+    rest = board.page(limit=9, cursor=second.cursor)
+    assert [(each.member, each.rank) for each in rest] == [("m5", 6), ("m2", 7)]
+    with pytest.raises(CursorRefused):
+        Leaderboard(db, "other").page(limit=2, cursor=first.cursor)
+    with pytest.raises(RequestRefused, match="limit=0"):
+        board.page(limit=0)
+
+
+def test_pages_of_a_board_are_awaited_on_an_async_db(target: Target) -> None:
+    async def main() -> None:
+        db = target.connect_async(shop())
+        board = Leaderboard(db, "a")
+        for number in range(3):
+            await board.set_score(f"m{number}", number)
+        page = await board.page(limit=2)
+        rest = await board.page(limit=2, cursor=page.cursor)
+        assert [(each.member, each.rank) for each in (*page, *rest)] == [
+            ("m2", 1),
+            ("m1", 2),
+            ("m0", 3),
+        ]
+        await db.close()
+
+    asyncio.run(main())

@@ -10,7 +10,13 @@ import pytest
 
 from stator import Links, connect
 from stator.design.design import Layout
-from stator.errors import ConditionFailed, DesignError, ItemNotFound, RequestRefused
+from stator.errors import (
+    ConditionFailed,
+    CursorRefused,
+    DesignError,
+    ItemNotFound,
+    RequestRefused,
+)
 from stator.tables.db import Db
 from tests.patterns.crashing import Form, every_crash, every_item, in_threads
 from tests.patterns.school import Course, Note, Student, school
@@ -304,6 +310,65 @@ def test_invalid_arguments_are_refused() -> None:
             links.count(**wrong)
     with pytest.raises(RequestRefused, match="neither"):
         links.refresh(Note(note_id="n", text="t"))
+
+
+def test_links_are_paged_from_both_ends(target: Target) -> None:
+    db = target.connect(school())
+    links = enrolments(db)
+    people, lessons = fill(db, 7, 3)
+    for who in people:
+        for lesson in lessons:
+            links.link(who, lesson)
+    cursor, seen, sizes = None, [], []
+    while True:
+        page = links.page(right="c1", limit=3, cursor=cursor)
+        seen += [link.left for link in page]
+        sizes.append(len(page))
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert (seen, sizes) == ([f"s{n}" for n in range(7)], [3, 3, 1])
+    assert links.page(left=people[0], limit=3).cursor is None
+    assert [link.right for link in links.page(left=people[0], limit=3)] == ["c0", "c1", "c2"]
+
+
+def test_a_page_continues_where_the_earlier_one_ended_whatever_was_unlinked() -> None:
+    db = connect(school(), cursor_key=b"secret")
+    links = enrolments(db)
+    people, [lesson] = fill(db, 6, 1)
+    for who in people:
+        links.link(who, lesson)
+    first = links.page(right=lesson, limit=2)
+    links.unlink("s1", "c0")
+    links.unlink("s2", "c0")
+    second = links.page(right=lesson, limit=2, cursor=first.cursor)
+    assert [link.left for link in second] == ["s3", "s4"]
+    assert first.cursor is not None
+    for wrong in (
+        lambda: links.page(right="c9", limit=2, cursor=first.cursor),
+        lambda: links.page(left="c0", limit=2, cursor=first.cursor),
+        lambda: enrolments(connect(school())).page(right=lesson, limit=2, cursor=first.cursor),
+    ):
+        with pytest.raises(CursorRefused):
+            wrong()
+    with pytest.raises(RequestRefused, match="limit=0"):
+        links.page(right=lesson, limit=0)
+    with pytest.raises(RequestRefused, match="exactly one end"):
+        links.page(limit=2)
+
+
+def test_pages_of_links_are_awaited_on_an_async_db(target: Target) -> None:
+    [who], [lesson] = fill(target.connect(school()), 1, 1)
+
+    async def main() -> None:
+        db = target.connect_async(school())
+        links = Links(db, Student, Course)
+        await links.link(who, lesson)
+        page = await links.page(left=who, limit=5)
+        assert [link.right for link in page] == ["c0"]
+        await db.close()
+
+    asyncio.run(main())
 
 
 def test_explain_shows_the_cost() -> None:

@@ -34,6 +34,7 @@ writes.guarded.outcomes: test_guarded.py
 writes.guarded.statement_text: test_guarded.py
 writes.guarded.writer: test_guarded.py
 writes.open_update: test_updates.py
+writes.pattern_write: test_pattern_write.py
 writes.recorder: test_updates.py, test_items.py
 writes.sender: test_faults.py
 writes.statements: test_items.py
@@ -41,5 +42,6 @@ writes.transaction_tokens: test_transaction_tokens.py
 writes.transactions: test_transactions.py
 writes.unique_guards: test_unique_guards.py
 writes.update_statement: test_updates.py
+writes.write_units: test_pattern_write.py
 writes.writes: test_items.py
 """

@@ -19,6 +19,8 @@ from stator import (
     Delete,
     Entity,
     Page,
+    PatternWritePreview,
+    PatternWriteResult,
     adapt,
     connect,
     connect_async,
@@ -54,6 +56,11 @@ find(Order).where(attr(Order.expires).between(datetime.now(), datetime.now()))
 find(Order).where(Order.expires == None, Order.token != None)  # noqa: E711
 order = Order(order_id="o", user_id="u", placed_at=datetime.now(), total=Decimal(1))
 total: Decimal = order.total
+
+
+def ship(order: Order) -> None:
+    order.status = Status.SHIPPED
+
 
 db = connect(shop)
 found: Order | None = db.get(Order, order_id="o")
@@ -161,6 +168,10 @@ def every_method(
     assert_type(db.write_many([order, Delete(Order, order_id="o")]), BatchResult)
     assert_type(db.write_many([order], on_error="collect"), BatchResult)
     assert_type(db.delete_many(Order, ["o"]), BatchResult)
+    assert_type(db.delete_where(by_user("u"), limit=3), PatternWriteResult)
+    assert_type(db.delete_where(wide, dry_run=True), PatternWritePreview)
+    assert_type(db.update_where(by_user("u"), ship), PatternWriteResult)
+    assert_type(db.update_where(by_user("u"), ship, dry_run=True), PatternWritePreview)
     assert_type(db.run(db.operations.get(User, user_id="u")), User | None)
     with db.transaction(token="t") as tx:
         assert_type(tx, Transaction)
@@ -203,6 +214,10 @@ async def every_awaited_method(
     assert_type(db.scan(Order, allow=True, segments=4), AsyncIterator[Order])
     assert_type(await db.write_many([order, Delete(Order, order_id="o")]), BatchResult)
     assert_type(await db.delete_many(Order, ["o"]), BatchResult)
+    assert_type(await db.delete_where(by_user("u"), limit=3), PatternWriteResult)
+    assert_type(await db.delete_where(wide, dry_run=True), PatternWritePreview)
+    assert_type(await db.update_where(by_user("u"), ship), PatternWriteResult)
+    assert_type(await db.update_where(by_user("u"), ship, dry_run=True), PatternWritePreview)
     assert_type(await db.run(db.operations.get(User, user_id="u")), User | None)
     async with db.transaction(token="t") as tx:
         assert_type(tx, Transaction)

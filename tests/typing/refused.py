@@ -36,6 +36,11 @@ find(Order).where(attr(Order.expires) > "soon")  # refused: a datetime against a
 find(Order).where("text")  # refused: not a condition
 find(Order).where(attr(Order.total) > 1, attr(Order.user_id) > 1)  # refused: a str against an int
 
+
+def rename_user(user: User) -> None:
+    user.name = "x"
+
+
 db = connect(shop)
 db.create("text")  # refused: a str is no entity
 db.put(Status.PENDING)  # refused: an Enum is no entity
@@ -60,6 +65,9 @@ db.get_many(Order, ["o"], allow=True)  # refused: no such option
 db.page(orders_of_user("u1", datetime.now()))  # refused: limit is missing
 db.fetch(find(Order).count())  # refused: a count finds no items
 db.put(order, returns="new")  # refused: only what it replaces
+db.delete_where(find(Order).count())  # refused: a count finds no items
+db.update_where(orders_of_user("u1", datetime.now()))  # refused: the change is missing
+db.update_where(orders_of_user("u1", datetime.now()), rename_user)  # refused: a user's change
 db.update(order, or_create=True)  # refused: an object exists
 db.scan(Order, segments="4")  # refused: an int
 db.write_many([order], on_error="ignore")  # refused: raise or collect

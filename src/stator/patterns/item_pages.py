@@ -76,6 +76,23 @@ class ItemPages(Generic[T]):
         return [each for each in found if each is not None]
 
 
+def query_page(
+    request: dict[str, Any], label: str, limit: int, start: Item | None = None
+) -> Work[tuple[list[Item], bool]]:
+    """Return up to ``limit`` items of a Query after the key ``start``, and whether more follow."""
+    found: list[Item] = []
+    while len(found) <= limit:
+        asked = request | {"Limit": limit + 1 - len(found)}
+        if start is not None:
+            asked["ExclusiveStartKey"] = start
+        reply = yield Call("Query", asked, label)
+        found += reply["Items"]
+        start = reply.get("LastEvaluatedKey")
+        if start is None:
+            break
+    return found[:limit], len(found) > limit
+
+
 def query_all(request: dict[str, Any], label: str) -> Work[list[Item]]:
     pages = ItemPages[Item](request, label, lambda item: item)
     found: list[Item] = []

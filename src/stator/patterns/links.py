@@ -45,10 +45,12 @@ from stator.errors import (
 from stator.model.values import Item, Value
 from stator.patterns.explanation import OperationCost, PatternExplanation, item_layout
 from stator.patterns.identities import Identities
-from stator.patterns.item_pages import ItemPages, prefix_query, query_count
+from stator.patterns.item_pages import ItemPages, prefix_query, query_count, query_page
 from stator.patterns.plain_values import decode_plain, encode_plain
 from stator.tables.operation import D, OnDb, iteration, operation
+from stator.tables.reads.cursors import make_cursor, read_cursor
 from stator.tables.reads.items import batch_get
+from stator.tables.reads.pattern_read import Page, check_limit
 from stator.tables.schema import EntityMap
 from stator.tables.work import Call, Gather, Work
 from stator.tables.writes.expressions import Expressions
@@ -180,6 +182,28 @@ class Links(OnDb[D], Generic[D, L, R]):
         return ItemPages(
             self._query(end, text), self._label, lambda item: self._read(end, text, item)
         )
+
+    @operation
+    def page(
+        self, *, left: Any = None, right: Any = None, limit: int, cursor: str | None = None
+    ) -> Work[Page[Link]]:
+        """Return up to ``limit`` links of one end, and the cursor of the next page.
+
+        The links are in the order of ``of_left`` and ``of_right``. The cursor is None after the
+        last page. It is valid for the same end only: ``page(left="s1", limit=20, cursor=...)``.
+        """
+        check_limit(limit)
+        [(end, text)] = self._ends_of(None, left, right)
+        bound, key = {end.letter: text}, self.context.cursor_key
+        start: Any = None
+        if cursor is not None:
+            [start], _ = read_cursor(cursor, self._label, bound, key)
+        items, has_more = yield from query_page(self._query(end, text), self._label, limit, start)
+        after = None
+        if has_more:
+            last = {name: items[-1][name] for name in (self._place.partition, self._place.sort)}
+            after = make_cursor([last], self._label, bound, key)
+        return Page([self._read(end, text, item) for item in items], after)
 
     @operation
     def count(self, *, left: Any = None, right: Any = None) -> Work[int]:
@@ -424,7 +448,7 @@ class Links(OnDb[D], Generic[D, L, R]):
             (
                 OperationCost("link", "TransactWriteItems of 4", 0, 8),
                 OperationCost("unlink", "TransactWriteItems of 2", 0, 4),
-                OperationCost("of_left, of_right", "Query", 1, note="per 4 KB"),
+                OperationCost("of_left, of_right, page", "Query", 1, note="per 4 KB"),
                 OperationCost("exists", "GetItem", 1),
                 OperationCost(
                     "refresh",

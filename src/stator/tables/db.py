@@ -207,6 +207,8 @@ class Db:
     transaction = _open_transaction(DbOperations.transaction)
     write_many = _run(DbOperations.write_many)
     delete_many = _run(DbOperations.delete_many)
+    delete_where = _run(DbOperations.delete_where)
+    update_where = _run(DbOperations.update_where)
 
 
 class AsyncDb:
@@ -270,3 +272,5 @@ class AsyncDb:
     transaction = _open_transaction_async(DbOperations.transaction)
     write_many = _await(DbOperations.write_many)
     delete_many = _await(DbOperations.delete_many)
+    delete_where = _await(DbOperations.delete_where)
+    update_where = _await(DbOperations.update_where)

@@ -9,7 +9,7 @@ from these methods, with their signatures, types and docstrings. ``db.operations
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeVar, overload
 
 from stator.design.entities.storable import Storable
@@ -24,6 +24,14 @@ from stator.tables.reads.scan import EntityScan
 from stator.tables.work import Call, Pages, Work
 from stator.tables.writes.batches import Batch, BatchResult, Delete, OnError, check_on_error
 from stator.tables.writes.open_update import OpenUpdate
+from stator.tables.writes.pattern_write import (
+    PatternDelete,
+    PatternUpdate,
+    PatternWrite,
+    PatternWriteOptions,
+    PatternWritePreview,
+    PatternWriteResult,
+)
 from stator.tables.writes.sender import Returns, write, write_entity
 from stator.tables.writes.transactions import Transaction, target
 from stator.tables.writes.writes import WritePlanner
@@ -423,6 +431,118 @@ class DbOperations:
             (Delete(entity, **_as_identity(names, each)) for each in identities),
             on_error=on_error,
         )
+
+    @overload
+    def delete_where(
+        self,
+        query: Selection[Any],
+        *,
+        dry_run: Literal[False] = False,
+        cursor: str | None = None,
+        limit: int | None = None,
+        parallel: int = 16,
+        max_failures: int = 100,
+        include_expired: bool = False,
+        keep_blobs: bool = False,
+        on_progress: Callable[[PatternWriteResult], None] | None = None,
+    ) -> Work[PatternWriteResult]: ...
+    @overload
+    def delete_where(
+        self,
+        query: Selection[Any],
+        *,
+        dry_run: Literal[True],
+        cursor: str | None = None,
+        limit: int | None = None,
+        include_expired: bool = False,
+        keep_blobs: bool = False,
+    ) -> Work[PatternWritePreview]: ...
+    def delete_where(
+        self,
+        query: Selection[Any],
+        *,
+        dry_run: bool = False,
+        cursor: str | None = None,
+        limit: int | None = None,
+        parallel: int = 16,
+        max_failures: int = 100,
+        include_expired: bool = False,
+        keep_blobs: bool = False,
+        on_progress: Callable[[PatternWriteResult], None] | None = None,
+    ) -> Work[PatternWriteResult | PatternWritePreview]:
+        """Delete every item that a pattern finds, each as ``delete`` would.
+
+        An item is deleted only if it still meets the pattern's conditions and has the version that
+        was read; otherwise it is counted as skipped. ``dry_run`` deletes nothing: it returns the
+        number of items, a sample of their identities, and the cost.
+
+        ``parallel`` is the number of items that are deleted at the same time. ``on_progress``
+        receives the result so far after every hundred items or so. Its ``cursor``, passed to a
+        later call, continues there, even if the process was killed: nothing is left out. ``limit``
+        ends the call after that many items, ``max_failures`` after that many failures. The result
+        then has a cursor, too.
+        """
+        kind = PatternDelete(self.context, query, keep_blobs=keep_blobs)
+        options = PatternWriteOptions(
+            cursor, limit, parallel, max_failures, include_expired, on_progress
+        )
+        run = PatternWrite(self.context, kind, options)
+        return run.preview() if dry_run else run.run()
+
+    @overload
+    def update_where(
+        self,
+        query: Query[E],
+        change: Callable[[E], None],
+        *,
+        dry_run: Literal[False] = False,
+        cursor: str | None = None,
+        limit: int | None = None,
+        parallel: int = 16,
+        max_failures: int = 100,
+        include_expired: bool = False,
+        on_progress: Callable[[PatternWriteResult], None] | None = None,
+    ) -> Work[PatternWriteResult]: ...
+    @overload
+    def update_where(
+        self,
+        query: Query[E],
+        change: Callable[[E], None],
+        *,
+        dry_run: Literal[True],
+        cursor: str | None = None,
+        limit: int | None = None,
+        include_expired: bool = False,
+    ) -> Work[PatternWritePreview]: ...
+    def update_where(
+        self,
+        query: Query[Any],
+        change: Callable[[Any], None],
+        *,
+        dry_run: bool = False,
+        cursor: str | None = None,
+        limit: int | None = None,
+        parallel: int = 16,
+        max_failures: int = 100,
+        include_expired: bool = False,
+        on_progress: Callable[[PatternWriteResult], None] | None = None,
+    ) -> Work[PatternWriteResult | PatternWritePreview]:
+        """Apply the same update to every item that a pattern finds.
+
+        ``change`` is a function that changes its argument, as the block of ``update`` does:
+        ``def close(order: Order) -> None: order.status = "closed"``. It is called once for each
+        item, and records: it cannot read the item. Each call updates an item once, even if the
+        update changes the key by which the pattern finds it.
+
+        The conditions and the other arguments are those of ``delete_where``. If a killed run is
+        continued, relative changes (``+=``) may be applied twice to the last hundred items or so.
+        """
+        kind = PatternUpdate(self.context, query, change)
+        options = PatternWriteOptions(
+            cursor, limit, parallel, max_failures, include_expired, on_progress
+        )
+        run = PatternWrite(self.context, kind, options)
+        return run.preview() if dry_run else run.run()
 
 
 def _as_identity(names: tuple[str, ...], value: Any) -> Mapping[str, Any]:

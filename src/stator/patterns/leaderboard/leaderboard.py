@@ -56,7 +56,8 @@ from stator.patterns.leaderboard.items import (
 )
 from stator.patterns.leaderboard.reads import BoardReads
 from stator.tables.operation import D, OnDb, operation
-from stator.tables.reads.pattern_read import check_limit
+from stator.tables.reads.cursors import make_cursor, read_cursor
+from stator.tables.reads.pattern_read import Page, check_limit
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.sender import send_all
@@ -197,6 +198,39 @@ class Leaderboard(OnDb[D]):
         reads = yield from self._reads(consistent)
         found = yield from reads.next(None, n)
         return [replace(standing, rank=at) for at, standing in enumerate(found, 1)]
+
+    @operation
+    def page(
+        self,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        exact: bool = True,
+        consistent: bool = False,
+    ) -> Work[Page[Standing]]:
+        """Return up to ``limit`` members, the best first, and the cursor of the next page.
+
+        The cursor is None after the last page. A page starts after the last entry of the page
+        before it, even if that member's score has changed since. Its first rank is found as
+        ``rank`` finds one. ``exact=False`` continues the numbering of the page before instead: that
+        costs no read, and is off by the changes made since the first page.
+        """
+        check_limit(limit)
+        reads = yield from self._reads(consistent)
+        after, before, key = None, 0, self.context.cursor_key
+        if cursor is not None:
+            [position], before = read_cursor(cursor, self._label, {}, key)
+            assert isinstance(position, dict)
+            after = position[self.items.place.sort]["S"]
+        found = yield from reads.next(after, limit + 1)
+        shown = found[:limit]
+        if shown and after is not None and exact:
+            before = (yield from self._rank(reads, shown[0], exact=True)) - 1
+        ranked = [replace(standing, rank=at) for at, standing in enumerate(shown, before + 1)]
+        if len(found) <= limit:
+            return Page(ranked, None)
+        last: Item = {self.items.place.sort: {"S": self.items.sort_text(shown[-1])}}
+        return Page(ranked, make_cursor([last], self._label, {}, key, before + len(shown)))
 
     @operation
     def rank(
@@ -343,6 +377,13 @@ class Leaderboard(OnDb[D]):
                 2.0 * change,
             ),
             OperationCost("top", f"GetItem and {shards} Query", 1 + 0.5 * shards),
+            OperationCost(
+                "page",
+                f"GetItem and {shards} Query",
+                1 + 0.5 * shards,
+                0,
+                "later pages find their first rank as rank does",
+            ),
             OperationCost(
                 "rank",
                 f"2 GetItem and {shards if width is None else 2 * shards} Query",

@@ -15,7 +15,7 @@ from stator.tables.context import Context
 from stator.tables.reads.cursors import Position, make_cursor, read_cursor
 from stator.tables.reads.items import batch_get, decoded, key_text
 from stator.tables.reads.page_stream import PageStream
-from stator.tables.schema import StepRoute
+from stator.tables.schema import EntityMap, StepRoute
 from stator.tables.work import Call, Gather, Work, gathered
 
 E = TypeVar("E")
@@ -47,6 +47,16 @@ class ReadOptions:
     include_expired: bool = False
 
 
+def check_declared(query: Any) -> None:
+    """Raise RequestRefused unless ``query`` is the result of calling a declared pattern."""
+    if not isinstance(query, Question) or query.pattern is None:
+        raise RequestRefused(
+            "this query is not part of a declared pattern, and only declared patterns can be run",
+            hint="put it into a function decorated with @read and add that to the design; "
+            "db.scan() reads everything",
+        )
+
+
 class PatternRead:
     """One call of a pattern, read from the start or from a cursor.
 
@@ -56,13 +66,8 @@ class PatternRead:
     def __init__(
         self, context: Context, query: Question, options: ReadOptions, cursor: str | None = None
     ) -> None:
-        if not isinstance(query, Question) or query.pattern is None:
-            raise RequestRefused(
-                "this query is not part of a declared pattern, and only declared patterns can be "
-                "run",
-                hint="put it into a function decorated with @read and add that to the design; "
-                "db.scan() reads everything",
-            )
+        check_declared(query)
+        assert query.pattern is not None
         self.context = context
         self.options = options
         self.plan: PatternPlan = context.schema.pattern(query.pattern.name)
@@ -180,20 +185,27 @@ class PatternRead:
 
     def _entities(self, step: Step, items: list[Item]) -> Work[list[Any]]:
         """Decode items. Items that have expired or belong to no entity of the step are skipped."""
+        found: list[Any] = []
+        for of, item in (yield from self.live_items(step, items)):
+            if of.large:
+                found += yield from decoded(self.context, of, [item])
+            else:
+                found.append(of.decode(item))
+        return found
+
+    def live_items(self, step: Step, items: list[Item]) -> Work[list[tuple[EntityMap, Item]]]:
+        """Return the whole items with their entities, without those that ``_entities`` skips."""
         if step.fetch:
             items = yield from self._whole_items(step, items)
         schema, now = self.context.schema, self.context.now()
-        found: list[Any] = []
+        found: list[tuple[EntityMap, Item]] = []
         for item in items:
             of = schema.of_item(item, step.table, step.entities)
             if of is None or of.name not in step.entities:
                 continue
             if of.ttl is not None and not self.options.include_expired and of.is_expired(item, now):
                 continue
-            if of.large:
-                found += yield from decoded(self.context, of, [item])
-            else:
-                found.append(of.decode(item))
+            found.append((of, item))
         return found
 
     def _whole_items(self, step: Step, items: list[Item]) -> Work[list[Item]]:
