@@ -466,7 +466,7 @@ def test_wrong_uses_are_refused_before_anything_is_written() -> None:
     with pytest.raises(RequestRefused, match="changes nothing"):
         db.update_where(tasks_by_rank("q"), nothing)
     with pytest.raises(UpdateRefused, match="part of the item's key"):
-        db.update_where(tasks_by_rank("q"), rename).raise_for_failures()
+        db.update_where(tasks_by_rank("q"), rename)
     with pytest.raises(RequestRefused, match="declared pattern"):
         db.delete_where(find(Task))
     with pytest.raises(RequestRefused, match="declared pattern"):
@@ -476,7 +476,7 @@ def test_wrong_uses_are_refused_before_anything_is_written() -> None:
     with pytest.raises(RequestRefused, match="limit=0"):
         db.delete_where(tasks_by_rank("q"), limit=0)
     with pytest.raises(RequestRefused, match="one entity"):
-        connect(shop()).update_where(profile("u1"), run_once_more)  # type: ignore[arg-type]
+        connect(shop()).update_where(profile("u1"), run_once_more)  # type: ignore[call-overload]
     with pytest.raises(RequestRefused, match="counts items"):
-        connect(shop()).delete_where(count_in_status(Status.PENDING))  # type: ignore[arg-type]
+        connect(shop()).delete_where(count_in_status(Status.PENDING))  # type: ignore[call-overload]
     assert db.count(busy_tasks("q", 0)) == 3

@@ -71,6 +71,7 @@ from stator.tables.work import Call, Gather, Pause, Work, gathered
 from stator.tables.writes.recorder import Recorder, Recording
 from stator.tables.writes.sender import write
 from stator.tables.writes.statements import Statement
+from stator.tables.writes.update_statement import refuse_fixed
 from stator.tables.writes.write_units import units_of_write
 from stator.tables.writes.writes import WritePlanner
 
@@ -251,6 +252,7 @@ class PatternUpdate:
                 f"the change of update_where changes nothing in {self.of.name}",
                 hint="assign to fields of its argument: def change(order): order.status = 'closed'",
             )
+        refuse_fixed(self.of, recording)
         self.recording = recording
         stamps = {self.of.updated} if self.of.updated is not None else set()
         self.moving = frozenset(recording.fields | stamps)

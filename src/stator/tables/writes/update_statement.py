@@ -46,7 +46,7 @@ def update_statement(
     ``token`` is the value of the entity's ``write_token()`` field, if it has one.
     """
     shown = of.shown(values)
-    _refuse_fixed(of, recording)
+    refuse_fixed(of, recording)
     if not recording.actions:
         raise RequestRefused(
             f"the update of {shown} changes nothing", hint="change a field inside the with block"
@@ -122,7 +122,8 @@ def _missing_path(
     )
 
 
-def _refuse_fixed(of: EntityMap, recording: Recording) -> None:
+def refuse_fixed(of: EntityMap, recording: Recording) -> None:
+    """Refuse changes to fields of the table's key, and to fields that Stator sets."""
     fixed = recording.fields & {*of.base_fields, *of.identity}
     if fixed:
         name = min(fixed)
