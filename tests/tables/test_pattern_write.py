@@ -243,11 +243,14 @@ def test_an_item_that_no_longer_matches_is_skipped_without_a_version(target: Tar
     db, other = target.connect(CLUB), target.connect(CLUB)
     db.write_many(task(n, runs=3) for n in range(6))
 
+    gone = other.first(task_by_id("t004"))
+    assert gone is not None
+
     def meddle() -> None:
         other.put(task(1, runs=1))  # no longer meets the filter
         other.put(task(2, runs=9))  # changed, and still meets it
         other.put(task(3, runs=3, queue="other"))
-        other.delete(other.get(Task, task_id="t004"))
+        other.delete(gone)
 
     Meddler(db, "Query", meddle)
     result = db.delete_where(busy_tasks("q", 2))
