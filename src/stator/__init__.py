@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from stator.tables.db import Db as Db
     from stator.tables.lifecycle import TableSettings as TableSettings
     from stator.tables.reads.pattern_read import Page as Page
+    from stator.tables.reads.snapshot import Get as Get
     from stator.tables.writes.batches import Delete as Delete
     from stator.tables.writes.pattern_write import PatternWritePreview as PatternWritePreview
     from stator.tables.writes.pattern_write import PatternWriteResult as PatternWriteResult
@@ -137,6 +138,7 @@ _HOMES = {
     "stator.tables.db": "AsyncDb Db",
     "stator.tables.lifecycle": "TableSettings",
     "stator.tables.reads.pattern_read": "Page",
+    "stator.tables.reads.snapshot": "Get",
     "stator.tables.writes.batches": "Delete",
     "stator.tables.writes.pattern_write": "PatternWritePreview PatternWriteResult",
     "stator.tables.writes.recorder": "if_not_exists",

@@ -21,6 +21,7 @@ reads.locator: test_items.py
 reads.page_stream: test_reads.py
 reads.pattern_read: test_reads.py
 reads.scan: test_reads.py
+reads.snapshot: test_snapshot.py
 runner: test_runner.py, test_faults.py
 schema: test_schema.py, test_key_identity.py
 stream_view: ../pipeline/test_stream_views.py
@@ -35,6 +36,7 @@ writes.guarded.statement_text: test_guarded.py
 writes.guarded.writer: test_guarded.py
 writes.open_update: test_updates.py
 writes.pattern_write: test_pattern_write.py
+writes.patches: test_patches.py
 writes.recorder: test_updates.py, test_items.py
 writes.sender: test_faults.py
 writes.statements: test_items.py

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from dataclasses import replace
 from datetime import timedelta
@@ -22,6 +23,7 @@ from stator import (
 )
 from stator.errors import (
     CursorRefused,
+    ItemNotFound,
     RequestRefused,
 )
 from tests.design import models
@@ -114,6 +116,52 @@ def test_several_entities_come_back_typed(target: Target) -> None:
     rest = db.page(profile("u1"), limit=9, cursor=page.cursor)
     assert [*page, *rest] == found
     assert rest.cursor is None
+
+
+def test_several_entities_come_back_grouped(target: Target) -> None:
+    db = target.connect(shop())
+    anna = db.create(user(1))
+    sessions = [Session(session_id=f"s{n}", user_id="u1") for n in range(3)]
+    db.write_many(sessions)
+    [person], found = db.grouped(profile("u1"))
+    assert person == anna and found == [each for each in db.fetch(profile("u1")) if each != anna]
+    assert {each.session_id for each in found} == {"s0", "s1", "s2"}
+    assert db.grouped(profile("nobody")) == ([], [])
+    one, rest = db.grouped(profile("u1"), limit=2)
+    assert len(one) + len(rest) == 2
+    with pytest.raises(RequestRefused, match="one entity"):
+        db.grouped(orders_of_user("u1"))  # type: ignore[call-overload]
+
+
+def test_what_must_be_there_is_returned_or_raised(target: Target) -> None:
+    db = target.connect(shop())
+    db.write_many(order(n) for n in range(5))
+    assert db.get_one(Order, order_id="o003", user_id="u1", placed_at=order(3).placed_at) == db.get(
+        Order, order_id="o003", user_id="u1", placed_at=order(3).placed_at
+    )
+    with pytest.raises(ItemNotFound, match=r"User\(user_id='u9'\) does not exist"):
+        db.get_one(User, user_id="u9")
+    assert db.first_or_raise(orders_of_user("u1")).order_id == "o004"
+    with pytest.raises(ItemNotFound, match=r"orders_of_user\(user_id='u9'\) finds no item"):
+        db.first_or_raise(orders_of_user("u9"))
+    assert numbers(db.all(orders_of_user("u1"))) == [4, 3, 2, 1, 0]
+    assert numbers(db.all(orders_of_user("u1"), limit=2)) == [4, 3]
+    assert db.all(orders_of_user("u9")) == []
+
+
+def test_the_same_awaited(target: Target) -> None:
+    async def run() -> None:
+        async with target.connect_async(shop()) as db:
+            anna = await db.create(user(1))
+            await db.write_many(order(n) for n in range(5))
+            assert await db.get_one(User, user_id="u1") == anna
+            assert (await db.first_or_raise(orders_of_user("u1"))).order_id == "o004"
+            assert numbers(await db.all(orders_of_user("u1"))) == [4, 3, 2, 1, 0]
+            assert await db.grouped(profile("u1")) == ([anna], [])
+            with pytest.raises(ItemNotFound):
+                await db.get_one(User, user_id="u9")
+
+    asyncio.run(run())
 
 
 def test_a_scan_has_to_be_allowed(target: Target) -> None:

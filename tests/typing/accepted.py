@@ -18,6 +18,7 @@ from stator import (
     Count,
     Delete,
     Entity,
+    Get,
     Page,
     PatternWritePreview,
     PatternWriteResult,
@@ -149,6 +150,21 @@ def every_method(
     assert_type(db.upsert(order), Order)
     assert_type(db.get(User, user_id="u", consistent=True, include_expired=True), User | None)
     assert_type(db.get_many(Order, ["o1", {"order_id": "o2"}]), list[Order | None])
+    assert_type(db.get_one(User, user_id="u", consistent=True), User)
+    assert_type(db.first_or_raise(by_user("u")), Order)
+    assert_type(db.all(by_user("u"), limit=3), list[Order])
+    assert_type(db.all(profile_page("u1")), list[User | Order])
+    assert_type(db.grouped(profile_page("u1")), tuple[list[User], list[Order]])
+    assert_type(db.grouped(wide), tuple[list[User], list[Order], list[Tag]])
+    assert_type(db.grouped(widest), tuple[list[User], list[Order], list[Tag], list[Mark]])
+    assert_type(db.patch(User, {"name": "n"}, user_id="u"), None)
+    assert_type(db.patch(User, {"name": "n"}, user_id="u", returns="new"), User)
+    assert_type(db.patch(order, {"total": 1}, returns="new", when=Order.total > 1), Order)
+    assert_type(
+        db.snapshot(Get(User, user_id="u"), Get(Order, order_id="o")),
+        tuple[User | None, Order | None],
+    )
+    assert_type(db.snapshot([Get(Order, order_id="o")], include_expired=True), list[Order | None])
     assert_type(db.exists(User, user_id="u"), bool)
     assert_type(db.delete(User, user_id="u", must_exist=True, returns="old"), User | None)
     assert_type(db.delete(order, when=Order.total > 1), Order | None)
@@ -196,6 +212,23 @@ async def every_awaited_method(
     assert_type(await db.upsert(order), Order)
     assert_type(await db.get(User, user_id="u", consistent=True, include_expired=True), User | None)
     assert_type(await db.get_many(Order, ["o1", {"order_id": "o2"}]), list[Order | None])
+    assert_type(await db.get_one(User, user_id="u", consistent=True), User)
+    assert_type(await db.first_or_raise(by_user("u")), Order)
+    assert_type(await db.all(by_user("u"), limit=3), list[Order])
+    assert_type(await db.all(profile_page("u1")), list[User | Order])
+    assert_type(await db.grouped(profile_page("u1")), tuple[list[User], list[Order]])
+    assert_type(await db.grouped(wide), tuple[list[User], list[Order], list[Tag]])
+    assert_type(await db.grouped(widest), tuple[list[User], list[Order], list[Tag], list[Mark]])
+    assert_type(await db.patch(User, {"name": "n"}, user_id="u"), None)
+    assert_type(await db.patch(User, {"name": "n"}, user_id="u", returns="new"), User)
+    assert_type(await db.patch(order, {"total": 1}, returns="new", when=Order.total > 1), Order)
+    assert_type(
+        await db.snapshot(Get(User, user_id="u"), Get(Order, order_id="o")),
+        tuple[User | None, Order | None],
+    )
+    assert_type(
+        await db.snapshot([Get(Order, order_id="o")], include_expired=True), list[Order | None]
+    )
     assert_type(await db.exists(User, user_id="u"), bool)
     assert_type(await db.delete(User, user_id="u", must_exist=True, returns="old"), User | None)
     assert_type(await db.delete(order, when=Order.total > 1), Order | None)

@@ -64,6 +64,11 @@ db.get(User, consistent="yes", user_id="u")  # refused: a bool
 db.get_many(Order, ["o"], allow=True)  # refused: no such option
 db.page(orders_of_user("u1", datetime.now()))  # refused: limit is missing
 db.fetch(find(Order).count())  # refused: a count finds no items
+missing: User | None = db.get_one(Order, order_id="o")  # refused: an order is no user
+db.grouped(orders_of_user("u1", datetime.now()))  # refused: one entity needs no groups
+db.patch(User, [("name", "n")], user_id="u")  # refused: a mapping
+db.patch(User, {"name": "n"}, user_id="u", returns="both")  # refused: old or new
+db.snapshot([User])  # refused: Get(User, ...)
 db.put(order, returns="new")  # refused: only what it replaces
 db.delete_where(find(Order).count())  # refused: a count finds no items
 db.update_where(orders_of_user("u1", datetime.now()))  # refused: the change is missing

@@ -14,13 +14,23 @@ from typing import Any, Literal, TypeVar, overload
 
 from stator.design.entities.storable import Storable
 from stator.design.patterns.explanation import Explanation
-from stator.design.patterns.pattern import Count, Query, Question, Selection
+from stator.design.patterns.pattern import (
+    Bundle2,
+    Bundle3,
+    Bundle4,
+    BundleMany,
+    Count,
+    Query,
+    Question,
+    Selection,
+)
 from stator.errors import ItemNotFound
 from stator.tables.context import Context
 from stator.tables.lifecycle import TableSettings, TableSetup
 from stator.tables.reads import items, pattern_read
 from stator.tables.reads.pattern_read import Page, PatternFetch, PatternRead, ReadOptions
 from stator.tables.reads.scan import EntityScan
+from stator.tables.reads.snapshot import Get, read_snapshot
 from stator.tables.work import Call, Pages, Work
 from stator.tables.writes.batches import Batch, BatchResult, Delete, OnError, check_on_error
 from stator.tables.writes.open_update import OpenUpdate
@@ -36,6 +46,10 @@ from stator.tables.writes.sender import Returns, write, write_entity
 from stator.tables.writes.transactions import Transaction, target
 from stator.tables.writes.writes import WritePlanner
 
+A = TypeVar("A", bound=Storable)
+B = TypeVar("B", bound=Storable)
+C = TypeVar("C", bound=Storable)
+D = TypeVar("D", bound=Storable)
 E = TypeVar("E", bound=Storable)
 
 
@@ -178,6 +192,27 @@ class DbOperations:
             include_expired=include_expired,
         )
 
+    def get_one(
+        self,
+        entity: type[E],
+        /,
+        *,
+        consistent: bool = False,
+        include_expired: bool = False,
+        **identity: Any,
+    ) -> Work[E]:
+        """Return the item with this identity. Raises ItemNotFound if there is none.
+
+        The arguments are those of ``get``.
+        """
+        found = yield from self.get(
+            entity, consistent=consistent, include_expired=include_expired, **identity
+        )
+        if found is None:
+            shown = self.context.schema.of(entity).shown(identity)
+            raise ItemNotFound(f"{shown} does not exist", item=None)
+        return found
+
     def get_many(
         self,
         entity: type[E],
@@ -198,6 +233,39 @@ class DbOperations:
             consistent=consistent,
             include_expired=include_expired,
         )
+
+    @overload
+    def snapshot(
+        self, a: Get[A], b: Get[B], /, *, include_expired: bool = False
+    ) -> Work[tuple[A | None, B | None]]: ...
+    @overload
+    def snapshot(
+        self, a: Get[A], b: Get[B], c: Get[C], /, *, include_expired: bool = False
+    ) -> Work[tuple[A | None, B | None, C | None]]: ...
+    @overload
+    def snapshot(
+        self, a: Get[A], b: Get[B], c: Get[C], d: Get[D], /, *, include_expired: bool = False
+    ) -> Work[tuple[A | None, B | None, C | None, D | None]]: ...
+    @overload
+    def snapshot(
+        self, gets: Iterable[Get[E]], /, *, include_expired: bool = False
+    ) -> Work[list[E | None]]: ...
+    def snapshot(self, *gets: Any, include_expired: bool = False) -> Work[Any]:
+        """Return up to 100 items as they were at one moment, with None for each missing item.
+
+        Two to four items of any entities come as a tuple, in the order of the arguments:
+        ``user, order = db.snapshot(Get(User, user_id="u1"), Get(Order, order_id="o1"))``. A list of
+        ``Get`` gives a list. A transaction is seen as a whole or not at all. The read is strongly
+        consistent and costs twice the units of ``get_many(..., consistent=True)``.
+        """
+        if len(gets) == 1 and not isinstance(gets[0], Get):
+            return (
+                yield from read_snapshot(
+                    self.context, list(gets[0]), include_expired=include_expired
+                )
+            )
+        found = yield from read_snapshot(self.context, gets, include_expired=include_expired)
+        return tuple(found)
 
     def exists(
         self, entity: type[Any], /, *, consistent: bool = False, **identity: Any
@@ -256,6 +324,70 @@ class DbOperations:
             returns=returns,
             once=once,
         )
+
+    @overload
+    def patch(
+        self,
+        entity: object,
+        changes: Mapping[str, Any],
+        /,
+        *,
+        when: Any = None,
+        returns: None = None,
+        once: bool = False,
+        **identity: Any,
+    ) -> Work[None]: ...
+    @overload
+    def patch(
+        self,
+        entity: type[E],
+        changes: Mapping[str, Any],
+        /,
+        *,
+        when: Any = None,
+        returns: Returns,
+        once: bool = False,
+        **identity: Any,
+    ) -> Work[E]: ...
+    @overload
+    def patch(
+        self,
+        entity: E,
+        changes: Mapping[str, Any],
+        /,
+        *,
+        when: Any = None,
+        returns: Returns,
+        once: bool = False,
+    ) -> Work[E]: ...
+    def patch(
+        self,
+        entity: Any,
+        changes: Mapping[str, Any],
+        /,
+        *,
+        when: Any = None,
+        returns: Returns | None = None,
+        once: bool = False,
+        **identity: Any,
+    ) -> Work[Any]:
+        """Change the fields that a dict names: ``db.patch(User, {"name": "Anna"}, user_id="u1")``.
+
+        ``changes`` may be the JSON of an HTTP PATCH: times and dates as ISO text, decimals as
+        numbers or text, sets as lists, nested objects as dicts. None removes an optional field.
+        Unknown names, fields of the key, and fields that Stator sets raise UpdateRefused. A value
+        that does not fit its field raises ItemMismatch, and a missing item raises ItemNotFound.
+
+        The result is None, or with ``returns`` ("old" or "new") the item before or after. If you
+        pass an object instead of a class, the stored item must still have its version, as in
+        ``update``. ``once`` proves the outcome, as for ``create``.
+        """
+        update: OpenUpdate[Any] = OpenUpdate(
+            self.context, entity, identity, when=when, returns=returns, once=once
+        )
+        update.patch(changes)
+        yield from update.work()
+        return update.result
 
     @overload
     def delete(
@@ -352,6 +484,87 @@ class DbOperations:
     ) -> Work[E | None]:
         """Return the first item a pattern finds, or None."""
         return pattern_read.first(self.context, query, ReadOptions(consistent, include_expired))
+
+    def first_or_raise(
+        self, query: Selection[E], *, consistent: bool | None = None, include_expired: bool = False
+    ) -> Work[E]:
+        """Return the first item a pattern finds. Raises ItemNotFound if it finds none."""
+        found = yield from self.first(query, consistent=consistent, include_expired=include_expired)
+        if found is None:
+            raise ItemNotFound(f"{pattern_read.shown(query)} finds no item", item=None)
+        return found
+
+    def all(
+        self,
+        query: Selection[E],
+        *,
+        limit: int | None = None,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> Work[list[E]]:
+        """Return everything a pattern finds, as a list. The arguments are those of ``fetch``."""
+        pages = self.fetch(
+            query, limit=limit, consistent=consistent, include_expired=include_expired
+        )
+        found: list[E] = []
+        while not pages.is_done:
+            found += yield from pages.page()
+        return found
+
+    @overload
+    def grouped(
+        self,
+        query: Bundle2[A, B],
+        *,
+        limit: int | None = None,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> Work[tuple[list[A], list[B]]]: ...
+    @overload
+    def grouped(
+        self,
+        query: Bundle3[A, B, C],
+        *,
+        limit: int | None = None,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> Work[tuple[list[A], list[B], list[C]]]: ...
+    @overload
+    def grouped(
+        self,
+        query: Bundle4[A, B, C, D],
+        *,
+        limit: int | None = None,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> Work[tuple[list[A], list[B], list[C], list[D]]]: ...
+    @overload
+    def grouped(
+        self,
+        query: BundleMany,
+        *,
+        limit: int | None = None,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> Work[tuple[list[Any], ...]]: ...
+    def grouped(
+        self,
+        query: Selection[Any],
+        *,
+        limit: int | None = None,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> Work[tuple[list[Any], ...]]:
+        """Return everything a ``together`` pattern finds, as one list for each of its entities.
+
+        ``[user], orders = db.grouped(profile("u1"))``: the lists have the order of ``together(User,
+        Order)``, and the items in a list have the pattern's order. ``fetch`` gives all items in
+        one order, page by page.
+        """
+        found = yield from self.all(
+            query, limit=limit, consistent=consistent, include_expired=include_expired
+        )
+        return pattern_read.by_entity(self.context, query, found)
 
     def count(
         self,

@@ -16,7 +16,7 @@ from stator.engine.items.actions import ItemAction
 from stator.engine.items.request_tokens import fingerprint
 from stator.engine.items.transactions import read_report
 from stator.engine.operation import Operation, RequestContext
-from stator.engine.operations.transact_get_items import Get, read_together
+from stator.engine.operations.transact_get_items import TransactGet, read_together
 from stator.engine.operations.transact_write_items import transact
 from stator.engine.partiql.selects import shape, single_key
 from stator.engine.partiql.statements import BoundSelect, Statement, bind
@@ -103,7 +103,7 @@ def _read(context: RequestContext, request: ExecuteTransactionRequest) -> dict[s
     for at, (select, table) in enumerate(zip(request.reads, tables)):
         with _naming_statement(at):
             keyed.append(single_key(select, table, "ExecuteTransaction"))
-    gets = [Get(table.name, key, None) for table, (key, _) in zip(tables, keyed)]
+    gets = [TransactGet(table.name, key, None) for table, (key, _) in zip(tables, keyed)]
     found = read_together(context, gets, tables)
     answers = [_answer(record, paths) for record, (_, paths) in zip(found, keyed)]
     response: dict[str, Any] = {"Responses": answers}

@@ -18,7 +18,7 @@ from stator.model.values import Item, normalise_item
 
 
 @dataclass(slots=True)
-class Get:
+class TransactGet:
     table_name: str
     key: Item
     projection: ProjectionExpression | None
@@ -26,7 +26,7 @@ class Get:
 
 @dataclass(slots=True)
 class TransactGetItemsRequest:
-    gets: list[Get]
+    gets: list[TransactGet]
     mode: str
 
 
@@ -35,14 +35,14 @@ def parse(request: dict[str, Any]) -> TransactGetItemsRequest:
     return TransactGetItemsRequest(gets, request.get("ReturnConsumedCapacity", "NONE"))
 
 
-def _parse_get(member: dict[str, Any]) -> Get:
+def _parse_get(member: dict[str, Any]) -> TransactGet:
     normalise_item(member["Key"])
     placeholders = Placeholders(member)
     text = member.get("ProjectionExpression")
     projection = placeholders.projection(text)
     if text is not None:
         placeholders.check_all_used()
-    return Get(member["TableName"], member["Key"], projection)
+    return TransactGet(member["TableName"], member["Key"], projection)
 
 
 def run(context: RequestContext, request: TransactGetItemsRequest) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def run(context: RequestContext, request: TransactGetItemsRequest) -> dict[str, 
 
 
 def read_together(
-    context: RequestContext, gets: list[Get], tables: list[Table]
+    context: RequestContext, gets: list[TransactGet], tables: list[Table]
 ) -> list[bytes | None]:
     """Return the record of each item, or None for each item that does not exist.
 
@@ -78,7 +78,7 @@ def read_together(
 
 
 def _locate(
-    gets: list[Get], tables: list[Table]
+    gets: list[TransactGet], tables: list[Table]
 ) -> tuple[list[bytes | None], list[dict[str, Any]]]:
     keys: list[bytes | None] = []
     reasons: list[dict[str, Any]] = []
@@ -99,7 +99,7 @@ def _locate(
     return keys, reasons
 
 
-def _shown(record: bytes | None, get: Get) -> dict[str, Any]:
+def _shown(record: bytes | None, get: TransactGet) -> dict[str, Any]:
     if record is None:
         return {}
     item = shown(record, get.projection)

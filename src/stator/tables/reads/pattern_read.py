@@ -315,6 +315,28 @@ def first(context: Context, query: Question, options: ReadOptions) -> Work[Any]:
     return items[0] if items else None
 
 
+def by_entity(context: Context, query: Question, found: list[Any]) -> tuple[list[Any], ...]:
+    """Return one list for each entity of a ``together`` pattern, in the order of its entities."""
+    targets = query.ask.targets
+    if len(targets) < 2:
+        raise RequestRefused(
+            f"{shown(query)} finds items of one entity, so there is nothing to group",
+            hint="call db.all(...), which returns a list",
+        )
+    schema = context.schema
+    at = {schema.of(target).name: place for place, target in enumerate(targets)}
+    groups: tuple[list[Any], ...] = tuple([] for _ in targets)
+    for each in found:
+        groups[at[schema.of_object(each).name]].append(each)
+    return groups
+
+
+def shown(query: Question) -> str:
+    """Return a call of a pattern for messages: ``orders_of_user(user_id='u1')``."""
+    arguments = ", ".join(f"{name}={value!r}" for name, value in query.arguments.items())
+    return f"{'this query' if query.pattern is None else query.pattern.name}({arguments})"
+
+
 def explained(context: Context, query: Question) -> Explanation:
     if query.pattern is None:
         raise RequestRefused(

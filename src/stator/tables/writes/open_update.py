@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Generic, TypeVar, cast
 
@@ -11,6 +12,7 @@ from stator.tables.context import Context
 from stator.tables.reads.items import decoded
 from stator.tables.runner import Runner
 from stator.tables.work import Work
+from stator.tables.writes.patches import patch_values
 from stator.tables.writes.recorder import Recorder, Recording
 from stator.tables.writes.sender import Returns, write
 from stator.tables.writes.statements import Statement
@@ -52,6 +54,11 @@ class OpenUpdate(Generic[E]):
 
     def recorder(self) -> E:
         return cast("E", Recorder(self._recording))
+
+    def patch(self, changes: Mapping[str, Any]) -> None:
+        """Record the changes of a dict whose values may come from JSON."""
+        for name, value in patch_values(self._of, changes).items():
+            self._recording.set((name,), value)
 
     def work(self) -> Work[None]:
         of = self._of

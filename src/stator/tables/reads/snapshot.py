@@ -1,0 +1,115 @@
+"""Snapshots: several items as they were at one moment, read with TransactGetItems.
+
+A batch read may show one item before a transaction and another after it. A snapshot shows all of
+them before it, or all after it. It reads up to 100 items and 4 MB, and costs twice the units of a
+strongly consistent read. It is sent again if a transaction is changing one of its items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
+from stator.errors import BlobMissing, RequestRefused, TransactionCanceled, TransactionConflict
+from stator.model.limits import TRANSACTION_ITEMS
+from stator.model.values import Item
+from stator.tables.context import Context
+from stator.tables.reads.items import decoded, key_text
+from stator.tables.schema import EntityMap
+from stator.tables.work import Call, Pause, Work
+from stator.tables.writes.sender import is_transient
+
+E = TypeVar("E", covariant=True)
+_CONFLICTS = 8
+
+
+class Get(Generic[E]):
+    """An item of a snapshot: ``Get(Order, order_id="o1")``."""
+
+    __slots__ = ("entity", "values")
+
+    def __init__(self, entity: type[E], /, **identity: Any) -> None:
+        self.entity = entity
+        self.values = identity
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.values.items())
+        return f"Get({self.entity.__name__}, {shown})"
+
+
+def read_snapshot(
+    context: Context, gets: Sequence[Get[Any]], *, include_expired: bool = False
+) -> Work[list[Any]]:
+    """Return the entities in the order of ``gets``, with None for each missing one."""
+    wanted = [_located(context, each) for each in gets]
+    keys = {(of.table.name, key_text(key)): (of, key) for of, key in wanted}
+    if not keys:
+        return []
+    if len(keys) > TRANSACTION_ITEMS:
+        raise RequestRefused(
+            f"the snapshot has {len(keys)} items; DynamoDB takes {TRANSACTION_ITEMS}",
+            hint="read fewer items, or use get_many, which does not show one moment",
+        )
+    for is_last in (False, True):
+        items = yield from _items(context, list(keys.values()))
+        found = dict(zip(keys, items))
+        try:
+            return (yield from _entities(context, gets, wanted, found, include_expired))
+        except BlobMissing:
+            if is_last:
+                raise
+            # A writer replaced a value between reading its item and reading its blob.
+    raise AssertionError
+
+
+def _located(context: Context, get: Get[Any]) -> tuple[EntityMap, Item]:
+    if not isinstance(get, Get):
+        raise RequestRefused(
+            f"a snapshot reads Get(...), not {get!r}", hint='for example Get(Order, order_id="o1")'
+        )
+    of = context.schema.of(get.entity)
+    if not of.has_base(get.values):
+        raise RequestRefused(
+            f"{get!r} is not the whole key of {of.name}, and a snapshot reads by key only",
+            hint=f"pass {', '.join(of.base_fields)}",
+        )
+    return of, of.key_from(get.values)
+
+
+def _items(context: Context, keys: list[tuple[EntityMap, Item]]) -> Work[list[Item | None]]:
+    request = {
+        "TransactItems": [{"Get": {"TableName": of.table.name, "Key": key}} for of, key in keys]
+    }
+    for attempt in range(_CONFLICTS + 1):
+        try:
+            reply = yield Call("TransactGetItems", request, "snapshot")
+        except TransactionCanceled as canceled:
+            if not is_transient(canceled):
+                raise
+            yield Pause(context.backoff(attempt))
+        else:
+            return [each.get("Item") for each in reply["Responses"]]
+    raise TransactionConflict(
+        f"other transactions were changing items of the snapshot in {_CONFLICTS + 1} attempts"
+    )
+
+
+def _entities(
+    context: Context,
+    gets: Sequence[Get[Any]],
+    wanted: list[tuple[EntityMap, Item]],
+    found: dict[Any, Item | None],
+    include_expired: bool,
+) -> Work[list[Any]]:
+    now = context.now()
+    entities: list[Any] = []
+    for get, (of, key) in zip(gets, wanted):
+        item = found[of.table.name, key_text(key)]
+        if item is None or (not include_expired and of.is_expired(item, now)):
+            entities.append(None)
+            continue
+        [entity] = yield from decoded(context, of, [item])
+        beside = of.beside_the_key(get.values)
+        fits = all(getattr(entity, name) == value for name, value in beside.items())
+        entities.append(entity if fits else None)
+    return entities
