@@ -43,6 +43,16 @@ def test_a_free_lease_is_taken_and_a_held_one_is_not(lease: tuple[Db, LeaseItem]
     assert item.attributes.read(refused.item).owner == "one"
 
 
+def test_a_claim_without_an_end_is_never_over(lease: tuple[Db, LeaseItem]) -> None:
+    db, item = lease
+    claim = {item.attributes.owner: {"S": "one"}}
+    assert db.run(item.replace(claim, item.attributes.free())).is_mine
+    refused = take(db, item, "two", 1e9)
+    assert not refused.is_mine
+    assert item.attributes.read(refused.item).owner == "one"
+    assert db.run(item.release(LeaseHold("one"))) is (item.attributes.fence is None)
+
+
 def test_a_lease_that_is_over_changes_hands_and_fences_the_first_holder_off(
     lease: tuple[Db, LeaseItem],
 ) -> None:

@@ -139,7 +139,30 @@ def test_the_lag_of_a_worker_is_unknown_until_it_has_read() -> None:
     world.close()
 
 
-def test_the_lag_of_a_group_is_unknown_when_a_shard_cannot_be_asked() -> None:
+def test_the_lag_of_a_worker_is_unknown_while_its_requests_hang() -> None:
+    world = RefusingSimulation({})
+    name = world.start_worker()
+    world.settle(lambda: world.workers[name].progress().lag_seconds == 0.0)
+    world.clock.advance(30.0)  # no request is answered in this time
+    assert world.workers[name].progress().lag_seconds is None
+    assert world.workers[name].progress().trim_seconds is None
+    world.settle(lambda: world.workers[name].progress().lag_seconds == 0.0)
+    world.close()
+
+
+def test_the_lag_grows_while_a_change_is_in_hand() -> None:
+    world = RefusingSimulation({})
+    name = world.start_worker()
+    world.settle(lambda: world.workers[name].progress().lag_seconds == 0.0)
+    holder = next(iter(world.workers[name].consumers.values()))
+    holder.set_lag(2.0, is_handling=True)
+    world.clock.advance(300.0)
+    assert holder.lag_seconds() == 302.0
+    world.close()
+
+
+@pytest.mark.parametrize("error", [Throttled("Rate exceeded"), Unreachable("no route")])
+def test_the_lag_of_a_group_is_unknown_when_a_shard_cannot_be_asked(error: Exception) -> None:
     world = RefusingSimulation({})
     name = world.start_worker()
     world.settle(lambda: world.workers[name].progress().lag_seconds == 0.0)
@@ -150,7 +173,7 @@ def test_the_lag_of_a_group_is_unknown_when_a_shard_cannot_be_asked() -> None:
 
         def call(self, operation: str, request: Any, **options: Any) -> Any:
             if operation == "GetRecords":
-                raise Throttled("Rate exceeded")
+                raise error
             return world.transport.call(operation, request)
 
     transport: Any = Throttling()

@@ -528,3 +528,23 @@ def test_each_change_of_an_item_has_attempts_of_its_own(app: StreamApp, db: Db) 
     work(app, db)
     assert tries == dict.fromkeys(range(3), QUICK.max_attempts)
     assert not db.run(ParkedRetry(db.context, app).parking.keys())
+
+
+def test_stopping_says_which_threads_outlive_it(
+    app: StreamApp, db: Db, caplog: pytest.LogCaptureFixture
+) -> None:
+    entered, released = threading.Event(), threading.Event()
+
+    @app.on.insert(Order)
+    def hangs(change: Insert[Order]) -> None:
+        entered.set()
+        released.wait()
+
+    db.put(Order(order_id="o1", total=1))
+    running = app.start(db, QUICK)
+    assert entered.wait(30)
+    with pytest.raises(StreamError, match=r"within 0\.1 seconds; still running: stator-"):
+        running.stop(timeout_seconds=0.1)
+    assert "did not stop within" in caplog.text
+    released.set()
+    running.stop()

@@ -105,11 +105,12 @@ class LeaseAttributes:
         """Return the condition that the lease has no holder, or that it ended before ``before``."""
 
         def write(written: Expressions) -> str:
+            free = f"attribute_not_exists({written.name(self.owner)})"
             if self.until is None:
-                return f"attribute_not_exists({written.name(self.owner)})"
-            end = written.name(self.until)
-            over = f"{end} < {written.value(seconds(before))}"
-            return f"(attribute_not_exists({end}) OR {over})"
+                return free
+            # A claim without an end is never over: a comparison with an absent attribute fails.
+            over = f"{written.name(self.until)} < {written.value(seconds(before))}"
+            return f"({free} OR {over})"
 
         return write
 

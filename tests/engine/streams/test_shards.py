@@ -165,6 +165,36 @@ def test_a_shard_that_is_hot_for_minutes_splits(engine: Engine, clock: VirtualCl
     assert len(split) == 2
 
 
+def test_a_split_does_not_keep_other_hot_shards_from_splitting(
+    engine: Engine, clock: VirtualClock
+) -> None:
+    """One key is hot from the start; a key of another shard becomes hot after the first split."""
+    arn = create(engine)
+    homes: dict[str, str] = {}
+    for number in range(40):
+        for shard in [shard["ShardId"] for shard in shards(engine, arn)]:
+            if _takes(engine, arn, shard, f"hot{number}"):
+                homes[shard] = f"hot{number}"
+    (first, first_key), (second, second_key) = list(homes.items())[:2]
+    text = {"S": "x" * 300_000}
+
+    def heat(keys: list[str], seconds: float) -> None:
+        end = clock.now() + seconds
+        while clock.now() < end:
+            for key in keys:
+                item = {"pk": {"S": key}, "n": {"N": str(clock.now())}, "t": text}
+                engine.call("PutItem", {"TableName": "orders", "Item": item})
+            clock.advance(0.15)
+
+    heat([first_key], 185.0)
+    heat([first_key, second_key], 185.0)
+    parents = [shard.get("ParentShardId") for shard in shards(engine, arn)]
+    assert parents.count(first) == 2
+    assert parents.count(second) == 2
+    children = {s["ShardId"] for s in shards(engine, arn) if s.get("ParentShardId") == first}
+    assert not children & set(parents), "a single hot key is not split again and again"
+
+
 def _takes(engine: Engine, arn: str, shard: str, key: str) -> bool:
     place = iterator(engine, arn, shard, "LATEST")
     put(engine, key, v=1)

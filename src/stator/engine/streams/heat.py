@@ -2,12 +2,13 @@
 
 Each shard's units are counted by the minute. A shard is hot if, in each of two consecutive minutes,
 it took more units than a partition can. A single hot key stays in one half after a split, so its
-shards would be split without end. AWS stops at some point. Here, no shard of a stream is split in
-the ten minutes after a split.
+shards would be split without end. AWS stops at some point. Here, the two shards that a split makes
+are not split in the ten minutes after it. Other shards of the stream are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from stator.engine.items import records
@@ -21,13 +22,14 @@ _REST_SECONDS: Final = 600.0
 
 
 class Heat:
-    __slots__ = ("_hot_minutes", "_last_split", "_minute_ends", "_units")
+    __slots__ = ("_hot_minutes", "_minute_ends", "_resting", "_units")
 
     def __init__(self) -> None:
         self._units: dict[int, int] = {}
         self._hot_minutes: dict[int, int] = {}
         self._minute_ends = 0.0
-        self._last_split = float("-inf")
+        # By the number of a shard that a split made: until when it is not split.
+        self._resting: dict[int, float] = {}
 
     def add(self, shard_number: int, change: ItemChange) -> None:
         size = max(
@@ -56,8 +58,13 @@ class Heat:
             if units > _HOT_UNITS
         }
         self._units = {}
-        hot = [number for number, minutes in self._hot_minutes.items() if minutes >= _HOT_MINUTES]
-        if not hot or now < self._last_split + _REST_SECONDS:
-            return []
-        self._last_split = now
-        return hot
+        self._resting = {number: end for number, end in self._resting.items() if now < end}
+        return [
+            number
+            for number, minutes in self._hot_minutes.items()
+            if minutes >= _HOT_MINUTES and number not in self._resting
+        ]
+
+    def rest(self, children: Iterable[int], now: float) -> None:
+        """Do not split these shards for a while: a split has just made them."""
+        self._resting.update(dict.fromkeys(children, now + _REST_SECONDS))

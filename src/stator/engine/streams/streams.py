@@ -100,7 +100,8 @@ class Streams:
         for number in live.heat.hot_shards(now):
             shard = stream.shard_by_number(number)
             if shard is not None and shard.is_open and shard.high - shard.low > 1:
-                stream.split(shard, now)
+                children = stream.split(shard, now)
+                live.heat.rest([child.number for child in children], now)
                 changed = True
         if changed:
             self._write(stream)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
-from stator.errors import ResourceNotFound, ServiceError, TrimmedDataAccess
+from stator.errors import ConnectionTrouble, ResourceNotFound, ServiceError, TrimmedDataAccess
 from stator.pipeline.workers.handlers.parking import Parking
 from stator.pipeline.workers.options import RETENTION_SECONDS, WorkerOptions
 from stator.pipeline.workers.shards.iterators import ShardCursor, iterator_at
@@ -118,7 +118,7 @@ class GroupWatch:
             first = yield from self._first(found, lease)
         except (TrimmedDataAccess, ResourceNotFound):
             return RETENTION_SECONDS
-        except ServiceError as error:
+        except (ServiceError, ConnectionTrouble) as error:
             log.warning("the lag of %s is unknown: %s", lease.name, error)
             return None
         return 0.0 if first is None else max(0.0, now - first)

@@ -148,7 +148,7 @@ class Worker:
         consumers = list(self.consumers.values())
         for consumer in consumers:
             total.add(consumer.progress)
-        lags = [consumer.progress.lag_seconds for consumer in consumers]
+        lags = [consumer.lag_seconds() for consumer in consumers]
         known = [lag for lag in lags if lag is not None]
         if known and len(known) == len(lags) and not self._restart_at:
             total.lag_seconds = max(known)

@@ -142,7 +142,8 @@ class RunningWorker:
         """Finish the batches in flight, release the leases, and close the subscribers.
 
         Waits for up to ``timeout_seconds``. Raises the error that ended the worker, if there was
-        one.
+        one. Raises StreamError if threads are still running at the end. They may still be handling
+        changes, so the subscribers are then left open.
         """
         self.tell_to_stop()
         left = timeout_seconds
@@ -150,6 +151,16 @@ class RunningWorker:
             self._wake()
             alive[0].join(_POLL_SECONDS)
             left -= _POLL_SECONDS
+        if alive := self._alive():
+            names = ", ".join(sorted(thread.name for thread in alive))
+            unfinished = f"worker {self.name} did not stop within {timeout_seconds:g} seconds"
+            log.error("%s; still running: %s", unfinished, names)
+            self._raise()
+            raise StreamError(
+                f"{unfinished}; still running: {names}",
+                hint="a handler or a request hangs: call stop again to wait longer, or end the "
+                "process; its leases expire by themselves",
+            )
         for subscriber in self._app.subscribers:
             if isinstance(subscriber, ClosingSubscriber):
                 subscriber.close()

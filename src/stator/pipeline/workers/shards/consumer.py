@@ -83,8 +83,10 @@ class Consumer(LeaseHolder):
             if not page.is_tip:
                 idle.reset()
             elif iterator is not None:
-                self.progress.lag_seconds = 0.0 if not buffer else self._age(buffer[0])
-                if not buffer:
+                if buffer:
+                    self.set_lag(self._age(buffer[0]), is_handling=True)
+                else:
+                    self.set_lag(0.0)
                     self.caught_up_at = asked_at
                 yield Pause(idle.next_delay())
         yield from self._leave(is_end=iterator is None)
@@ -109,7 +111,7 @@ class Consumer(LeaseHolder):
             return None
         except (SlowDown, LimitExceeded) as error:
             log.debug("%s: %s", self.lease.name, error)
-            self.progress.lag_seconds = None
+            self.set_lag(None)
             yield Pause(self._throttled.next_delay())
             return _Page([], iterator, is_tip=False)
         self._throttled.reset()
@@ -148,9 +150,11 @@ class Consumer(LeaseHolder):
         return is_due or (page.is_tip and self._passed_others)
 
     def _handle(self, records: list[Record]) -> Work[None]:
-        self.progress.lag_seconds = self._age(records[0])
+        self.set_lag(self._age(records[0]), is_handling=True)
         handled = yield from self.delivery.run(records)
         self.progress.add_batch(handled)
+        # The next change is no older than the last one of this batch.
+        self.set_lag(self._age(records[-1]))
         yield from self._pass(self._age(records[-1]))
 
     def _pass(self, lag_seconds: float = 0.0) -> Work[None]:

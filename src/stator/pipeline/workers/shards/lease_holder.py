@@ -19,6 +19,9 @@ from stator.tables.work import Pause, Work
 
 log = logging.getLogger("stator.workers")
 
+# A lag of zero is believed for this long after the pause between two reads.
+_FRESH_SECONDS = 5.0
+
 
 @dataclass(slots=True)
 class ShardProgress:
@@ -103,6 +106,8 @@ class LeaseHolder(ABC):
         self._not_before = not_before
         self._is_lost = False
         self._is_stopping = False
+        self._lag_at = 0.0
+        self._is_handling = False
         label = lease.stream.rpartition("/")[2]
         scope = HandlerScope(
             tools.context,
@@ -140,6 +145,26 @@ class LeaseHolder(ABC):
         """
         if lease.fence == self.lease.fence:
             self.lease = lease
+
+    def lag_seconds(self) -> float | None:
+        """Return the age of the oldest unhandled change, or None if it is not known now.
+
+        A change that was read grows older until it is handled. Without one, an answer of the
+        stream is only as good as it is fresh: none comes while a connection hangs.
+        """
+        lag = self.progress.lag_seconds
+        if lag is None:
+            return None
+        since = self.context.now() - self._lag_at
+        if self._is_handling:
+            return lag + since
+        return lag if since <= self.tools.options.idle_seconds + _FRESH_SECONDS else None
+
+    def set_lag(self, seconds: float | None, *, is_handling: bool = False) -> None:
+        """Record the lag as of now. ``is_handling`` says that it is the age of a change in hand."""
+        self.progress.lag_seconds = seconds
+        self._lag_at = self.context.now()
+        self._is_handling = is_handling
 
     def held(self) -> ShardLease:
         """Return the lease.
