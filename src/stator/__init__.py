@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from stator.design.entities.adapters import adapt as adapt
     from stator.design.entities.conditions import attr as attr
     from stator.design.entities.entity import Entity as Entity
+    from stator.design.entities.entity import upcast as upcast
     from stator.design.entities.markers import counter as counter
     from stator.design.entities.markers import created as created
     from stator.design.entities.markers import ident as ident
@@ -96,7 +97,7 @@ _HOMES = {
     "stator.design.design": "Design per",
     "stator.design.entities.adapters": "adapt",
     "stator.design.entities.conditions": "attr",
-    "stator.design.entities.entity": "Entity",
+    "stator.design.entities.entity": "Entity upcast",
     "stator.design.entities.markers": (
         "counter created ident large ttl unique updated version write_token"
     ),

@@ -4,6 +4,7 @@ design: test_planner.py
 declaration: test_patterns.py
 capacity_units: test_charges.py
 entities.entity: test_entities.py
+entities.entity_versions: ../tables/test_versions.py
 entities.markers: test_entities.py
 entities.conditions: test_entities.py
 entities.symbols: test_symbols.py

@@ -17,7 +17,7 @@ observers: test_observing.py
 operation: ../patterns/test_counter.py
 reads.cursors: test_reads.py
 reads.items: test_items.py
-reads.locator: test_items.py
+reads.locator: test_items.py, test_identities.py
 reads.page_stream: test_reads.py
 reads.pattern_read: test_reads.py
 reads.scan: test_reads.py
@@ -39,6 +39,7 @@ writes.pattern_write: test_pattern_write.py
 writes.patches: test_patches.py
 writes.recorder: test_updates.py, test_items.py
 writes.sender: test_faults.py
+writes.shape_upgrade: test_versions.py
 writes.statements: test_items.py
 writes.transaction_tokens: test_transaction_tokens.py
 writes.transactions: test_transactions.py

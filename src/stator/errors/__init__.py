@@ -104,6 +104,7 @@ hold the classes by subject; import them from ``stator.errors``.
     +-- LiveTableUnreachable              a command cannot read a live table
     +-- DesignError                       an entity, an access pattern or a design is wrong
     |   +-- ItemMismatch                  a value does not fit its entity's field
+    |   |   +-- NewerVersion              a newer version of the entity wrote the item
     |   +-- DesignFileWrong               the design's file does not run, or has no design
     |   +-- PatternRefused                no key can serve an access pattern as declared
     |   |   +-- ScanNeeded                the pattern would read the whole table
@@ -146,6 +147,7 @@ from stator.errors.design import (
     DesignFileWrong,
     ItemMismatch,
     LiveTableUnreachable,
+    NewerVersion,
     PatternRefused,
     ScanNeeded,
 )
@@ -273,6 +275,7 @@ __all__ = [
     "LiveTableUnreachable",
     "LockBusy",
     "MissingAuthenticationToken",
+    "NewerVersion",
     "NotAnEntity",
     "OutcomeUnknown",
     "PathMissing",

@@ -28,6 +28,31 @@ class ItemMismatch(DesignError):
         self.entity = entity
         self.field = field
         self.value = value
+        self.identity: str | None = None
+
+    def of_item(self, identity: str) -> ItemMismatch:
+        """Name the item whose value does not fit, for example ``Order(order_id='o1')``."""
+        if self.identity is None:
+            self.identity = identity
+            self.message = f"{self.message} (in {identity})"
+            self.args = (self.message,)
+        return self
+
+
+class NewerVersion(ItemMismatch):
+    """An item was written by a newer version of its entity than this program has.
+
+    ``found`` is the version of the item, and ``known`` that of the class.
+    """
+
+    hint = 'deploy the newer code, or declare the entity with on_newer="ignore_unknown"'
+
+    def __init__(self, entity: str, found: int, known: int) -> None:
+        super().__init__(
+            entity, "_v", f"the item has version {found}, and the class has version {known}", found
+        )
+        self.found = found
+        self.known = known
 
 
 class DesignFileWrong(DesignError):

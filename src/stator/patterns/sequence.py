@@ -41,8 +41,8 @@ from stator.tables.operation import D, OnDb, operation
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.sender import forget_blobs, send_all
-from stator.tables.writes.statements import Statement
-from stator.tables.writes.writes import LostRace, WritePlanner
+from stator.tables.writes.statements import LostRace, Statement
+from stator.tables.writes.writes import WritePlanner
 
 E = TypeVar("E")
 _ATTEMPTS: Final = 200

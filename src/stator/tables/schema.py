@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from stator.design.design import Design
 from stator.design.entities.codec import Codec
 from stator.design.entities.codec_source import is_plain
 from stator.design.entities.entity import EntityField, info
+from stator.design.entities.entity_versions import UNKNOWN, VERSION_ATTRIBUTE, version_of
 from stator.design.entities.markers import NOT_YET
 from stator.design.entities.shapes import Epoch
 from stator.design.plan.key_sizes import check_size
@@ -23,7 +25,7 @@ from stator.design.plan.key_text import encoding_of
 from stator.design.plan.own_table import IDENTITY, own_table
 from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan, Step, TablePlan
 from stator.design.plan.templates import PlannedKeyAttribute
-from stator.errors import DesignError
+from stator.errors import DesignError, ItemMismatch
 from stator.model.values import Item, Value
 from stator.tables.codegen.item_writer import BulkEntry, bulk_writer
 from stator.tables.codegen.key_writer import (
@@ -91,6 +93,11 @@ class EntityMap:
         self._base_fields = tuple(
             (key.name, key.template.parts[0].value) for key in base_keys(plan) if is_the_field(key)
         )
+        self.shape_version = self.info.shape_version
+        self._own = _own_attributes(plan, table) - self.fields.keys()
+        self._known = frozenset({*self.fields, *self._own}) | (
+            frozenset() if self.shape_version.value is None else {VERSION_ATTRIBUTE}
+        )
         self._base_keys = tuple((key, key_reader(self.info, key)) for key in base_keys(plan))
         self._key_readers: dict[tuple[str, str | None], KeyReader] = {}
         self.bulk_entry = bulk_writer(self.info, plan, table, self._checked_entry)
@@ -111,7 +118,16 @@ class EntityMap:
     # -- items
 
     def item(self, entity: Any) -> Item:
-        """Return the whole item as stored."""
+        """Return the whole item as stored.
+
+        If the object was read, this includes the attributes that the class does not know.
+        """
+        item = self.known_item(entity)
+        unknown = getattr(entity, UNKNOWN, None)
+        return item if unknown is None else item | unknown
+
+    def known_item(self, entity: Any) -> Item:
+        """Return the item without the attributes that the class does not know."""
         item = self.codec.encode(entity)
         self._write_keys(entity, item)
         if self._type is not None:
@@ -123,7 +139,44 @@ class EntityMap:
         return self.key_values(item), b'{"PutRequest":{"Item":%b}}' % orjson.dumps(item)
 
     def decode(self, item: Item) -> Any:
-        return self.codec.decode(item)
+        """Return the object of an item, read in the current shape of the entity.
+
+        Attributes that the class does not know stay with the object, and ``item`` writes them back.
+        So a program that was deployed before a field was added does not erase it.
+        """
+        try:
+            if not self._known.issuperset(item):
+                return self._decode_with_unknown(item)
+            if item.get(VERSION_ATTRIBUTE) != self.shape_version.value:
+                return self._decode_with_unknown(self.current(item))
+            return self.codec.decode(item)
+        except ItemMismatch as mismatch:
+            raise mismatch.of_item(self._shown_item(item)) from mismatch.__cause__
+
+    def current(self, item: Item) -> Item:
+        """Return an item in the current shape. Upcasts see its fields, but not its keys."""
+        if item.get(VERSION_ATTRIBUTE) == self.shape_version.value:
+            return item
+        own = {name: item[name] for name in self._own if name in item}
+        rest = {name: value for name, value in item.items() if name not in own}
+        return self.codec.current(rest) | own
+
+    def _decode_with_unknown(self, item: Item) -> Any:
+        item = self.current(item)
+        entity = self.codec.decode(item)
+        unknown = {name: value for name, value in item.items() if name not in self._known}
+        if version_of(item) > self.shape_version.version:
+            unknown[VERSION_ATTRIBUTE] = item[VERSION_ATTRIBUTE]
+        if unknown and hasattr(entity, "__dict__"):
+            entity.__dict__[UNKNOWN] = unknown
+        return entity
+
+    def _shown_item(self, item: Item) -> str:
+        found: dict[str, Any] = {}
+        for name in self.identity:
+            with contextlib.suppress(ItemMismatch, KeyError):
+                found[name] = self.codec.decode_field[name](item[name])
+        return self.shown(found) if found else f"{self.name} {self.stored_key(item)}"
 
     def key_of(self, entity: Any) -> Item:
         """Return the table's key for an object."""
@@ -285,6 +338,13 @@ class EntityMap:
 
     def shown_entity(self, entity: Any) -> str:
         return self.shown({name: getattr(entity, name) for name in self.identity})
+
+
+def _own_attributes(plan: EntityPlan, table: TablePlan) -> set[str]:
+    """Return the attributes that Stator adds to the items of an entity: keys and discriminator."""
+    names = {table.partition, *(key.name for key in plan.keys)}
+    names |= {table.sort} if table.sort is not None else set()
+    return names | ({plan.discriminator} if plan.discriminator is not None else set())
 
 
 def _key_values(table: TablePlan) -> Callable[[Item], Any]:

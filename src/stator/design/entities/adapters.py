@@ -41,6 +41,7 @@ from stator.design.entities.entity import (
     check_roles,
     stored_shape,
 )
+from stator.design.entities.entity_versions import OnNewer, check_version
 from stator.design.entities.markers import Marker, marker_of
 from stator.design.entities.shapes import Nested, Scalar, Shape, ShapeReader, as_kept_unless
 from stator.design.entities.wire import WrongValue, absent_value
@@ -57,18 +58,21 @@ def adapt(
     key: KeyTemplate | None = None,
     index: Mapping[str, KeyTemplate] | None = None,
     name: str | None = None,
+    version: int = 1,
+    on_newer: OnNewer = "raise",
 ) -> type[M]:
     """Make a model an entity: return a handle with field references such as ``Order.total``.
 
     ``ident`` names the fields that identify an item. ``markers`` assigns roles to other fields, for
-    example ``{"email": unique()}``. ``key``, ``index`` and ``name`` have the same meaning as for
-    ``Entity``.
+    example ``{"email": unique()}``. ``key``, ``index``, ``name``, ``version`` and ``on_newer``
+    have the same meaning as for ``Entity``.
     """
     library = _library_of(model)
     roles = {field: Marker("ident") for field in ([ident] if isinstance(ident, str) else ident)}
     for field, given in (markers or {}).items():
         roles[field] = _marker(model, field, given)
-    overrides = Overrides(key, tuple((index or {}).items()), name)
+    check_version(model.__name__, version, on_newer)
+    overrides = Overrides(key, tuple((index or {}).items()), name, version, on_newer)
     known = KNOWN.get(model)
     if isinstance(known, AdaptedInfo) and (known.roles, known.overrides) == (roles, overrides):
         return cast(
@@ -150,6 +154,7 @@ class AdaptedInfo(EntityInfo):
             marker = self.roles.get(name)
             fields[name] = EntityField(name, stored_shape(shape, marker), marker, field.has_default)
         check_roles(entity, fields)
+        self.check_reserved(fields)
         return fields
 
     @cached_property
@@ -179,7 +184,7 @@ class AdaptedInfo(EntityInfo):
             for name, field in self.fields.items()
         }
         maker = ObjectMaker(self.library.maker(self.model, self.name), absent)
-        return make_codec(self.name, self.cls, self.shapes, maker)
+        return make_codec(self.name, self.cls, self.shapes, maker, versions=self.shape_version)
 
 
 # --- shapes -------------------------------------------------------------------------------------

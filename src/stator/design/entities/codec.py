@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stator.design.entities.codec_source import CodecSource, attribute, default_of, is_plain
+from stator.design.entities.entity_versions import VERSION_ATTRIBUTE, ShapeVersion
 from stator.design.entities.shapes import Shape
 from stator.design.entities.wire import (
     REQUIRED,
@@ -55,7 +56,8 @@ class Codec:
     """The generated functions of one entity.
 
     ``encode_field`` and ``decode_field`` handle single fields, for keys, conditions and updates.
-    ``omits_field`` says for which values a field's attribute is left out.
+    ``omits_field`` says for which values a field's attribute is left out. ``current`` returns an
+    item of an earlier version in the current shape (``entity_versions``), as ``decode`` reads it.
     """
 
     encode: Callable[[Any], Item]
@@ -63,6 +65,7 @@ class Codec:
     encode_field: dict[str, Encoder]
     decode_field: dict[str, Decoder]
     omits_field: dict[str, Callable[[Any], bool]]
+    current: Callable[[Item], Item]
 
     def attribute(self, field: str, value: Any) -> Value | None:
         """Return the stored value of a field, or None if its attribute is left out."""
@@ -87,12 +90,19 @@ def LEFT_OUT() -> Any:
 
 
 def make_codec(
-    entity: str, cls: type, shapes: dict[str, Shape], maker: ObjectMaker | None = None
+    entity: str,
+    cls: type,
+    shapes: dict[str, Shape],
+    maker: ObjectMaker | None = None,
+    *,
+    versions: ShapeVersion | None = None,
 ) -> Codec:
     """Generate the codec of a class whose fields have these shapes.
 
-    ``entity`` is the name of the entity in errors.
+    ``entity`` is the name of the entity in errors. ``versions`` is the version of its shape, by
+    default 1.
     """
+    versions = versions or ShapeVersion(entity, 1, "raise")
     if maker is None and not is_plain(cls):
         maker = _by_init(cls, shapes)
     absent = (
@@ -101,7 +111,7 @@ def make_codec(
         else {name: default_of(cls, name, shape) for name, shape in shapes.items()}
     )
     source = CodecSource()
-    _write_encode(source, shapes)
+    _write_encode(source, shapes, versions)
     _write_decode(source, cls, shapes, absent, maker)
     for at, shape in enumerate(shapes.values()):
         source.function(f"encode_{at}", "v", [f"return {source.encode(shape, 'v')}"])
@@ -126,14 +136,21 @@ def make_codec(
             raise
         return found
 
+    def current(item: Item) -> Item:
+        return versions.current(item, encoders)
+
+    own_version = versions.value
+
     def decode(item: Item) -> Any:
+        if item.get(VERSION_ATTRIBUTE) != own_version:
+            item = current(item)
         try:
             return from_wire(item)
         except _FAULTS as error:
             fault = _fault(entity, shapes, absent, item, error)
             raise fault from (error if fault.field == "?" else None)
 
-    return Codec(encode, decode, encoders, decoders, omitted)
+    return Codec(encode, decode, encoders, decoders, omitted, current)
 
 
 def _named(entity: str, field: str, encode: Encoder) -> Encoder:
@@ -179,8 +196,9 @@ def _mismatch(entity: str, field: str, value: Any, error: Exception) -> ItemMism
     return ItemMismatch(entity, field, "the stored value does not fit the field's type", value)
 
 
-def _write_encode(source: CodecSource, shapes: dict[str, Shape]) -> None:
-    body = ["item = {}"]
+def _write_encode(source: CodecSource, shapes: dict[str, Shape], versions: ShapeVersion) -> None:
+    is_first = versions.value is None
+    body = ["item = {}" if is_first else f"item = {{{VERSION_ATTRIBUTE!r}: {versions.value!r}}}"]
     for name, shape in shapes.items():
         body += [f"v = {attribute('o', name)}", *source.put(name, shape)]
     source.function("encode", "o", [*body, "return item"])

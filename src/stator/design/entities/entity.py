@@ -25,6 +25,13 @@ from weakref import WeakKeyDictionary
 
 from stator.design.entities.codec import Codec, make_codec
 from stator.design.entities.conditions import FieldRef
+from stator.design.entities.entity_versions import (
+    VERSION_ATTRIBUTE,
+    F,
+    OnNewer,
+    ShapeVersion,
+    check_version,
+)
 from stator.design.entities.markers import (
     Marker,
     counter,
@@ -53,11 +60,16 @@ KeyTemplate = tuple[str, str] | tuple[str]
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """The keys, indexes and name that the user set by hand on an entity. The planner keeps them."""
+    """What the user set by hand on an entity: keys, indexes and name, which the planner keeps.
+
+    ``version`` is the version of its shape, and ``on_newer`` the rule for items of a later one.
+    """
 
     key: KeyTemplate | None = None
     indexes: tuple[tuple[str, KeyTemplate], ...] = ()
     name: str | None = None
+    version: int = 1
+    on_newer: OnNewer = "raise"
 
 
 @dataclass_transform(
@@ -80,6 +92,9 @@ class Entity:
 
     Subclass it and annotate fields; all of them are keyword arguments. Objects of a class that is
     declared with ``frozen=True`` cannot be changed; writes return a copy with the new version.
+
+    ``version`` counts the shapes that the entity has had; see ``upcast``. ``on_newer`` says what to
+    do with items that a later version wrote: "raise", or "ignore_unknown" to read them as they are.
     """
 
     __overrides__: ClassVar[Overrides] = Overrides()
@@ -91,10 +106,13 @@ class Entity:
         index: dict[str, KeyTemplate] | None = None,
         name: str | None = None,
         frozen: bool = False,
+        version: int = 1,
+        on_newer: OnNewer = "raise",
         **rest: Any,
     ) -> None:
         super().__init_subclass__(**rest)
-        cls.__overrides__ = Overrides(key, tuple((index or {}).items()), name)
+        check_version(cls.__name__, version, on_newer)
+        cls.__overrides__ = Overrides(key, tuple((index or {}).items()), name, version, on_newer)
         _forget_inherited_references(cls)
         dataclasses.dataclass(kw_only=True, frozen=frozen)(cls)
         for field in dataclasses.fields(cls):  # type: ignore[arg-type]
@@ -153,7 +171,20 @@ class EntityInfo:
             for name, shape, has_default in field_shapes(self.cls, self.cls.__name__)
         }
         check_roles(self.cls.__name__, fields)
+        self.check_reserved(fields)
         return fields
+
+    def check_reserved(self, fields: Mapping[str, EntityField]) -> None:
+        if VERSION_ATTRIBUTE in fields:
+            raise DesignError(
+                f"{self.name}.{VERSION_ATTRIBUTE}: items keep the version of their shape there",
+                hint="give the field another name",
+            )
+
+    @cached_property
+    def shape_version(self) -> ShapeVersion:
+        """The version of the entity's shape, and its upcasts."""
+        return ShapeVersion(self.name, self.overrides.version, self.overrides.on_newer)
 
     @cached_property
     def identity(self) -> tuple[str, ...]:
@@ -168,7 +199,7 @@ class EntityInfo:
 
     @cached_property
     def codec(self) -> Codec:
-        return make_codec(self.name, self.cls, self.shapes)
+        return make_codec(self.name, self.cls, self.shapes, versions=self.shape_version)
 
     @property
     def shapes(self) -> dict[str, Shape]:
@@ -229,3 +260,18 @@ def _made(cls: Any) -> EntityInfo:
         shown = getattr(cls, "__name__", repr(cls))
         raise DesignError(f"{shown} is not an entity", hint=f"write `class {shown}(Entity): ...`")
     return EntityInfo(cls)
+
+
+def upcast(entity: type[Any], version: int) -> Callable[[F], F]:
+    """Register a function that turns the fields of one version of an entity into the next.
+
+    ``@upcast(Order, 1)`` takes the fields of an item of version 1 as a dict of plain values and
+    returns those of version 2. Items of earlier versions are read through all upcasts that lead to
+    the version of the class.
+    """
+
+    def register(function: F) -> F:
+        info(entity).shape_version.add(version, function)
+        return function
+
+    return register

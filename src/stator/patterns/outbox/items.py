@@ -15,8 +15,7 @@ from stator.model.values import Item
 from stator.patterns.item_pages import prefix_query
 from stator.tables.schema import Place
 from stator.tables.writes.expressions import Expressions
-from stator.tables.writes.statements import Statement
-from stator.tables.writes.writes import LostRace
+from stator.tables.writes.statements import LostRace, Statement
 
 SENT = "#SENT"
 PARKED = "#PARKED"

@@ -16,8 +16,7 @@ from stator.patterns.identities import Identities, encoding_name
 from stator.patterns.item_pages import prefix_query
 from stator.tables.schema import Place
 from stator.tables.writes.expressions import Expressions
-from stator.tables.writes.statements import Statement
-from stator.tables.writes.writes import LostRace
+from stator.tables.writes.statements import LostRace, Statement
 
 NODE = "NODE"
 CHILD = "CHILD#"

@@ -32,7 +32,7 @@ from stator.tables.context import Context
 from stator.tables.reads.items import batch_get
 from stator.tables.work import Call, Gather, Work, gathered
 from stator.tables.writes.sender import send_all
-from stator.tables.writes.writes import LostRace
+from stator.tables.writes.statements import LostRace
 
 NODES_IN_A_JOB = 1000
 _PATHS_PAGE = 25

@@ -73,8 +73,7 @@ def _fields(
         return None
     if of is None:
         return plain_item(item)
-    if of.large:
-        item = of.codec.encode(getattr(change, name))
+    item = of.codec.encode(getattr(change, name)) if of.large else of.current(item)
     return {field: plain_value(item[field]) for field in of.fields if field in item}
 
 

@@ -175,7 +175,9 @@ class ParquetSink(Sink):
         elif of is None:
             fields = dict(record.image)
         else:
-            item = of.codec.encode(change.new or change.old) if of.large else record.image
+            item = (
+                of.codec.encode(change.new or change.old) if of.large else of.current(record.image)
+            )
             fields = {name: item[name] for name in of.fields if name in item}
         return orjson.dumps({**fields, **_about(change)})
 

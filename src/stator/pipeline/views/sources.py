@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from stator.design.entities.conditions import FieldRef, as_condition
+from stator.design.entities.entity_versions import VERSION_ATTRIBUTE
 from stator.design.entities.shapes import Epoch, Maybe, Scalar, Shape
 from stator.design.patterns.filter_writer import FilterWriter
 from stator.design.patterns.pattern import references
@@ -185,6 +186,7 @@ class ViewSource:
             if each.field is not None:
                 measured.setdefault(each.field.name, []).append((name, each))
         self.names = self._field_names(measured)
+        self._shape = of.shape_version.value
         # Tells items of other entities in the same table apart.
         self._kind = (
             None if of.plan.discriminator is None else (of.plan.discriminator, {"S": of.name})
@@ -251,6 +253,8 @@ class ViewSource:
         """
         if item is None or (self._kind is not None and item.get(self._kind[0]) != self._kind[1]):
             return None
+        if item.get(VERSION_ATTRIBUTE) != self._shape:
+            item = self.of.current(item)
         if self._where is not None and not evaluate(self._where, item):
             return None
         group = self._group(item)

@@ -35,6 +35,7 @@ import orjson
 
 from stator.design.entities.codec_source import CodecSource, attribute
 from stator.design.entities.entity import EntityInfo
+from stator.design.entities.entity_versions import UNKNOWN, VERSION_ATTRIBUTE
 from stator.design.entities.shapes import Choice, Maybe, Scalar, SetOf, Shape
 from stator.design.entities.wire import WrongValue
 from stator.design.plan.plan import EntityPlan, TablePlan
@@ -90,6 +91,8 @@ def bulk_writer(
             writer.rest.append(key)
     if plan.discriminator is not None:
         writer.constant(plan.discriminator, {"S": plan.name})
+    if known.shape_version.value is not None:
+        writer.constant(VERSION_ATTRIBUTE, known.shape_version.value)
     return writer.compiled(names)
 
 
@@ -158,6 +161,7 @@ class _Writer:
     def compiled(self, key_names: tuple[str, ...]) -> Callable[[Any], BulkEntry]:
         template = '{"PutRequest":{"Item":{' + ",".join(self._template)
         body = [
+            f"if getattr(o, {UNKNOWN!r}, None) is not None: return checked(o)",
             *self._checks,
             f"out = {template.encode()!r} % ({', '.join(self._values)},)",
             *self._later,

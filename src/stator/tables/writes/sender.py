@@ -46,8 +46,7 @@ from stator.tables.blobs.blobs import kept, removed, unpacked
 from stator.tables.context import Context
 from stator.tables.schema import EntityMap
 from stator.tables.work import Call, Pause, Work
-from stator.tables.writes.statements import Statement
-from stator.tables.writes.writes import LostRace, Prepare
+from stator.tables.writes.statements import LostRace, Prepare, Statement
 
 E = TypeVar("E", bound=ServiceError | ConnectionTrouble)
 Returns = Literal["old", "new"]

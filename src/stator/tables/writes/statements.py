@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from stator.design.entities.entity_versions import VERSION_ATTRIBUTE
 from stator.errors import (
     ConditionFailed,
     ItemExists,
@@ -22,7 +23,15 @@ from stator.errors import (
 from stator.model.values import Item, Value
 from stator.tables.blobs.blobs import blob_keys, plain
 from stator.tables.schema import EntityMap
+from stator.tables.work import Work
 from stator.tables.writes.expressions import Expressions, joined
+
+
+class LostRace(ConditionFailed):
+    """The item changed between read and write, so the write is planned again."""
+
+    code = "StatorLostRace"
+
 
 Kind = Literal["Put", "Update", "Delete", "ConditionCheck"]
 Meaning = Callable[[Item | None], ConditionFailed]
@@ -89,6 +98,10 @@ class Statement:
     @property
     def operation(self) -> str:
         return f"{self.kind}Item"
+
+
+Prepare = Callable[[], Work[list[Statement]]]
+"""Plans the statements of a write. It is called again after a ``LostRace``."""
 
 
 @dataclass(slots=True)
@@ -166,6 +179,13 @@ class Terms:
                 if len(values) > 1
                 else f"({absent} OR {inner.terms[0]})"
             )
+
+    def shape(self, version: Value, *, may_be_absent: bool) -> None:
+        """Require that the item's shape has this version, or that there is no item."""
+        if may_be_absent:
+            self.absent_or_stored({VERSION_ATTRIBUTE: version})
+        else:
+            self.equal(VERSION_ATTRIBUTE, version)
 
     def into(self, request: dict[str, Any]) -> dict[str, Any]:
         if self.terms:

@@ -13,10 +13,10 @@ from stator.tables.schema import EntityMap
 from stator.tables.work import Pause, Work
 from stator.tables.writes.recorder import Recorder, Recording
 from stator.tables.writes.sender import certainly_not_applied, forget_blobs, send_all
-from stator.tables.writes.statements import Statement
+from stator.tables.writes.statements import LostRace, Prepare, Statement
 from stator.tables.writes.transaction_tokens import is_done_before, token_statement
 from stator.tables.writes.unique_guards import merge_guard_handovers
-from stator.tables.writes.writes import LostRace, Prepare, WritePlanner
+from stator.tables.writes.writes import WritePlanner
 
 E = TypeVar("E")
 _RACES = 20

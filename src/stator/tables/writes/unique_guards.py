@@ -24,10 +24,11 @@ from typing import Any
 
 import orjson
 
+from stator.design.entities.entity_versions import version_of
 from stator.design.plan import key_text as keys
 from stator.design.plan.key_text import encoding_of
 from stator.design.plan.own_table import ENTITY, FIELD, GUARD, IDENTITY, OWNER, guard_prefix
-from stator.errors import ConditionFailed, DesignError, ItemExists, UniqueTaken
+from stator.errors import ConditionFailed, DesignError, ItemExists, ItemMismatch, UniqueTaken
 from stator.model.values import Item, Value
 from stator.tables.schema import EntityMap, Place
 from stator.tables.writes.expressions import Expressions
@@ -205,7 +206,14 @@ def unique_value(of: EntityMap, field: str, item: Item | None) -> Any:
     if field == IDENTITY:
         return tuple(of.codec.decode_field[name](item[name]) for name in of.identity)
     stored = item.get(field)
-    return None if stored is None else of.codec.decode_field[field](stored)
+    if stored is None:
+        return None
+    try:
+        return of.codec.decode_field[field](stored)
+    except ItemMismatch:
+        if version_of(item) == of.shape_version.version:
+            raise
+        return None  # the field had another type in an earlier version
 
 
 def watched_attributes(of: EntityMap, old: Item | None) -> dict[str, Value | None]:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from stator.design.entities.entity_versions import VERSION_ATTRIBUTE
 from stator.design.entities.shapes import Maybe
 from stator.design.plan.templates import PlannedKeyAttribute
 from stator.errors import PathMissing, RequestRefused, UpdateRefused, ValidationFailed
@@ -38,12 +39,14 @@ def update_statement(
     now: float,
     as_stored: Mapping[str, Value | None] | None = None,
     token: str | None = None,
+    shape: Value | None = None,
 ) -> Statement:
     """Return the UpdateItem statement of a recording.
 
     ``values`` are fields known because the key contains them. ``entity`` is the object that the
     update was started with, if any. The item must have the attribute values in ``as_stored``.
-    ``token`` is the value of the entity's ``write_token()`` field, if it has one.
+    ``token`` is the value of the entity's ``write_token()`` field, if it has one. ``shape`` is the
+    version of the entity's shape that the item must have, or None if the entity has no versions.
     """
     shown = of.shown(values)
     refuse_fixed(of, recording)
@@ -65,11 +68,13 @@ def update_statement(
         expected = int(getattr(entity, of.version))
         terms.version(expected)
     terms.stored(as_stored or {})
+    if shape is not None:
+        terms.shape(shape, may_be_absent=or_create)
     for condition in when:
         terms.user(condition)
     own = _own_changes(of, key_changes, stamps, written)
     if or_create:
-        own["SET"] += _of_a_new_item(of, recording, values, key_changes, now, written)
+        own["SET"] += _of_a_new_item(of, recording, values, key_changes, now, written, shape)
     update = recording.expression(written, own)
     request = {"TableName": of.table.name, "Key": key, "UpdateExpression": update}
     return Statement(
@@ -238,6 +243,7 @@ def _of_a_new_item(
     changed_keys: Mapping[str, Value | None],
     now: float,
     written: Expressions,
+    shape: Value | None,
 ) -> list[str]:
     """Return SET terms for the attributes that an item needs if the update creates it.
 
@@ -253,6 +259,8 @@ def _of_a_new_item(
         stored.pop(name or "", None)  # every update sets those itself
     if of.plan.discriminator is not None:
         stored[of.plan.discriminator] = {"S": of.name}
+    if shape is not None:
+        stored[VERSION_ATTRIBUTE] = shape
     if of.created is not None:
         stored[of.created] = of.codec.encode_field[of.created](datetime.fromtimestamp(now, UTC))
     expiry = of.expiry(now)

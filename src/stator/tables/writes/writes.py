@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from stator.design.entities.entity_versions import VERSION_ATTRIBUTE
 from stator.design.entities.markers import NOT_YET
 from stator.errors import ConditionFailed, UpdateRefused
 from stator.model.values import Item, Value
@@ -18,7 +19,9 @@ from stator.tables.reads.locator import locate
 from stator.tables.schema import EntityMap, Stamped
 from stator.tables.work import Call, Work
 from stator.tables.writes.recorder import Recording
+from stator.tables.writes.shape_upgrade import ShapeUpgrade
 from stator.tables.writes.statements import (
+    LostRace,
     Meaning,
     Statement,
     Terms,
@@ -31,18 +34,13 @@ from stator.tables.writes.update_statement import update_statement
 WRITE_TOKEN_CHARACTERS = 16
 
 
-class LostRace(ConditionFailed):
-    """The item changed between read and write, so the write is planned again."""
-
-    code = "StatorLostRace"
-
-
 class WritePlanner:
     """Plans the statements of writes. Entities with unique fields are read first."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
         self.place = context.schema.place
+        self._upgrade = ShapeUpgrade(context)
 
     # -- whole items
 
@@ -74,6 +72,8 @@ class WritePlanner:
         terms.user(when)
         key = of.key_of(stamped.made)
         meaning = meaning_of(of, shown, expected=expected)
+        if when is not None:
+            meaning = yield from self._upgrade.required(of, key, terms, meaning)
         old = (yield from self.stored(of, key)) if of.guarded or of.offloads else None
         if of.guarded:
             meaning = _watched(of, old, terms, meaning)
@@ -134,13 +134,19 @@ class WritePlanner:
                 entity, {of.created: of.codec.decode_field[of.created](old[of.created])}
             )
         stamped = of.stamped(entity, now, fresh=False, token=self.new_write_token(of))
-        item, key = of.item(stamped.made), of.key_of(stamped.made)
+        item, key = of.known_item(stamped.made), of.key_of(stamped.made)
         if of.large:
             item = yield from self._packed(of, item)
         shown = of.shown_entity(entity)
         terms = Terms(of)
         terms.user(when)
         meaning = meaning_of(of, shown)
+        if when is not None:
+            meaning = yield from self._upgrade.required(of, key, terms, meaning)
+        else:
+            meaning = self._upgrade.not_newer(of, key, terms, meaning)
+        if self._upgrade.newer(of, key) is not None:
+            del item[VERSION_ATTRIBUTE]  # the item keeps its later version
         if old is None and (of.guarded or of.offloads):
             old = yield from self.stored(of, key)
         if of.guarded:
@@ -177,6 +183,7 @@ class WritePlanner:
         now = self.context.now()
         if or_create and of.ttl is not None:
             yield from self._clear_expired(of, key, now)
+        shape = yield from self._upgrade.shape(of, key)
         known = {name: values[name] for name in {*of.identity, *of.base_fields} & values.keys()}
         if not of.has_base(values):  # the key was looked up, and holds more fields
             known = of.key_fields(key) | known
@@ -188,20 +195,21 @@ class WritePlanner:
         large = [name for name in of.large if name in recording.fields]
         new_blobs = (yield from self._pack_changes(of, recording, key, large)) if large else ()
         if not (touched or expires or may_reserve or (large and of.offloads)):
-            return [
-                update_statement(
-                    of,
-                    recording,
-                    key,
-                    known,
-                    entity=entity,
-                    when=when,
-                    or_create=or_create,
-                    now=now,
-                    as_stored=beside,
-                    token=self.new_write_token(of),
-                )
-            ]
+            statement = update_statement(
+                of,
+                recording,
+                key,
+                known,
+                entity=entity,
+                when=when,
+                or_create=or_create,
+                now=now,
+                as_stored=beside,
+                token=self.new_write_token(of),
+                shape=shape,
+            )
+            statement.meaning = self._upgrade.meaning(of, key, statement.meaning)
+            return [statement]
         old = yield from self.stored(of, key)
         watched = watched_attributes(of, old)
         if of.ttl is not None:
@@ -217,8 +225,10 @@ class WritePlanner:
             now=now,
             as_stored=watched | beside,
             token=self.new_write_token(of),
+            shape=shape,
         )
-        statement.meaning, statement.old = _raced_or(of, old, statement.meaning), old
+        statement.meaning = _raced_or(of, old, self._upgrade.meaning(of, key, statement.meaning))
+        statement.old = old
         replaced = {name: (old or {})[name] for name in large if name in (old or {})}
         statement.obsolete_blobs, statement.new_blobs = tuple(blob_keys(of, replaced)), new_blobs
         after = _after(of, old, recording, values, now if or_create else None)
@@ -295,6 +305,8 @@ class WritePlanner:
             terms.absent_or_stored(_wire(of, of.beside_the_key(values)))
         terms.user(when)
         meaning = meaning_of(of, shown, must_exist=must_exist, expected=expected)
+        if when is not None:
+            meaning = yield from self._upgrade.required(of, key, terms, meaning)
         request = {"TableName": of.table.name, "Key": key}
         old = (yield from self.stored(of, key)) if of.guarded or of.offloads else None
         if of.guarded:
@@ -314,15 +326,11 @@ class WritePlanner:
             terms.present()
         terms.stored(_wire(of, of.beside_the_key(values)))
         terms.user(when)
+        meaning = meaning_of(of, shown, must_exist=must_exist)
+        if when is not None:
+            meaning = yield from self._upgrade.required(of, key, terms, meaning)
         request = terms.into({"TableName": of.table.name, "Key": key})
-        return [
-            Statement(
-                "ConditionCheck",
-                request,
-                f"check {shown}",
-                meaning_of(of, shown, must_exist=must_exist),
-            )
-        ]
+        return [Statement("ConditionCheck", request, f"check {shown}", meaning)]
 
     # -- what is there
 
@@ -439,6 +447,3 @@ def _after(
         else:
             after[name] = stored
     return after
-
-
-Prepare = Callable[[], Work[list[Statement]]]

@@ -100,7 +100,8 @@ class EntityEncoder:
             item = unwrap(row)[0]
             if self._flatten:
                 item = flattened(item, self._renamed, map_members)
-            return of.decode(rename(item, self._renamed))
+            # A row makes a new object: attributes that are no fields stay behind.
+            return of.codec.decode(of.current(rename(item, self._renamed)))
         if self._flatten:
             row = flattened(row, self._renamed)
         values = {}

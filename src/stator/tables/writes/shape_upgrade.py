@@ -1,0 +1,207 @@
+"""Upgrades of items that were stored in an earlier shape, before a write that relies on the shape.
+
+An update sets single attributes. On an item of an earlier version it would mix two shapes: it must
+neither set fields that only the current version has, nor mark the item as current. A condition of
+the user's has the same trouble, because it names fields of the current shape.
+
+So these writes require that the item has the current version (``_v``). The requirement costs
+nothing while it holds. If it fails, the item is upgraded first: it is read, upcast and written back
+by one conditional write. Then the original write is planned again. An upgrade changes nothing that
+a reader can see, so a program may stop between the two.
+
+The upgrade is an UpdateItem that sets what the upcasts changed, on condition that every attribute
+is as it was read. Attributes that another writer adds meanwhile stay.
+
+An item of a later version raises NewerVersion. With ``on_newer="ignore_unknown"``, the write
+requires the version that it found, and leaves it as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stator.design.entities.entity_versions import VERSION_ATTRIBUTE, version_of
+from stator.errors import ConditionFailed, ItemMismatch, NewerVersion, TransactionFailed
+from stator.model.values import Item, Value
+from stator.tables.codegen.key_writer import is_the_field
+from stator.tables.context import Context
+from stator.tables.schema import EntityMap
+from stator.tables.work import Call, Pause, Work
+from stator.tables.writes.sender import send_all, send_one
+from stator.tables.writes.statements import LostRace, Meaning, Statement, Terms
+from stator.tables.writes.unique_guards import guards
+
+_ATTEMPTS = 20
+_Place = tuple[str, tuple[tuple[str, str], ...]]
+
+
+class ShapeUpgrade:
+    """Makes writes of one planner rely on the current shape of their items.
+
+    It remembers the versions that failed writes have found, until the writes are planned again.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._older: set[_Place] = set()
+        self._newer: dict[_Place, int] = {}
+
+    def shape(self, of: EntityMap, key: Item) -> Work[Value | None]:
+        """Return the version that a write must require, or None if the entity has no versions.
+
+        If a write has found an earlier version before, the item is upgraded first.
+        """
+        if of.shape_version.value is None:
+            return None
+        place = _place(of, key)
+        if place in self._older:
+            yield from self._upgraded(of, key)
+            self._older.discard(place)
+        found = self._newer.get(place)
+        return of.shape_version.value if found is None else {"N": str(found)}
+
+    def required(self, of: EntityMap, key: Item, terms: Terms, otherwise: Meaning) -> Work[Meaning]:
+        """Require that the item is absent or has the current shape.
+
+        Return the meaning of the failed condition, based on ``otherwise``.
+        """
+        shape = yield from self.shape(of, key)
+        if shape is not None:
+            terms.shape(shape, may_be_absent=True)
+        return self.meaning(of, key, otherwise)
+
+    def not_newer(self, of: EntityMap, key: Item, terms: Terms, otherwise: Meaning) -> Meaning:
+        """Require that the item has no later version than the class. Return the new meaning."""
+        own = of.shape_version.value
+        if own is None:
+            return otherwise
+        found = self.newer(of, key)
+        name, value = terms.expressions.name, terms.expressions.value
+        bound = value(own if found is None else {"N": str(found)})
+        attribute = name(VERSION_ATTRIBUTE)
+        terms.add(f"(attribute_not_exists({attribute}) OR {attribute} <= {bound})")
+        return self.meaning(of, key, otherwise, older_is_fine=True)
+
+    def newer(self, of: EntityMap, key: Item) -> int | None:
+        """Return the later version that a failed write has found, or None."""
+        return self._newer.get(_place(of, key))
+
+    def meaning(
+        self, of: EntityMap, key: Item, otherwise: Meaning, *, older_is_fine: bool = False
+    ) -> Meaning:
+        """Return a meaning that plans the write again if the item's shape made it fail."""
+        if of.shape_version.value is None:
+            return otherwise
+        place = _place(of, key)
+
+        def means(item: Item | None) -> ConditionFailed:
+            found = version_of(item) if item else of.shape_version.version
+            if found < of.shape_version.version and not older_is_fine:
+                self._older.add(place)
+                return LostRace(item=item)
+            if found > of.shape_version.version and self._newer.get(place) != found:
+                if of.shape_version.on_newer == "raise":
+                    raise NewerVersion(of.name, found, of.shape_version.version)
+                self._newer[place] = found
+                return LostRace(item=item)
+            return otherwise(item)
+
+        return means
+
+    # -- the upgrade
+
+    def _upgraded(self, of: EntityMap, key: Item) -> Work[None]:
+        label = f"upgrade {of.name}"
+        request = {"TableName": of.table.name, "Key": key, "ConsistentRead": True}
+        for attempt in range(_ATTEMPTS):
+            old = (yield Call("GetItem", request, label)).get("Item")
+            if old is None or version_of(old) >= of.shape_version.version:
+                return
+            new = _upgraded_item(of, old)
+            statements = [
+                _statement(of, key, old, new),
+                *guards(self._context.schema.place, of, old, new, key, self._context.now()),
+            ]
+            try:
+                if len(statements) == 1:
+                    yield from send_one(statements[0], label, None)
+                else:
+                    yield from send_all(self._context, statements, label)
+            except LostRace:
+                yield Pause(self._context.backoff(attempt))
+            except TransactionFailed as failed:
+                error = failed.failures[0][2]
+                if not isinstance(error, LostRace):
+                    raise error from None
+                yield Pause(self._context.backoff(attempt))
+            else:
+                return
+
+
+def _place(of: EntityMap, key: Item) -> _Place:
+    return of.table.name, tuple((name, str(value)) for name, value in key.items())
+
+
+def _upgraded_item(of: EntityMap, old: Item) -> Item:
+    """Return an item in the current shape, with the index keys that its fields give it now."""
+    new = dict(of.current(old))
+    values = _KeyFields(of, new)
+    for key in of.plan.keys:
+        if is_the_field(key):
+            continue
+        value = of.key_value(key, values)
+        if key.index is not None and value is None:
+            new.pop(key.name, None)
+        elif value is not None:
+            new[key.name] = value
+    if of.stored_key(new) != of.stored_key(old):
+        changed = next(name for name in of.key_names if new[name] != old[name])
+        raise ItemMismatch(
+            of.name,
+            changed,
+            "an upcast must not change the fields of the table's key",
+            old[changed],
+        )
+    return new
+
+
+class _KeyFields(Mapping[str, Any]):
+    """The field values of an item, decoded when they are asked for."""
+
+    def __init__(self, of: EntityMap, item: Item) -> None:
+        self._of = of
+        self._item = item
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._item:
+            return self._of.codec.decode_field[name](self._item[name])
+        default = self._of.info.default_maker(name)
+        return None if default is None else default()
+
+    def __iter__(self) -> Any:
+        return iter(self._of.fields)
+
+    def __len__(self) -> int:
+        return len(self._of.fields)
+
+
+def _statement(of: EntityMap, key: Item, old: Item, new: Item) -> Statement:
+    terms = Terms(of)
+    terms.equal(VERSION_ATTRIBUTE, old.get(VERSION_ATTRIBUTE))
+    if of.version is not None and of.version in old:
+        terms.equal(of.version, old[of.version])
+    else:
+        terms.stored({name: value for name, value in old.items() if name not in of.key_names})
+    written = terms.expressions
+    sets = [
+        f"{written.name(name)} = {written.value(value)}"
+        for name, value in new.items()
+        if old.get(name) != value
+    ]
+    removals = [written.name(name) for name in old if name not in new]
+    update = f"SET {', '.join(sets)}" + (f" REMOVE {', '.join(removals)}" if removals else "")
+    request = {"TableName": of.table.name, "Key": key, "UpdateExpression": update}
+    return Statement(
+        "Update", terms.into(request), f"upgrade {of.name}", lambda item: LostRace(item=item)
+    )
