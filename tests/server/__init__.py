@@ -9,6 +9,7 @@ dispatcher: test_routing.py
 http.compression: test_compression.py
 http.connection: test_http.py, test_connection_properties.py
 http.context: test_lifetime.py
+http.freed_memory: test_freed_memory.py
 http.http_server: test_lifetime.py
 http.limits: test_lifetime.py
 http.reply: test_replies.py

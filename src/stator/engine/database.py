@@ -44,10 +44,10 @@ class Database:
         if not writer.changes:
             return None
         changes = writer.finish()
-        if writer.item_changes:
-            for observer in self.observers:
-                observer.observe(writer, changes)
         try:
+            if writer.item_changes:
+                for observer in self.observers:
+                    observer.observe(writer, changes)
             commit = self.storage.write(changes, undoable=True)
         except BaseException:
             writer.undo()

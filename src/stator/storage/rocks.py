@@ -16,8 +16,9 @@ What fails, and what is left:
   acknowledged. RocksDB refuses writes until there is room. It checks every few seconds, then starts
   a new log and accepts writes again. Each refused write raises its own error. Item writes are
   ``undoable``, so later writes are accepted as soon as RocksDB accepts them. A refused write of
-  anything else (a table's definition, a step of a backup) leaves memory ahead of the disk. The
-  store then refuses all writes until it is reopened.
+  anything else (a table's definition, a step of a backup) leaves memory ahead of the disk: these
+  changes are made in memory first, in a dozen places of the engine. The store then refuses all
+  writes until it is reopened, which reads them back from the disk.
 - The system refuses a file, or an fsync fails for another reason. The store refuses further writes
   until it is reopened: after such a failure nobody knows what the log contains.
 - A log or the manifest loses its end or is deleted. RocksDB cannot tell this from a crash; the

@@ -9,7 +9,8 @@ import pytest
 
 from stator.clock import VirtualClock
 from stator.engine import Engine
-from stator.errors import ResourceNotFound, TrimmedDataAccess
+from stator.errors import ResourceNotFound, StorageFull, TrimmedDataAccess
+from tests.storage.test_storage import FullDisk
 
 from .reading import (
     create,
@@ -193,6 +194,25 @@ def test_a_split_does_not_keep_other_hot_shards_from_splitting(
     assert parents.count(second) == 2
     children = {s["ShardId"] for s in shards(engine, arn) if s.get("ParentShardId") == first}
     assert not children & set(parents), "a single hot key is not split again and again"
+
+
+def test_a_stream_that_cannot_roll_on_a_full_disk_rolls_when_there_is_room(tmp_path: Path) -> None:
+    clock = VirtualClock(1_790_000_000.0)
+    with Engine.open(str(tmp_path / "data"), clock=clock) as engine:
+        arn = create(engine)
+        put(engine, "a", v=1)
+        before = {shard["ShardId"] for shard in shards(engine, arn)}
+        clock.advance(5 * HOUR)
+        storage: Any = engine.storage
+        real = storage._db
+        storage._db = FullDisk(real, "write")
+        with pytest.raises(StorageFull):
+            put(engine, "b", v=1)
+        storage._db = real
+        put(engine, "c", v=1)
+        assert {shard["ShardId"] for shard in shards(engine, arn)} > before
+        assert engine.call("DescribeTable", {"TableName": "orders"})["Table"]["ItemCount"] == 2
+        assert sorted(key for _, key in told(read_all(engine, arn))) == ["a", "c"]
 
 
 def _takes(engine: Engine, arn: str, shard: str, key: str) -> bool:

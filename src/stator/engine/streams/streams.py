@@ -108,7 +108,8 @@ class Streams:
         return self._live[stream.table_number]
 
     def _write(self, stream: Stream) -> None:
-        self._database.storage.write({stream.key: _stored(stream)})
+        # Memory changes only afterwards, so a full disk has nothing to undo.
+        self._database.storage.write({stream.key: _stored(stream)}, undoable=True)
         self._take_over(stream)
 
     # -- switching on and off: each adds what storage must hold to ``changes``, and applies in

@@ -225,6 +225,7 @@ class Connection(asyncio.Protocol):
 
     def _drop_body(self) -> None:
         self._context.arriving_bytes -= self._body_bytes
+        self._context.arrived_bytes += self._body_bytes
         self._body = b""
         self._gathered = None
         self._body_bytes = 0

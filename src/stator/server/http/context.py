@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from stator.server.dispatcher import Dispatcher
+from stator.server.http.freed_memory import FreedMemory
 from stator.server.http.limits import ServerLimits
 from stator.server.http.reply import ReplyRenderer
 from stator.server.http.settlement import Settlement
@@ -41,6 +42,9 @@ class ServerContext:
         self.stopping = False
         # Bytes of bodies that are not complete yet, of all connections.
         self.arriving_bytes = 0
+        # Bytes of all bodies that arrived in more than one piece, since the start.
+        self.arrived_bytes = 0
+        self._freed_memory: FreedMemory = FreedMemory()
         self.connections: set[SweptConnection] = set()
         self._nobody_left: asyncio.Event = asyncio.Event()
         self._call_soon = call_soon
@@ -80,9 +84,13 @@ class ServerContext:
             self._nobody_left.set()
 
     def sweep(self, now: float) -> None:
-        """Close overdue connections. One pass a second replaces a timer per request."""
+        """Close overdue connections, and give back unused memory.
+
+        One pass a second replaces a timer per request.
+        """
         self.now = now
         self._each(lambda connection: connection.close_if_overdue(now))
+        self._freed_memory.sweep(self.arrived_bytes, self.arriving_bytes)
 
     async def drain(self, timeout_seconds: float) -> None:
         """Let every connection finish the requests it has begun. Abort the rest at the timeout."""
