@@ -12,6 +12,7 @@ connection: test_connection.py
 context: test_faults.py
 db: test_db.py, test_items.py, test_async.py
 db_operations: test_db.py, test_items.py
+dry_run: test_dry_run.py
 lifecycle: test_lifecycle.py
 observers: test_observing.py
 operation: ../patterns/test_counter.py

@@ -37,6 +37,7 @@ from stator.patterns.rollups.rollup import Summary
 from stator.patterns.sequence import Sequence
 from stator.patterns.series.series import Series
 from stator.tables.db import AsyncDb, Db
+from stator.tables.dry_run import WriteExplanation
 from stator.tables.writes.batches import BatchResult
 from stator.tables.writes.transactions import Transaction
 from tests.design.shop import Order, Status, User, orders_of_user, profile_page, shop
@@ -165,6 +166,12 @@ def every_method(
         tuple[User | None, Order | None],
     )
     assert_type(db.snapshot([Get(Order, order_id="o")], include_expired=True), list[Order | None])
+    assert_type(db.dry_run().create(order, once=True), WriteExplanation)
+    assert_type(db.dry_run().put(order, returns="old"), WriteExplanation)
+    explained = db.dry_run().update(Order, order_id="o")
+    with explained as opened:
+        assert_type(opened, Order)
+    assert_type(explained.explanation, WriteExplanation)
     assert_type(db.exists(User, user_id="u"), bool)
     assert_type(db.delete(User, user_id="u", must_exist=True, returns="old"), User | None)
     assert_type(db.delete(order, when=Order.total > 1), Order | None)
@@ -229,6 +236,12 @@ async def every_awaited_method(
     assert_type(
         await db.snapshot([Get(Order, order_id="o")], include_expired=True), list[Order | None]
     )
+    assert_type(db.dry_run().create(order, once=True), WriteExplanation)
+    assert_type(db.dry_run().put(order, returns="old"), WriteExplanation)
+    explained = db.dry_run().update(Order, order_id="o")
+    with explained as opened:
+        assert_type(opened, Order)
+    assert_type(explained.explanation, WriteExplanation)
     assert_type(await db.exists(User, user_id="u"), bool)
     assert_type(await db.delete(User, user_id="u", must_exist=True, returns="old"), User | None)
     assert_type(await db.delete(order, when=Order.total > 1), Order | None)

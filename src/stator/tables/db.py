@@ -29,6 +29,7 @@ from stator.design.patterns.pattern import Question
 from stator.tables.async_runner import AsyncRunner
 from stator.tables.context import Context
 from stator.tables.db_operations import DbOperations
+from stator.tables.dry_run import DryRun
 from stator.tables.observers import Meter
 from stator.tables.runner import Runner
 from stator.tables.work import Pages, Work
@@ -186,6 +187,10 @@ class Db:
         """Return the requests of a pattern, with index, cost and reasons. Nothing is sent."""
         return self.operations.explain(query)
 
+    def dry_run(self) -> DryRun:
+        """Return an object whose writes are explained instead of sent: ``dry.put(order)``."""
+        return DryRun(self.operations)
+
     call = _run(DbOperations.call)
     ensure = _run(DbOperations.ensure)
 
@@ -256,6 +261,10 @@ class AsyncDb:
     def explain(self, query: Question) -> Explanation:
         """Return the requests of a pattern, with index, cost and reasons. Nothing is sent."""
         return self.operations.explain(query)
+
+    def dry_run(self) -> DryRun:
+        """Return an object whose writes are explained instead of sent. They are not awaited."""
+        return DryRun(self.operations)
 
     call = _await(DbOperations.call)
     ensure = _await(DbOperations.ensure)

@@ -43,8 +43,8 @@ def units_of_write(
 def _index_units(
     of: EntityMap, index: IndexPlan, before: Item, after: Item | None, computed: frozenset[str]
 ) -> int:
-    old = _entry(of, index, before)
-    new = None if after is None else _entry(of, index, after)
+    old = index_entry(of, index, before)
+    new = None if after is None else index_entry(of, index, after)
     keys = (*index.partition, *index.sort)
     return index_write_units(
         None if old is None else item_size(old),
@@ -56,7 +56,7 @@ def _index_units(
     )
 
 
-def _entry(of: EntityMap, index: IndexPlan, item: Item) -> Item | None:
+def index_entry(of: EntityMap, index: IndexPlan, item: Item) -> Item | None:
     """Return the entry of an item in an index, or None if the item lacks one of its keys."""
     keys = (*index.partition, *index.sort)
     if not all(name in item for name in keys):
