@@ -20,7 +20,7 @@ import orjson
 from stator.clock import Clock
 from stator.engine import Engine
 from stator.engine.engine import Durability
-from stator.errors import ConfigurationError, from_wire
+from stator.errors import ConfigurationError, StorageClosed, from_wire
 from stator.model.scope import DEFAULT_ACCOUNT, DEFAULT_REGION, Scope
 from stator.transport import AsyncTransport, CallOptions, Transport
 
@@ -63,6 +63,8 @@ class AsyncEngineTransport:
     async def call(
         self, operation: str, request: Mapping[str, Any], **options: Unpack[CallOptions]
     ) -> dict[str, Any]:
+        if self.engine.is_closed:
+            raise StorageClosed
         reply = self.engine.submit(operation, orjson.dumps(request), self._scope)
         if reply.commit is not None:
             await self._durable(reply.commit)

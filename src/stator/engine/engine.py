@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import orjson
 
@@ -36,6 +36,7 @@ from stator.errors import (
     SerializationFailed,
     ServiceError,
     StorageClosed,
+    StorageForked,
     ValidationFailed,
     ValueFailed,
 )
@@ -47,7 +48,18 @@ Durability = Literal["disk", "process"]
 
 
 # The service model defines no output for these: AWS answers with an empty body, not with {}.
-_WITHOUT_OUTPUT = frozenset({"TagResource", "UntagResource"})
+_WITHOUT_OUTPUT: Final = frozenset({"TagResource", "UntagResource"})
+
+
+# How often this process was forked from another. An engine remembers the number at its start.
+_FORKS: Final = [0]
+
+
+def _count_fork() -> None:
+    _FORKS[0] += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
 
 
 @dataclass(slots=True, init=False)
@@ -102,6 +114,7 @@ class Engine:
             self.housekeeping,
         )
         self._closed = False
+        self._forks = _FORKS[0]
         self.lifecycle.resume()
         self.recovery.resume()
         self.housekeeping.wake()
@@ -157,7 +170,14 @@ class Engine:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
+
     def close(self) -> None:
+        """Close the engine. A process that was forked from the engine's has nothing to close."""
+        if self._forks != _FORKS[0]:
+            return
         with self.lock:
             if self._closed:
                 return
@@ -209,6 +229,9 @@ class Engine:
             response, commit = self._run(operation, body, scope)
         except ServiceError as error:
             return Reply(error.status, orjson.dumps(error.wire()), None)
+        except StorageClosed:  # a request that arrives during shutdown
+            closed = InternalServerError()
+            return Reply(closed.status, orjson.dumps(closed.wire()), None)
         return Reply(200, b"" if operation in _WITHOUT_OUTPUT else orjson.dumps(response), commit)
 
     def sweep(self) -> int:
@@ -235,9 +258,12 @@ class Engine:
             raise SerializationFailed from None
         parsed = _parse(operation, check_request(name, request))
         context = RequestContext(self.database, self._parts, scope)
+        # Threads and locks do not survive a fork: another thread may have held the lock.
+        if self._forks != _FORKS[0] and not isinstance(self.storage, MemoryStorage):
+            raise StorageForked(self.storage.location)
         with self.lock:
             if self._closed:
-                raise InternalServerError from StorageClosed()
+                raise StorageClosed
             response = operation.run(context, parsed)
         return response, None if self.storage.durable_at_once else context.commit_number
 

@@ -63,6 +63,7 @@ hold the classes by subject; import them from ``stator.errors``.
     |   |   +-- StorageDenied             no permission, or a read-only file system
     |   |   +-- TooManyOpenFiles          the limit of open files is reached
     |   +-- StorageClosed                 the engine was used after it was closed
+    |   +-- StorageForked                 the engine was opened before a fork
     +-- ConnectionTrouble                 no reply, or none that can be trusted
     |   +-- Unreachable                   no connection could be opened
     |   +-- ReplyLost                     the connection broke or timed out before the reply
@@ -71,6 +72,7 @@ hold the classes by subject; import them from ``stator.errors``.
     |   +-- DeadlineExceeded              the call's deadline passed
     +-- CredentialsMissing                boto3's credential chain found no AWS credentials
     +-- RequestRefused                    the data layer found the call wrong and sent nothing
+    |   +-- DbClosed                      a Db was used after it was closed
     |   +-- CursorRefused                 the cursor is damaged, or belongs to another query
     |   +-- UpdateRefused                 the update would leave the item's keys wrong
     |   +-- DestructiveChange             the change to a table would lose data
@@ -128,6 +130,7 @@ from stator.errors.data import (
     BlobDamaged,
     BlobMissing,
     CursorRefused,
+    DbClosed,
     DestructiveChange,
     ItemFormatUnsupported,
     LeaseLost,
@@ -223,6 +226,7 @@ from stator.errors.storage import (
     StorageDenied,
     StorageError,
     StorageFailed,
+    StorageForked,
     StorageFormatUnsupported,
     StorageFull,
     StorageLocked,
@@ -246,6 +250,7 @@ __all__ = [
     "CursorRefused",
     "DataDamaged",
     "DataDiffers",
+    "DbClosed",
     "DeadlineExceeded",
     "DesignError",
     "DesignFileWrong",
@@ -303,6 +308,7 @@ __all__ = [
     "StorageDenied",
     "StorageError",
     "StorageFailed",
+    "StorageForked",
     "StorageFormatUnsupported",
     "StorageFull",
     "StorageLocked",

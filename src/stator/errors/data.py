@@ -13,6 +13,15 @@ class RequestRefused(StatorError):
     """The data layer found that the call is wrong and sent nothing."""
 
 
+class DbClosed(RequestRefused):
+    """A Db or an AsyncDb was used after it was closed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the Db is closed", hint="open a new one with connect() or connect_async()"
+        )
+
+
 class CursorRefused(RequestRefused):
     """The cursor is damaged, or belongs to another query."""
 

@@ -78,6 +78,18 @@ class TooManyOpenFiles(StorageFailed):
     hint = "raise the limit (`ulimit -n`), then reopen the engine; acknowledged writes are safe"
 
 
+class StorageForked(StorageError):
+    """A process uses an engine on disk that its parent process opened before a fork."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"the data folder {path} was opened before this process was forked",
+            hint="open the engine after the fork, in one process; several processes share a folder "
+            "through a server (`stator serve`)",
+        )
+        self.path = path
+
+
 class StorageClosed(StorageError):
     """The engine was used after it was closed."""
 

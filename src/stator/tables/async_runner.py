@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Generator, Sequence
 from typing import Any, TypeVar
 
 from stator.clock import Clock, pause
-from stator.errors import StatorError
+from stator.errors import DbClosed, StatorError
 from stator.tables.observers import Observer
 from stator.tables.runner import Observed
-from stator.tables.work import BlockingCall, Call, Gather, Pages, Pause, Work
+from stator.tables.work import BlockingCall, Call, Connection, Gather, Pages, Pause, Work
 from stator.transport import AsyncTransport
 
 T = TypeVar("T")
@@ -29,13 +29,21 @@ class AsyncRunner:
         self.clock = clock
         self.observers = tuple(observers)
         self.deadline_seconds = deadline_seconds
+        self._connection = Connection()
 
     def within(self, seconds: float) -> AsyncRunner:
-        return AsyncRunner(
+        made = AsyncRunner(
             self.transport, self.clock, observers=self.observers, deadline_seconds=seconds
         )
+        made._connection = self._connection
+        return made
+
+    @property
+    def is_closed(self) -> bool:
+        return self._connection.is_closed
 
     async def close(self) -> None:
+        self._connection.is_closed = True
         await self.transport.close()
 
     async def run(self, work: Work[T]) -> T:
@@ -61,6 +69,8 @@ class AsyncRunner:
                 yield each
 
     async def _do(self, effect: Any) -> Any:
+        if self._connection.is_closed:
+            raise DbClosed
         if type(effect) is Call:
             return await self._call(effect)
         if type(effect) is Gather:

@@ -13,9 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from stator.clock import Clock
-from stator.errors import StatorError
+from stator.errors import DbClosed, StatorError
 from stator.tables.observers import MEASURED, WRITES, CallRecord, Observer, table_of, units_of
-from stator.tables.work import BlockingCall, Call, Gather, Pages, Pause, Work
+from stator.tables.work import BlockingCall, Call, Connection, Gather, Pages, Pause, Work
 from stator.transport import Transport
 
 T = TypeVar("T")
@@ -37,6 +37,7 @@ class Runner:
         self.threads = threads
         self.deadline_seconds = deadline_seconds
         self._pool = _Pool(threads)
+        self._connection = Connection()
 
     def within(self, seconds: float) -> Runner:
         """Return a runner with a deadline for each call. It shares the threads of this one."""
@@ -48,9 +49,15 @@ class Runner:
             deadline_seconds=seconds,
         )
         made._pool = self._pool
+        made._connection = self._connection
         return made
 
+    @property
+    def is_closed(self) -> bool:
+        return self._connection.is_closed
+
     def close(self) -> None:
+        self._connection.is_closed = True
         self._pool.close()
         self.transport.close()
 
@@ -74,6 +81,8 @@ class Runner:
             yield from self.run(pages.page())
 
     def _do(self, effect: Any) -> Any:
+        if self._connection.is_closed:
+            raise DbClosed
         if type(effect) is Call:
             return self._call(effect)
         if type(effect) is Gather:

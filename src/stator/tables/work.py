@@ -57,6 +57,15 @@ class BlockingCall:
     function: Callable[[], Any]
 
 
+class Connection:
+    """Whether the connection that several runners share is closed."""
+
+    __slots__ = ("is_closed",)
+
+    def __init__(self) -> None:
+        self.is_closed = False
+
+
 Effect = Union[Call, Gather, Pause, BlockingCall]
 Work = Generator[Effect, Any, T]
 
