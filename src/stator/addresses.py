@@ -41,6 +41,10 @@ class EngineTransport:
         self._owned = owned
         self._region = region
 
+    @property
+    def address(self) -> str:
+        return self.engine.storage.location
+
     def call(
         self, operation: str, request: Mapping[str, Any], **options: Unpack[CallOptions]
     ) -> dict[str, Any]:
@@ -59,6 +63,10 @@ class AsyncEngineTransport:
         self.owned = owned
         self.region = region
         self._scope = Scope(DEFAULT_ACCOUNT, region)
+
+    @property
+    def address(self) -> str:
+        return self.engine.storage.location
 
     async def call(
         self, operation: str, request: Mapping[str, Any], **options: Unpack[CallOptions]

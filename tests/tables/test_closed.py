@@ -127,7 +127,7 @@ def test_a_folder_opened_before_a_fork_is_refused_in_the_child(tmp_path: Path) -
             lambda: engine.call("ListTables", {}),
         ):
             with pytest.raises(StorageForked, match="forked"):
-                call()  # type: ignore[no-untyped-call]
+                call()
         db.close()  # leaves the parent's files alone
         engine.close()
 

@@ -31,6 +31,7 @@ class AsyncClient:
         self.exchange = exchange
         self.credentials = credentials
         self._pool = _Pool(exchange.endpoint, exchange.limits)
+        self.address = exchange.endpoint.address
 
     async def call(
         self,

@@ -42,6 +42,11 @@ class Endpoint:
         )
 
     @property
+    def address(self) -> str:
+        """The URL without credentials, for messages."""
+        return f"{'http' if self.tls is None else 'https'}://{self.authority}"
+
+    @property
     def request_path(self) -> str:
         """The path in the request line. A proxy for plain HTTP needs the whole URL there."""
         return (

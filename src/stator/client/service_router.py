@@ -23,6 +23,10 @@ class ServiceRouter:
         self._lock = threading.Lock()
 
     @property
+    def address(self) -> str:
+        return self.tables.address
+
+    @property
     def parallel(self) -> bool:
         return self.tables.parallel
 
@@ -49,6 +53,10 @@ class AsyncServiceRouter:
         self.tables = tables
         self._open_streams = open_streams
         self._streams: AsyncClient | None = None
+
+    @property
+    def address(self) -> str:
+        return self.tables.address
 
     async def call(
         self, operation: str, request: Mapping[str, Any], **options: Unpack[CallOptions]

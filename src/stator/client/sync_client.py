@@ -35,6 +35,7 @@ class Client:
         self.exchange = exchange
         self.credentials = credentials
         self._pool = _Pool(exchange.endpoint, exchange.limits)
+        self.address = exchange.endpoint.address
 
     def call(
         self,

@@ -18,13 +18,14 @@ class DesignError(StatorError):
 
 
 class ItemMismatch(DesignError):
-    """A value does not fit its entity's field, when written or when read."""
+    """A value does not fit its entity's field, when written or when read.
+
+    The message names the field and what is wrong. Values may be personal data, and messages reach
+    logs, so the value is only in ``value``.
+    """
 
     def __init__(self, entity: str, field: str, problem: str, value: object) -> None:
-        shown = repr(value)
-        super().__init__(
-            f"{entity}.{field}: {problem}: {shown if len(shown) <= 80 else shown[:77] + '...'}"
-        )
+        super().__init__(f"{entity}.{field}: {problem}")
         self.entity = entity
         self.field = field
         self.value = value

@@ -33,7 +33,7 @@ def encode_plain(value: Any) -> Value:
         case Mapping():
             return {"M": {str(name): encode_plain(each) for name, each in value.items()}}
     raise RequestRefused(
-        f"{value!r} cannot be stored without a declared type",
+        f"a {type(value).__name__} cannot be stored without a declared type",
         hint="use text, an int, a Decimal, bytes, or lists and dictionaries of these;"
         " store a time as value.isoformat()",
     )

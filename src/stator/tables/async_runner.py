@@ -10,7 +10,7 @@ from stator.clock import Clock, pause
 from stator.errors import DbClosed, StatorError
 from stator.tables.observers import Observer
 from stator.tables.runner import Observed
-from stator.tables.work import BlockingCall, Call, Connection, Gather, Pages, Pause, Work
+from stator.tables.work import BlockingCall, Call, ConnectionState, Gather, Pages, Pause, Work
 from stator.transport import AsyncTransport
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ class AsyncRunner:
         self.clock = clock
         self.observers = tuple(observers)
         self.deadline_seconds = deadline_seconds
-        self._connection = Connection()
+        self._connection = ConnectionState()
 
     def within(self, seconds: float) -> AsyncRunner:
         made = AsyncRunner(

@@ -147,6 +147,14 @@ def _described(method: _F, plan: Callable[..., Any], owner: str, result: str) ->
     return method
 
 
+def shown_connection(kind: str, context: Context, runner: Runner | AsyncRunner) -> str:
+    """Return the ``repr`` of a Db: its design, its address and its tables. No credentials."""
+    tables = ", ".join(sorted(context.schema.tables))
+    closed = " closed" if runner.is_closed else ""
+    where = getattr(runner.transport, "address", type(runner.transport).__name__)
+    return f"<{kind}{closed} {context.schema.design.name} at {where}: {tables}>"
+
+
 class Db:
     """Access to a design's tables through blocking methods; ``connect`` returns one.
 
@@ -170,6 +178,9 @@ class Db:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        return shown_connection("Db", self.context, self.runner)
 
     def close(self) -> None:
         """Close the connection. If the Db opened a folder, its engine is closed, too."""
@@ -245,6 +256,9 @@ class AsyncDb:
         trace: TracebackType | None,
     ) -> None:
         await self.close()
+
+    def __repr__(self) -> str:
+        return shown_connection("AsyncDb", self.context, self.runner)
 
     async def close(self) -> None:
         """Close the connection. If the AsyncDb opened a folder, its engine is closed, too."""

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from stator.clock import Clock
 from stator.errors import DbClosed, StatorError
 from stator.tables.observers import MEASURED, WRITES, CallRecord, Observer, table_of, units_of
-from stator.tables.work import BlockingCall, Call, Connection, Gather, Pages, Pause, Work
+from stator.tables.work import BlockingCall, Call, ConnectionState, Gather, Pages, Pause, Work
 from stator.transport import Transport
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ class Runner:
         self.threads = threads
         self.deadline_seconds = deadline_seconds
         self._pool = _Pool(threads)
-        self._connection = Connection()
+        self._connection = ConnectionState()
 
     def within(self, seconds: float) -> Runner:
         """Return a runner with a deadline for each call. It shares the threads of this one."""

@@ -57,7 +57,7 @@ class BlockingCall:
     function: Callable[[], Any]
 
 
-class Connection:
+class ConnectionState:
     """Whether the connection that several runners share is closed."""
 
     __slots__ = ("is_closed",)

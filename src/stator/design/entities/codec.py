@@ -256,4 +256,5 @@ def _fault(
         problem = _problem(shape, item[name])
         if problem is not None:
             return _mismatch(entity, name, item[name], problem)
-    return ItemMismatch(entity, "?", str(error), item)
+    unbuilt = f"the object cannot be built from the item: {type(error).__name__}"
+    return ItemMismatch(entity, "?", unbuilt, item)

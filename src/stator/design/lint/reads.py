@@ -14,7 +14,7 @@ from stator.design.entities.entity import EntityField, info
 from stator.design.entities.shapes import Maybe, Scalar
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
-from stator.design.patterns.pattern import Ask, Param, Pattern, references
+from stator.design.patterns.pattern import Ask, Param, Pattern
 from stator.design.plan.plan import PatternPlan, Step
 from stator.design.planner.needs import need_of
 from stator.errors import DesignError
@@ -117,32 +117,37 @@ def _compared_with_number(ask: Ask, field: EntityField) -> str | None:
 
 
 def ttl_for_correctness(facts: Facts) -> Iterator[Finding]:
-    for pattern in facts.design.reads:
-        ask = pattern.trace()
-        compared = {
-            (reference.owner, reference.name)
-            for test in (*ask.tests, *ask.filters)
-            for reference in references(test)
-        }
-        for entity in ask.targets:
-            field = next(
-                (each for each in info(entity).fields.values() if each.role == "ttl"), None
-            )
-            if (
-                field is None
-                or (entity, field.name) in compared
-                or not _matters(info(entity).name, field)
-            ):
+    """Report counts that include expired items.
+
+    The data layer leaves expired items out of what it returns. It can leave them out of a count
+    only if the index holds the expiry time.
+    """
+    indexes = {
+        (table.name, index.name): index for table in facts.plan.tables for index in table.indexes
+    }
+    for pattern, plan in facts.planned_reads():
+        for step in plan.steps:
+            index = indexes.get((step.table, step.index or ""))
+            if not step.is_count or index is None or index.projection == "ALL":
                 continue
-            yield facts.on_pattern(
-                "ST404",
-                "warning",
-                pattern.name,
-                f"{pattern.name} reads {info(entity).name} without testing {field.name}: DynamoDB "
-                f"deletes expired items up to a few days late, and returns them until then",
-                f"add .filter({info(entity).name}.{field.name} > now), with `now: datetime` as a "
-                f"parameter of the pattern",
-            )
+            held = {*index.included, *index.partition, *index.sort}
+            for entity in pattern.trace().targets:
+                field = _ttl(entity)
+                if field is None or field.name in held or not _matters(info(entity).name, field):
+                    continue
+                yield facts.on_pattern(
+                    "ST404",
+                    "warning",
+                    pattern.name,
+                    f"{pattern.name} counts expired items of {info(entity).name}: DynamoDB deletes "
+                    f"them up to a few days late, and {index.name} does not hold {field.name}",
+                    f"add .filter({info(entity).name}.{field.name} > now), with `now: datetime` as "
+                    f"a parameter of the pattern; the index then holds {field.name}",
+                )
+
+
+def _ttl(entity: type[Any]) -> EntityField | None:
+    return next((each for each in info(entity).fields.values() if each.role == "ttl"), None)
 
 
 def _matters(entity: str, field: EntityField) -> bool:

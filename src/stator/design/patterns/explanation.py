@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import json
 from dataclasses import dataclass
 
 from stator.design.plan.plan import PatternPlan, Request
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
     """A pattern's plan and the requests of one call, in the form boto3 takes.
 
@@ -18,6 +19,15 @@ class Explanation:
 
     pattern: PatternPlan
     requests: tuple[Request, ...]
+
+    def __repr__(self) -> str:
+        pattern = self.pattern
+        where = f"{pattern.operation} on {pattern.index or pattern.table}"
+        return f"<Explanation of {pattern.name}: {where}, {len(self.requests)} requests>"
+
+    def _repr_html_(self) -> str:
+        """Return the full text for a notebook."""
+        return f"<pre>{html.escape(str(self))}</pre>"
 
     def __str__(self) -> str:
         pattern = self.pattern

@@ -245,6 +245,15 @@ class Question:
         self.pattern = pattern
         self.arguments: dict[str, Any] = {} if arguments is None else arguments
 
+    def __repr__(self) -> str:
+        """Return the pattern with its arguments, or the conditions of a query without one."""
+        if self.pattern is not None:
+            given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
+            return f"<{type(self).__name__} {self.pattern.name}({given})>"
+        entities = ", ".join(target.__name__ for target in self.ask.targets)
+        tests = ", ".join(map(repr, (*self.ask.tests, *self.ask.filters)))
+        return f"<{type(self).__name__} of {entities}{f' where {tests}' if tests else ''}>"
+
     def _asked(self, ask: Ask) -> Ask:
         """Return ``ask``, or raise DesignError if this query is the result of a pattern.
 

@@ -152,7 +152,8 @@ def _typed(value: Any, *types: type) -> Any:
 
 def _wrong(value: object, wanted: str) -> DesignError:
     return DesignError(
-        f"a key needs {wanted} here, not {value!r}", hint="pass a value of the field's type"
+        f"a key needs {wanted} here, not {type(value).__name__}",
+        hint="pass a value of the field's type",
     )
 
 

@@ -122,9 +122,7 @@ def wire_value(encoding: str, value: Any) -> Value:
             return encode_anything(keys.plain(value))
         return encoder(Scalar(keys.encoding_named(encoding).python))(keys.plain(value))
     except WrongValue as error:
-        raise DesignError(
-            f"{error.wanted}: {error.value!r}", hint="pass a value of the field's type"
-        ) from None
+        raise DesignError(error.wanted, hint="pass a value of the field's type") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,9 @@ class SeriesWriter:
         try:
             orjson.dumps(self.layout.item(entity, bucket, 1))
         except TypeError as error:  # invalid Unicode, such as half of a surrogate pair
-            raise SerializationFailed(f"{entity!r} cannot be sent as JSON: {error}") from None
+            raise SerializationFailed(
+                f"a {type(entity).__name__} cannot be sent as JSON: {error}"
+            ) from None
         return self.layout.by.of(entity), bucket
 
 

@@ -372,7 +372,8 @@ class Recorder(Symbol):
         self._recording.remove((_field(self._recording, name),))
 
     def __repr__(self) -> str:
-        return f"<update of {self._recording.of.name}>"
+        changed = ", ".join(map(self._recording.shown, self._recording.actions)) or "nothing yet"
+        return f"<update of {self._recording.of.name}: {changed}>"
 
     def _refuse(self, use: Use) -> NoReturn:
         _unread(self._recording.of.name, use)
@@ -449,7 +450,7 @@ class RecordedField(Symbol):
     def _sum(self, sign: Literal["+", "-"], other: Any) -> Sum:
         if isinstance(other, bool) or not isinstance(other, (int, float, Decimal)):
             raise RequestRefused(
-                f"{self!r} {sign} {other!r}: {type(other).__name__} is not a number",
+                f"{self!r} {sign} {type(other).__name__}: the right side is not a number",
                 hint="+ and - take numbers, + also joins lists, - also removes members of a set; "
                 "to replace the field, assign the new value",
             )

@@ -233,11 +233,9 @@ def meaning_of(
                 )
                 conflict.entity = entity
                 return conflict
-        there = repr(entity) if entity is not None else "not there"
-        there = there if len(there) <= 160 else f"{there[:157]}..."
-        failed = ConditionFailed(
-            f"the condition of {shown} does not hold: it is {there}", item=item
-        )
+        # Values may be personal data, and messages reach logs: the item is in error.entity.
+        missing = ": it does not exist" if entity is None else ""
+        failed = ConditionFailed(f"the condition of {shown} does not hold{missing}", item=item)
         failed.entity = entity
         return failed
 

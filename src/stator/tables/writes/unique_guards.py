@@ -105,7 +105,7 @@ def guard_put(
             shown = of.shown(dict(zip(of.identity, value)))
             return ItemExists(f"{shown} exists already, under another key", item=None)
         return UniqueTaken(
-            f"another {of.name} has the {field} {value!r} already",
+            f"another {of.name} has this {field} already",
             item=item,
             field=field,
             value=value,
@@ -136,9 +136,7 @@ def guard_delete(place: Place, of: EntityMap, field: str, value: Any, owner: Ite
     )
 
     def not_ours(item: Item | None) -> ConditionFailed:
-        return ConditionFailed(
-            f"the guard of {of.name}.{field} {value!r} belongs to another item", item=item
-        )
+        return ConditionFailed(f"the guard of {of.name}.{field} belongs to another item", item=item)
 
     made = Statement("Delete", request, f"free {of.name}.{field}", not_ours)
     made.guard = Guard(orjson.dumps(guard_key(place, of, field, value)), owner_of(owner), None)
