@@ -45,7 +45,9 @@ _OPENING: Final = Struct(">16sBQQ")
 _ACKNOWLEDGED: Final = Struct(">QQ")
 _OLD: Final = Struct(">Q")
 _SLOTS: Final = _OPENING.size + _CHECK.size
-_SLOT_BYTES: Final = _ACKNOWLEDGED.size + _CHECK.size
+_SLOT: Final = Struct(">QQI")
+_SLOT_BYTES: Final = _SLOT.size
+_BOTH_SLOTS: Final = _SLOTS + _SLOTS + _SLOT_BYTES
 _BYTES: Final = _SLOTS + 2 * _SLOT_BYTES
 _OLD_BYTES: Final = 2 * (_OLD.size + _CHECK.size)
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
@@ -112,7 +114,7 @@ class HighWater:
                 # Two processes that open the store at once must not read each other's steps.
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self.found = read_mark(folder)
-            self._slot = 0
+            self._slot = _SLOTS
             self._version = -1
             self._log = 0
             self._map: mmap.mmap | None = None
@@ -160,10 +162,10 @@ class HighWater:
     def advance(self, number: int, log: int) -> None:
         """Record that all writes up to ``number``, the newest of them in ``log``, are safe."""
         assert self._map is not None
-        content = _ACKNOWLEDGED.pack(number, log)
-        at = _SLOTS + self._slot * _SLOT_BYTES
-        self._map[at : at + _SLOT_BYTES] = content + _CHECK.pack(crc32(content))
-        self._slot = 1 - self._slot
+        at = self._slot
+        check = crc32(_ACKNOWLEDGED.pack(number, log))
+        _SLOT.pack_into(self._map, at, number, log, check)
+        self._slot = _BOTH_SLOTS - at
 
     def close(self) -> None:
         if self._map is not None:
