@@ -10,7 +10,7 @@ LOCK := $(UV) pip compile --quiet pyproject.toml --all-extras --universal --gene
 WORKERS ?= 2
 COMPILED := $(VENV)/.compiled
 # Compiled code can differ from its source, so these run a second time, interpreted.
-BOTH_BUILDS := tests/compare tests/engine tests/expr tests/model tests/server tests/storage
+BOTH_BUILDS := tests/compare/test_against_dynamodb_local.py tests/engine tests/expr tests/model tests/server tests/storage
 HOT := $(shell find src/stator/model src/stator/expr src/stator/engine src/stator/storage src/stator/server src/stator/pipeline/bulk src/stator/pipeline/views -name '*.py')
 
 .PHONY: demo test quick lint format types unit soak bench bench-clients bench-loading bench-streaming servers browser lock compile interpreted bytecode clean
