@@ -148,6 +148,11 @@ class Address:
             return cls("memory")
         if isinstance(given, Engine):
             return cls("engine", engine=given)
+        if not isinstance(given, (str, os.PathLike)):
+            raise ConfigurationError(
+                f"an address is a str, a path or an Engine, not {type(given).__name__}",
+                hint="use memory, a folder, http://host:port, https://... or aws://region",
+            )
         text = os.fspath(given)
         scheme, separator, rest = text.partition("://")
         if not separator:

@@ -56,9 +56,14 @@ class Declaration:
         names: Mapping[str, str] | None = None,
         ignore: Iterable[str] = (),
     ) -> None:
+        if not isinstance(name, str):
+            raise DesignError(
+                f"the name of a design is a str, not {type(name).__name__}",
+                hint='write Design("shop", [Order], [orders_of_user])',
+            )
         self.name = name
-        self.entities = tuple(entities)
-        everything = tuple(patterns)
+        self.entities = _listed(name, "entities", entities)
+        everything = _listed(name, "patterns", patterns)
         self.reads = tuple(pattern for pattern in everything if isinstance(pattern, Pattern))
         self.write_patterns = tuple(
             pattern for pattern in everything if isinstance(pattern, WritePattern)
@@ -161,3 +166,12 @@ def _refuse_repeats(names: list[str], what: str) -> None:
     for name in names:
         if names.count(name) > 1:
             raise DesignError(f"two {what} have the name {name}", hint="rename one of them")
+
+
+def _listed(design: str, what: str, given: Any) -> tuple[Any, ...]:
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise DesignError(
+            f"{design}: {what} is a list, not {type(given).__name__}",
+            hint=f"write Design({design!r}, [Order], [orders_of_user])",
+        )
+    return tuple(given)

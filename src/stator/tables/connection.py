@@ -213,6 +213,13 @@ def make_context(design: Design, options: ConnectOptions) -> Context:
             f"connect() has no option {unknown[0]!r}",
             hint=f"its options are {', '.join(_OPTIONS)}; see help(stator.connect)",
         )
+    given: Any = design
+    if not isinstance(given, Design):
+        shown = given.__name__ if isinstance(given, type) else type(given).__name__
+        raise ConfigurationError(
+            f"connect() takes a Design, not {shown}",
+            hint='write Design("shop", [Order], [orders_of_user])',
+        )
     schema = Schema(design, _plan(design, options.get("plan")), options.get("prefix", ""))
     return Context(
         schema,

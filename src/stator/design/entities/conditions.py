@@ -170,6 +170,11 @@ class FieldRef(Symbol):
         return Comparison(self, "between", (low, high))
 
     def is_in(self, options: Iterable[Any]) -> Condition:
+        if isinstance(options, (str, bytes)) or not isinstance(options, Iterable):
+            raise DesignError(
+                f"{self!r}.is_in() takes several values, not {type(options).__name__}",
+                hint="write is_in([first, second])",
+            )
         return Comparison(self, "in", tuple(options))
 
     def begins_with(self, prefix: Any) -> Condition:

@@ -246,7 +246,7 @@ def check_roles(entity: str, fields: dict[str, EntityField]) -> None:
 
 def info(cls: type[Any]) -> EntityInfo:
     """Return the ``EntityInfo`` of a class. It is created once."""
-    known = KNOWN.get(cls)
+    known = KNOWN.get(cls) if isinstance(cls, type) else None
     if known is None:
         known = KNOWN[cls] = _made(cls)
     return known

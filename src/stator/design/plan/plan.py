@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from stator.design.entities.entity import info
 from stator.design.plan.demand import Demand
@@ -445,14 +445,14 @@ class Plan:
     """The workload; None in a plan read from a lock of format 1."""
 
     def table(self, name: str) -> TablePlan:
-        return next(each for each in self.tables if each.name == name)
+        return _named(self.tables, name, "table")
 
     def entity(self, entity: type[Any] | str) -> EntityPlan:
         name = entity if isinstance(entity, str) else info(entity).name
-        return next(each for each in self.entities if each.name == name)
+        return _named(self.entities, name, "entity")
 
     def pattern(self, name: str) -> PatternPlan:
-        return next(each for each in self.patterns if each.name == name)
+        return _named(self.patterns, name, "pattern")
 
     def create_table_requests(self) -> list[Request]:
         return [table.create_request() for table in self.tables]
@@ -481,3 +481,14 @@ class Plan:
                 hint="a newer Stator wrote it: upgrade Stator",
             )
         return from_data(cls, data)
+
+
+_N = TypeVar("_N", TablePlan, EntityPlan, PatternPlan)
+
+
+def _named(parts: tuple[_N, ...], name: str, kind: str) -> _N:
+    for each in parts:
+        if each.name == name:
+            return each
+    known = ", ".join(each.name for each in parts) or "none"
+    raise DesignError(f"the plan has no {kind} {name!r}", hint=f"it has {known}")

@@ -280,6 +280,8 @@ class PatternFetch:
 
     def __init__(self, read: PatternRead, limit: int | None) -> None:
         self._read = read
+        if limit != 0:  # a limit of 0 reads nothing
+            check_limit(limit)
         limits = [each for each in (limit, read.limit) if each is not None]
         self._left = min(limits) if limits else None
 
@@ -306,7 +308,13 @@ def page(
 
 
 def check_limit(limit: int | None) -> None:
-    if limit is not None and limit < 1:
+    if limit is None:
+        return
+    if isinstance(limit, bool) or not isinstance(limit, int):
+        raise RequestRefused(
+            f"limit is a whole number, not {type(limit).__name__}", hint="for example limit=25"
+        )
+    if limit < 1:
         raise RequestRefused(f"limit={limit} must be 1 or more", hint="for example limit=25")
 
 
@@ -338,6 +346,10 @@ def shown(query: Question) -> str:
 
 
 def explained(context: Context, query: Question) -> Explanation:
+    if not isinstance(query, Question):
+        raise RequestRefused(
+            f"{type(query).__name__} is not a query", hint="call a pattern with its arguments"
+        )
     if query.pattern is None:
         raise RequestRefused(
             "this query is not part of a declared pattern, and only declared patterns can be "
