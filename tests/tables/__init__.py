@@ -33,6 +33,7 @@ writes.expressions: test_items.py, test_updates.py
 writes.guarded.guard_condition: test_guarded.py
 writes.guarded.guarded_write: test_guarded.py
 writes.guarded.outcomes: test_guarded.py
+writes.guarded.price: test_guarded.py
 writes.guarded.statement_text: test_guarded.py
 writes.guarded.writer: test_guarded.py
 writes.open_update: test_updates.py

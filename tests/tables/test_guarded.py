@@ -430,6 +430,27 @@ def test_requests_hold_25_statements_and_a_megabyte() -> None:
         assert sizes == [3, 3, 1]
 
 
+# -- the price
+
+
+def test_the_price_names_refusals_the_guard_indexes_and_stream_records() -> None:
+    bench = Bench(None, "t")
+    write = bench.put("k", 5, note=text("x" * 1500))
+    found = bench.writer.explain(write, whole_indexes=2, has_stream=True)
+    assert (found.applied, found.refused, found.read) == (6, 2, 1.0)
+    assert (found.guard_bytes, found.stream_records) == (4, 1)
+    assert "4 write units and 1 read units" in str(found)
+    assert bench.writer.explain(bench.count("n", 1)).guard_bytes == 10
+    assert bench.writer.explain(bench.delete("k", 1)).applied == 1
+
+
+def test_the_price_of_an_applied_write_is_what_the_engine_charges() -> None:
+    with Engine.open() as engine:
+        bench = Bench.in_memory(engine, measure=True)
+        write = bench.put("k", 5, note=text("x" * 1500))
+        assert bench.run(write).write_units == bench.writer.explain(write).applied
+
+
 # -- fallbacks
 
 

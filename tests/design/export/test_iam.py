@@ -176,6 +176,17 @@ def test_region_and_account_narrow_the_arns() -> None:
     assert ":*:*:" not in text
 
 
+def test_guarded_writes_are_allowed_on_the_tables_if_asked_for() -> None:
+    plan = sources()["shop"].plan
+    without = json.loads(policy(plan).text)["Statement"]
+    *same, added = json.loads(policy(plan, with_guarded_writes=True).text)["Statement"]
+    assert same == without
+    assert {"dynamodb:PartiQLInsert", "dynamodb:PartiQLUpdate"} < set(added["Action"])
+    assert [each.rpartition("/")[2] for each in added["Resource"]] == [
+        table.name for table in plan.tables
+    ]
+
+
 def test_a_policy_that_is_too_long_says_so() -> None:
     plan = sources()["shop"].plan
     assert policy(plan, ["customer_by_id"]).notes == ()

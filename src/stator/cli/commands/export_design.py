@@ -51,6 +51,13 @@ def command(
             "transaction tokens, workers and views store their items there.",
         ),
     ] = False,
+    with_guarded_writes: Annotated[
+        bool,
+        typer.Option(
+            "--with-guarded-writes",
+            help="With iam: allow loads with a condition and table sinks on every table.",
+        ),
+    ] = False,
     json_output: Annotated[
         bool, typer.Option("--json", help="Print the file and the notes as JSON. Needs --out.")
     ] = False,
@@ -65,9 +72,12 @@ def command(
         raise typer.BadParameter(
             "--json needs --out FILE, because the export itself goes to stdout"
         )
-    if tool is not ExportTarget.iam and (pattern or region != "*" or account != "*"):
+    if tool is not ExportTarget.iam and (
+        pattern or region != "*" or account != "*" or with_guarded_writes
+    ):
         raise typer.BadParameter(
-            f"--pattern, --region and --account apply to iam only, not to {tool.value}"
+            "--pattern, --region, --account and --with-guarded-writes apply to iam only, not to"
+            f" {tool.value}"
         )
     design = load_design(target)
     plan = plan_of(design)
@@ -77,6 +87,7 @@ def command(
             pattern or None,
             design=design,
             with_patterns=with_patterns,
+            with_guarded_writes=with_guarded_writes,
             region=region,
             account=account,
         )

@@ -18,6 +18,10 @@ write that changes a unique field reads the item first, and runs in a transactio
 guard. Plans do not say which fields are unique, so these statements need the design. Pattern
 objects, tokens, workers and views also use that table. With ``with_patterns``, one statement allows
 all of that.
+
+Loads with a condition and table sinks send guarded writes, which are PartiQL statements. They are
+no patterns of a design. With ``with_guarded_writes``, one statement allows them on every table:
+the statements, the strong reads after refusals, and the single writes that replace a statement.
 """
 
 from __future__ import annotations
@@ -53,6 +57,16 @@ _PATTERN_OBJECTS: Final = (
     "BatchWriteItem",
     "ConditionCheckItem",
 )
+# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ql-iam.html
+_GUARDED_WRITES: Final = (
+    "PartiQLInsert",
+    "PartiQLUpdate",
+    "PartiQLDelete",
+    "BatchGetItem",
+    "PutItem",
+    "UpdateItem",
+    "DeleteItem",
+)
 
 
 def export(source: ExportSource) -> Exported:
@@ -65,6 +79,7 @@ def policy(
     *,
     design: Declaration | None = None,
     with_patterns: bool = False,
+    with_guarded_writes: bool = False,
     region: str = "*",
     account: str = "*",
     partition: str = "aws",
@@ -73,7 +88,8 @@ def policy(
 
     ``design`` says which fields are unique. With the plan's keys, this says which guards the writes
     need. ``with_patterns``
-    allows every action on items in the design's additional table.
+    allows every action on items in the design's additional table. ``with_guarded_writes`` allows
+    loads with a condition, and sinks that write to the design's tables.
     """
     names = [each.name for each in plan.patterns] if patterns is None else list(patterns)
     unknown = [name for name in names if name not in {each.name for each in plan.patterns}]
@@ -94,6 +110,15 @@ def policy(
         resource = f"{arns}{own_table(plan.name).name}"
         statements.append(
             {"Sid": "StatorPatterns", "Effect": "Allow", "Action": actions, "Resource": resource}
+        )
+    if with_guarded_writes:
+        statements.append(
+            {
+                "Sid": "StatorGuardedWrites",
+                "Effect": "Allow",
+                "Action": [f"dynamodb:{action}" for action in _GUARDED_WRITES],
+                "Resource": [f"{arns}{table.name}" for table in plan.tables],
+            }
         )
     document = {"Version": "2012-10-17", "Statement": statements}
     text = json.dumps(document, indent=2) + "\n"

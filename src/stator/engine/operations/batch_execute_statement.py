@@ -1,8 +1,9 @@
 """BatchExecuteStatement: up to 25 PartiQL statements, all reads or all writes.
 
 Each statement is answered separately. A statement that fails gets an ``Error``, and the others
-still run. Two faults fail the whole request before any statement runs: reads mixed with writes, and
-two statements about the same item.
+still run. Their changes are written as one batch, like those of BatchWriteItem. Two faults fail the
+whole request before any statement runs: reads mixed with writes, and two statements about the same
+item.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Union
 
 from stator.engine.items import capacity, records
-from stator.engine.items.actions import ItemAction
+from stator.engine.items.actions import ItemAction, mutate, returned_values
 from stator.engine.items.capacity import Consumed
+from stator.engine.items.write_path import Writer
 from stator.engine.operation import Operation, RequestContext
 from stator.engine.partiql.selects import check_index, shape, single_key
 from stator.engine.partiql.statements import (
@@ -21,10 +23,10 @@ from stator.engine.partiql.statements import (
     Statement,
     read_statement,
 )
-from stator.engine.partiql.writes import BoundWrite, run_write
+from stator.engine.partiql.writes import BoundWrite
 from stator.engine.tables.item_keys import check_key
 from stator.engine.tables.table import Table
-from stator.errors import ServiceError, StatorError, ValidationFailed
+from stator.errors import ServiceError, StatorError, TransactionConflict, ValidationFailed
 from stator.expr.tree import Path
 
 _CODES = {"ValidationException": "ValidationError", "ThrottlingException": "ThrottlingError"}
@@ -93,7 +95,11 @@ def run(context: RequestContext, request: BatchExecuteStatementRequest) -> dict[
     steps = [_step(context, member) for member in request.members]
     _check_distinct(steps)
     used: dict[str, tuple[Table, Consumed]] = {}
-    response: dict[str, Any] = {"Responses": [_answer(context, step, used) for step in steps]}
+    writer = Writer()
+    response: dict[str, Any] = {
+        "Responses": [_answer(context, step, writer, used) for step in steps]
+    }
+    context.commit(writer)
     if request.mode != "NONE":
         response["ConsumedCapacity"] = [
             capacity.report(table, name, consumed, request.mode)
@@ -132,7 +138,10 @@ def _check_distinct(steps: list[BatchStep]) -> None:
 
 
 def _answer(
-    context: RequestContext, step: BatchStep, used: dict[str, tuple[Table, Consumed]]
+    context: RequestContext,
+    step: BatchStep,
+    writer: Writer,
+    used: dict[str, tuple[Table, Consumed]],
 ) -> dict[str, Any]:
     if isinstance(step, ServiceError):
         return _failure(step, None)
@@ -140,7 +149,7 @@ def _answer(
         item, consumed = (
             _read_item(context, step)
             if isinstance(step, StatementRead)
-            else _write_item(context, step)
+            else _write_item(context, step, writer)
         )
     except ServiceError as error:
         return _failure(error, step.table)
@@ -161,9 +170,25 @@ def _read_item(context: RequestContext, read: StatementRead) -> tuple[Any, Consu
     return item, consumed
 
 
-def _write_item(context: RequestContext, change: StatementWrite) -> tuple[Any, Consumed]:
-    item, consumed = run_write(context, change.table, change.action, change.returning)
-    return item or None, consumed
+def _write_item(
+    context: RequestContext, change: StatementWrite, writer: Writer
+) -> tuple[Any, Consumed]:
+    """Add the change of one statement to ``writer``. No two statements are about the same item."""
+    database = context.database
+    if database.transaction_locks.holds(change.key):
+        raise TransactionConflict
+    old = database.storage.get(change.key)
+    returning = change.returning or "NONE"
+    mutation, old_item = mutate(
+        change.table,
+        change.action,
+        change.key,
+        old,
+        needs_old=returning in ("ALL_OLD", "UPDATED_OLD"),
+    )
+    consumed = writer.add(mutation)
+    touched = [] if returning == "NONE" else change.action.touched()
+    return returned_values(returning, old_item, mutation.new_item, touched) or None, consumed
 
 
 def _failure(error: ServiceError, table: Table | None) -> dict[str, Any]:

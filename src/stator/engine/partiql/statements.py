@@ -7,6 +7,7 @@ here.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Union
 
 from stator.engine.partiql import syntax
@@ -59,10 +60,48 @@ def read_statement(request: dict[str, Any]) -> Statement:
 
     Its syntax is checked first, then its parameters.
     """
-    parse(request["Statement"])
+    text = request["Statement"]
+    parse(text)
     parameters: list[Value] = request.get("Parameters") or []
+    plain = _plain_insert(text)
+    if plain is not None and len(plain.names) == len(parameters):
+        try:
+            return insert_write(plain.table_name, dict(zip(plain.names, parameters)))
+        except ValidationFailed:
+            pass  # the checks below have AWS's words for it
     check_parameters(parameters)
-    return bind(request["Statement"], parameters)
+    return bind(text, parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class _PlainInsert:
+    """An INSERT of which every attribute is a parameter, in the order of the parameters."""
+
+    table_name: str
+    names: tuple[str, ...]
+
+
+@lru_cache(maxsize=4096)
+def _plain_insert(text: str) -> _PlainInsert | None:
+    """Return what is needed to bind a plain INSERT, or None if the statement is anything else.
+
+    Bulk writers send the same INSERT with other parameters again and again.
+    """
+    node = parse(text).statement
+    if not isinstance(node, syntax.InsertStatement) or not isinstance(node.value, syntax.Struct):
+        return None
+    members = node.value.members
+    if [value.number for _, value in members if isinstance(value, syntax.Parameter)] != list(
+        range(len(members))
+    ):
+        return None
+    try:
+        placeholders: list[Value] = [{"NULL": True} for _ in members]
+        write = _insert(node, placeholders)
+        names = tuple(insert_item(node.value, placeholders))
+    except ValidationFailed:
+        return None
+    return _PlainInsert(write.table_name, names)
 
 
 def bind(text: str, parameters: list[Value]) -> Statement:
@@ -74,19 +113,20 @@ def bind(text: str, parameters: list[Value]) -> Statement:
     if len(parameters) < parsed.parameters:
         raise ValidationFailed(MISMATCHED_PARAMETERS)
     try:
-        return _bind(parsed.statement, parameters)
+        return _bind(parsed.statement, parameters, is_nested="." in text or "[" in text)
     except RecursionError:
         raise malformed("Expression is nested too deeply") from None
 
 
-def _bind(node: Expression, parameters: list[Value]) -> Statement:
+def _bind(node: Expression, parameters: list[Value], *, is_nested: bool) -> Statement:
+    """Bind a statement. ``is_nested`` is False if no path of the text leads into an attribute."""
     match node:
         case syntax.SelectStatement():
             return _select(node, parameters)
         case syntax.InsertStatement():
             return _insert(node, parameters)
         case syntax.UpdateStatement():
-            return _update(node, parameters)
+            return _update(node, parameters, is_nested)
         case syntax.DeleteStatement():
             return _delete(node, parameters)
         case syntax.FunctionCall("exists", (syntax.SelectStatement() as select,)):
@@ -143,7 +183,7 @@ def _insert(node: syntax.InsertStatement, parameters: list[Value]) -> BoundWrite
     return insert_write(names[0], item)
 
 
-def _update(node: syntax.UpdateStatement, parameters: list[Value]) -> BoundWrite:
+def _update(node: syntax.UpdateStatement, parameters: list[Value], is_nested: bool) -> BoundWrite:
     if node.refusal is not None:
         raise ValidationFailed(node.refusal)
     table_name = _single_table(node.table)
@@ -153,7 +193,8 @@ def _update(node: syntax.UpdateStatement, parameters: list[Value]) -> BoundWrite
         if node.returning is None
         else node.returning.replace("MODIFIED", "UPDATED").replace(" ", "_")
     )
-    return update_write(table_name, update, _where(node.where, parameters), returning)
+    where = _where(node.where, parameters)
+    return update_write(table_name, update, where, returning, is_nested=is_nested)
 
 
 def _delete(node: syntax.DeleteStatement, parameters: list[Value]) -> BoundWrite:

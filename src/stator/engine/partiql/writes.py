@@ -55,12 +55,19 @@ def insert_write(name: str, item: Item) -> BoundWrite:
 
 
 def update_write(
-    name: str, update: UpdateExpression, where: Condition | None, returning: str | None
+    name: str,
+    update: UpdateExpression,
+    where: Condition | None,
+    returning: str | None,
+    *,
+    is_nested: bool = True,
 ) -> BoundWrite:
+    """Bind an UPDATE. ``is_nested`` is False if no path leads into an attribute."""
+
     def action(table: Table, return_item: bool) -> ItemUpdate:
         key, rest = full_key(where, table.schema)
         condition = all_of([_present(table.schema), *rest])
-        nested = paths_in(update) + paths_in(where)
+        nested = paths_in(update) + paths_in(where) if is_nested else ()
         return ItemUpdate(name, key, update, condition, return_item, nested, by_statement=True)
 
     return BoundWrite(name, action, returning)

@@ -54,6 +54,7 @@ from stator.tables.writes.guarded.outcomes import (
     Stale,
     Unknown,
 )
+from stator.tables.writes.guarded.price import GuardedPrice, price
 from stator.tables.writes.guarded.statement_text import STATEMENT_CHARACTERS, NotInPartiQL
 from stator.tables.writes.sender import reason_error
 
@@ -144,6 +145,15 @@ class GuardedWriter:
     def writes_alone(self, table: str) -> bool:
         """Whether a table is written with single requests, because PartiQL cannot be used."""
         return table in self._alone or table.startswith("arn:")
+
+    def explain(
+        self, write: GuardedWrite, *, whole_indexes: int = 0, has_stream: bool = False
+    ) -> GuardedPrice:
+        """Return what a write costs, by its outcome.
+
+        ``whole_indexes`` is the number of the table's indexes that project all attributes.
+        """
+        return price(write, whole_indexes=whole_indexes, has_stream=has_stream)
 
     # -- many writes
 
