@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from stator.design.entities.conditions import attr as attr
     from stator.design.entities.entity import Entity as Entity
     from stator.design.entities.entity import upcast as upcast
+    from stator.design.entities.hooks import after_load as after_load
+    from stator.design.entities.hooks import before_write as before_write
     from stator.design.entities.markers import counter as counter
     from stator.design.entities.markers import created as created
     from stator.design.entities.markers import ident as ident
@@ -98,6 +100,7 @@ _HOMES = {
     "stator.design.entities.adapters": "adapt",
     "stator.design.entities.conditions": "attr",
     "stator.design.entities.entity": "Entity upcast",
+    "stator.design.entities.hooks": "after_load before_write",
     "stator.design.entities.markers": (
         "counter created ident large ttl unique updated version write_token"
     ),

@@ -7,6 +7,7 @@ entities.entity: test_entities.py
 entities.entity_versions: ../tables/test_versions.py
 entities.markers: test_entities.py
 entities.conditions: test_entities.py
+entities.hooks: ../tables/test_hooks.py
 entities.symbols: test_symbols.py
 entities.shapes: test_entities.py
 entities.codec: test_entities.py

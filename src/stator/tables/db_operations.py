@@ -166,7 +166,8 @@ class DbOperations:
                 item=None,
             )
         [stored] = yield from items.decoded(self.context, of, [item])
-        of.write_back(entity, {name: getattr(stored, name) for name in of.stamps})
+        names = of.fields if of.before_write else of.stamps
+        of.write_back(entity, {name: getattr(stored, name) for name in names})
         result: E = stored
         return result
 

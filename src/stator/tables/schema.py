@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from stator.design.entities.codec import Codec
 from stator.design.entities.codec_source import is_plain
 from stator.design.entities.entity import EntityField, info
 from stator.design.entities.entity_versions import UNKNOWN, VERSION_ATTRIBUTE, version_of
+from stator.design.entities.hooks import hooks_of, run_hooks
 from stator.design.entities.markers import NOT_YET
 from stator.design.entities.shapes import Epoch
 from stator.design.plan.key_sizes import check_size
@@ -25,7 +27,7 @@ from stator.design.plan.key_text import encoding_of
 from stator.design.plan.own_table import IDENTITY, own_table
 from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan, Step, TablePlan
 from stator.design.plan.templates import PlannedKeyAttribute
-from stator.errors import DesignError, ItemMismatch
+from stator.errors import DesignError, ItemMismatch, RequestRefused, StatorError
 from stator.model.values import Item, Value
 from stator.tables.codegen.item_writer import BulkEntry, bulk_writer
 from stator.tables.codegen.key_writer import (
@@ -84,9 +86,21 @@ class EntityMap:
             if name is not None
         )
         """The fields that a write sets by itself."""
+        model = getattr(self.info, "model", cls)
+        self.before_write = hooks_of(model, "before_write")
+        self._after_load = hooks_of(model, "after_load")
+        self.decode: Callable[[Item], Any] = self._load if self._after_load else self.as_stored
         self.has_stamps = any(
-            (self.version, self.created, self.updated, self._after, self.write_token)
+            (
+                self.version,
+                self.created,
+                self.updated,
+                self._after,
+                self.write_token,
+                self.before_write,
+            )
         )
+        """Whether the object that is stored differs from the object that is passed to a write."""
         self._is_plain = dataclasses.is_dataclass(cls) and is_plain(cls)
         self._write_keys = key_writer(self.info, plan.keys)
         self._write_base = key_writer(self.info, base_keys(plan))
@@ -138,8 +152,8 @@ class EntityMap:
         item = self.item(entity)
         return self.key_values(item), b'{"PutRequest":{"Item":%b}}' % orjson.dumps(item)
 
-    def decode(self, item: Item) -> Any:
-        """Return the object of an item, read in the current shape of the entity.
+    def as_stored(self, item: Item) -> Any:
+        """Return the object of an item, read in the current shape of the entity, without hooks.
 
         Attributes that the class does not know stay with the object, and ``item`` writes them back.
         So a program that was deployed before a field was added does not erase it.
@@ -177,6 +191,9 @@ class EntityMap:
             with contextlib.suppress(ItemMismatch, KeyError):
                 found[name] = self.codec.decode_field[name](item[name])
         return self.shown(found) if found else f"{self.name} {self.stored_key(item)}"
+
+    def _load(self, item: Item) -> Any:
+        return run_hooks(self.as_stored(item), self._after_load)
 
     def key_of(self, entity: Any) -> Item:
         """Return the table's key for an object."""
@@ -253,13 +270,15 @@ class EntityMap:
     def stamped(self, entity: Any, now: float, *, fresh: bool, token: str | None = None) -> Stamped:
         """Return a copy with version, times and expiry as a write at ``now`` sets them.
 
-        ``fresh`` means that the write creates the item. ``token`` is the write token, for an entity
-        that has a field for it.
+        The hooks of ``@before_write`` run first. ``fresh`` means that the write creates the item.
+        ``token`` is the write token, for an entity that has a field for it.
         """
         if not self.has_stamps:
             return Stamped(entity, {})
         moment = datetime.fromtimestamp(now, UTC)
         changes: dict[str, Any] = {}
+        if self.before_write:
+            entity, changes = self._before_write(entity)
         if self.version is not None:
             changes[self.version] = (0 if fresh else int(getattr(entity, self.version))) + 1
         if self.created is not None and (fresh or getattr(entity, self.created) == NOT_YET):
@@ -277,6 +296,28 @@ class EntityMap:
             changes[self.write_token] = token
         made = self.copied(entity, changes)
         return Stamped(made, changes)
+
+    def _before_write(self, entity: Any) -> tuple[Any, dict[str, Any]]:
+        """Run the hooks on a deep copy. Return the copy and the fields that they changed."""
+        made = run_hooks(copy.deepcopy(entity), self.before_write)
+        fields = [name for name in self.fields if name not in self.stamps]
+        changed = {name: getattr(made, name) for name in fields}
+        return made, {
+            name: value for name, value in changed.items() if value != getattr(entity, name)
+        }
+
+    def stamped_or_refused(
+        self, entity: Any, now: float, *, fresh: bool, token: str | None = None
+    ) -> Stamped:
+        """Return ``stamped``, for one of many writes. Any error of a hook is a RequestRefused."""
+        if not self.before_write:
+            return self.stamped(entity, now, fresh=fresh, token=token)
+        try:
+            return self.stamped(entity, now, fresh=fresh, token=token)
+        except StatorError:
+            raise
+        except Exception as error:
+            raise refused_by_hook(self, entity, error) from error
 
     def _was_read(self, entity: Any, fresh: bool) -> bool:
         """Whether the object was read from the table, judged by its version or time of creation.
@@ -345,6 +386,13 @@ def _own_attributes(plan: EntityPlan, table: TablePlan) -> set[str]:
     names = {table.partition, *(key.name for key in plan.keys)}
     names |= {table.sort} if table.sort is not None else set()
     return names | ({plan.discriminator} if plan.discriminator is not None else set())
+def refused_by_hook(of: EntityMap, entity: Any, error: Exception) -> RequestRefused:
+    """Return the error of one of many writes whose ``@before_write`` method raised ``error``."""
+    return RequestRefused(
+        f"@before_write of {of.shown_entity(entity)} refused the write: "
+        f"{type(error).__name__}: {error}",
+        hint="correct the object; the other changes are not affected",
+    )
 
 
 def _key_values(table: TablePlan) -> Callable[[Item], Any]:

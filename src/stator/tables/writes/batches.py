@@ -37,7 +37,7 @@ from stator.errors.data import FailedWrite
 from stator.model.limits import BATCH_WRITE_BYTES, BATCH_WRITE_ITEMS
 from stator.model.values import Item
 from stator.tables.context import Context
-from stator.tables.schema import EntityMap
+from stator.tables.schema import EntityMap, refused_by_hook
 from stator.tables.work import Call, Gather, Pause, Work
 from stator.tables.writes.sender import write
 from stator.tables.writes.statements import Statement
@@ -190,7 +190,9 @@ class Batch:
         stamps = None
         made = change
         if of.has_stamps:
-            stamped = of.stamped(change, now, fresh=False, token=self.prepare.new_write_token(of))
+            stamped = of.stamped_or_refused(
+                change, now, fresh=False, token=self.prepare.new_write_token(of)
+            )
             made, stamps = stamped.made, stamped.changes
         try:
             key, entry = of.bulk_entry(made)
@@ -223,6 +225,11 @@ class Batch:
                 result.written += 1
             except StatorError as error:
                 result.failures.append(FailedWrite(change, error))
+            except Exception as error:
+                of = self._entity_of(change)
+                if not of.before_write or isinstance(change, Delete):
+                    raise
+                result.failures.append(FailedWrite(change, refused_by_hook(of, change, error)))
         return result
 
     def _prepared(self, change: Any) -> Work[list[Statement]]:

@@ -87,10 +87,10 @@ class EntityEncoder:
         entity = self.entity(row)
         of = self._of
         if of.is_written_alone:
-            item = of.item(of.stamped(entity, self._now(), fresh=True).made)
+            item = of.item(of.stamped_or_refused(entity, self._now(), fresh=True).made)
             return PendingEntity(of.key_values(item), orjson.dumps(item), at, block, entity)
         if of.has_stamps:
-            entity = of.stamped(entity, self._now(), fresh=True).made
+            entity = of.stamped_or_refused(entity, self._now(), fresh=True).made
         key, put = of.bulk_entry(entity)
         return PendingRow(key, put[_PREFIX:-2], at, block)
 

@@ -1,0 +1,90 @@
+"""Hooks: methods of an entity that run before a write and after a load.
+
+    class User(Entity):
+        user_id: str = ident()
+        email: str
+
+        @before_write
+        def normalise(self) -> None:
+            self.email = self.email.strip().lower()
+
+A hook is a plain function without I/O. The data layer runs the hooks of the items that it writes
+as whole objects, and of every item that it turns into an object. Hooks of base classes run first.
+A subclass replaces a hook by defining a method of the same name.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
+
+from stator.design.entities.entity_versions import UNKNOWN
+from stator.errors import DesignError
+
+H = TypeVar("H", bound=Callable[[Any], Any])
+Kind = Literal["before_write", "after_load"]
+_MARK = "__stator_hooks__"
+
+
+def before_write(method: H) -> H:
+    """Run a method on the object before it is written, to complete, check or refuse it.
+
+    The method may change fields, and raises an error to refuse the write. It gets a copy: the
+    caller's object receives the changes once the write has succeeded. A method of a frozen entity
+    returns the changed copy.
+
+    It runs for ``create``, ``put`` and ``upsert``, alone, in transactions and in batches, and for
+    bulk loads of an entity. An update records changes and has no object, so it runs no hook. It
+    may run more than once for a write, if the write is planned again after a race.
+    """
+    return _marked(method, "before_write")
+
+
+def after_load(method: H) -> H:
+    """Run a method on every object that is read from the tables, or from their streams.
+
+    The method may change fields. A method of a frozen entity returns the changed copy.
+    """
+    return _marked(method, "after_load")
+
+
+def _marked(method: H, kind: Kind) -> H:
+    if not inspect.isfunction(method) or inspect.iscoroutinefunction(method):
+        raise DesignError(
+            f"@{kind} takes a plain method, not {method!r}",
+            hint=f"write `@{kind}` above `def name(self) -> None:`",
+        )
+    setattr(method, _MARK, getattr(method, _MARK, frozenset()) | {kind})
+    return method
+
+
+def hooks_of(cls: type[Any], kind: Kind) -> tuple[str, ...]:
+    """Return the names of the methods that are hooks, those of base classes first."""
+    return tuple(
+        dict.fromkeys(
+            name
+            for base in reversed(cls.__mro__)
+            for name, member in vars(base).items()
+            if kind in getattr(member, _MARK, ())
+        )
+    )
+
+
+def run_hooks(made: Any, names: tuple[str, ...]) -> Any:
+    """Call hooks on an object, one after the other. Return the object, or what they return."""
+    for name in names:
+        changed = getattr(made, name)()
+        if changed is None:
+            continue
+        if type(changed) is not type(made):
+            raise DesignError(
+                f"{type(made).__name__}.{name} returned {changed!r}, which is not a "
+                f"{type(made).__name__}",
+                hint="change the object itself and return nothing, or return a changed copy",
+            )
+        unknown = getattr(made, "__dict__", {}).get(UNKNOWN)
+        if unknown is not None:
+            changed.__dict__.setdefault(UNKNOWN, unknown)
+        made = changed
+    return made
