@@ -195,6 +195,33 @@ def test_updates_run_no_hook_before_the_write(target: Target) -> None:
     assert name_of(db, "p1") == "lower case"
 
 
+def test_writes_by_pattern_compare_what_is_stored(target: Target) -> None:
+    class Shy(Entity):
+        shy_id: str = ident()
+        room: str
+        rank: int = 0
+
+        @after_load
+        def disguise(self) -> None:
+            self.room, self.rank = "hidden", -1
+
+    @read(rps=1)
+    def shy(shy_id: str) -> Query[Shy]:
+        return find(Shy).where(Shy.shy_id == shy_id)
+
+    @read(rps=1, returns=9)
+    def in_room(room: str) -> Query[Shy]:
+        return find(Shy).where(Shy.room == room).order_by(Shy.rank)
+
+    def promote(each: Shy) -> None:
+        each.rank = 7
+
+    db = target.connect(Design("shy", [Shy], [shy, in_room]))
+    db.put(Shy(shy_id="s1", room="red"))
+    assert db.update_where(in_room("red"), promote).written == 1
+    assert db.delete_where(in_room("red")).written == 1
+
+
 def test_methods_of_a_frozen_entity_return_the_copy(target: Target) -> None:
     db = target.connect(DESIGN)
     given = Seal(seal_id="s1", text="wax")

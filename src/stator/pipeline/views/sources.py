@@ -312,7 +312,7 @@ class ViewSource:
             return None
         if self.of.large:
             raise ItemMismatch(self.of.name, name, "the attribute is missing", None)
-        return getattr(self.of.decode(item), name)
+        return getattr(self.of.as_stored(item), name)
 
     def _copy(self, item: Item, name: str, copied: frozenset[str] | None) -> Item:
         if copied is None:

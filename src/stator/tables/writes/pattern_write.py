@@ -437,7 +437,7 @@ class _FoundItems(PatternRead):
 
 def _as_read(of: EntityMap, item: Item) -> Any:
     if not of.large:
-        return of.decode(item)
+        return of.as_stored(item)  # without hooks: conditions compare stored values
     values = {}
     for name in of.fields:
         if name in of.large:
