@@ -386,6 +386,8 @@ def _own_attributes(plan: EntityPlan, table: TablePlan) -> set[str]:
     names = {table.partition, *(key.name for key in plan.keys)}
     names |= {table.sort} if table.sort is not None else set()
     return names | ({plan.discriminator} if plan.discriminator is not None else set())
+
+
 def refused_by_hook(of: EntityMap, entity: Any, error: Exception) -> RequestRefused:
     """Return the error of one of many writes whose ``@before_write`` method raised ``error``."""
     return RequestRefused(

@@ -438,7 +438,7 @@ class _FoundItems(PatternRead):
 def _as_read(of: EntityMap, item: Item) -> Any:
     if not of.large:
         return of.as_stored(item)  # without hooks: conditions compare stored values
-    values = {}
+    values, item = {}, of.current(item)
     for name in of.fields:
         if name in of.large:
             continue
