@@ -44,7 +44,14 @@ class AsyncRunner:
 
     async def close(self) -> None:
         self._connection.is_closed = True
+        self._connection.loop = asyncio.get_running_loop()
         await self.transport.close()
+
+    def _reopen_in_another_loop(self) -> None:
+        """Raise DbClosed, unless a later event loop runs: a client serves one after the other."""
+        if self._connection.loop is asyncio.get_running_loop():
+            raise DbClosed
+        self._connection.is_closed = False
 
     async def run(self, work: Work[T]) -> T:
         try:
@@ -70,7 +77,7 @@ class AsyncRunner:
 
     async def _do(self, effect: Any) -> Any:
         if self._connection.is_closed:
-            raise DbClosed
+            self._reopen_in_another_loop()
         if type(effect) is Call:
             return await self._call(effect)
         if type(effect) is Gather:

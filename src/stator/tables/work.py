@@ -58,12 +58,16 @@ class BlockingCall:
 
 
 class ConnectionState:
-    """Whether the connection that several runners share is closed."""
+    """Whether the connection that several runners share is closed.
 
-    __slots__ = ("is_closed",)
+    ``loop`` is the event loop in which an AsyncDb was closed.
+    """
+
+    __slots__ = ("is_closed", "loop")
 
     def __init__(self) -> None:
         self.is_closed = False
+        self.loop: object = None
 
 
 Effect = Union[Call, Gather, Pause, BlockingCall]
