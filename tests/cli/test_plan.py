@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,9 +27,9 @@ def test_a_plan_shows_tables_keys_and_every_pattern(project: Project, columns: i
     for words in (
         "Table shop",
         "USER#{user_id}",
-        "ORDER#{placed_at}#{order_id}",
+        "ORDER#{placed_at}",
         "orders_of_user(user_id)",
-        'PK = "USER#user1" AND begins_with(SK, "ORDER#")',
+        'GSI1PK = "USER#user1" AND begins_with(GSI1SK, "ORDER#")',
         "RCU a call, single-digit milliseconds",
         "PutItem Order",
         "WCU a call",
@@ -61,9 +60,9 @@ def test_json_has_the_same_for_scripts(project: Project) -> None:
     assert orders["unit"] == "RCU"
     assert orders["units_per_call"] > 0
     assert orders["dollars_per_month"] > 0
-    assert orders["example"].startswith('PK = "USER#user1"')
+    assert orders["example"].startswith('GSI1PK = "USER#user1"')
     assert orders["reasons"]
-    assert plan["tables"][0]["indexes"][0]["patterns"] == ["user_by_email"]
+    assert plan["tables"][0]["indexes"][0]["patterns"] == ["orders_of_user", "user_page"]
     assert {each["name"] for each in plan["entities"]} == {"User", "Order"}
 
 
@@ -286,23 +285,35 @@ def test_force_without_write_is_a_mistake(project: Project) -> None:
 
 
 def test_a_plan_keeps_to_the_lock_until_it_is_asked_not_to(project: Project) -> None:
-    """Without user_page, only the lock keeps orders and users in one partition."""
-    project.run("plan", "--write")
-    text = (
-        (project.folder / "shop.py")
-        .read_text()
-        .replace("user_page, ", "")
-        .replace("orders_of_user, ", "")
-    )
-    (project.folder / "shop.py").write_text(text)
-    kept, fresh = (
-        json.loads(project.run("plan", "--json", *more).stdout) for more in ((), ("--fresh",))
-    )
-
-    def base(plan: dict[str, Any]) -> str:
-        order = next(each for each in plan["entities"] if each["name"] == "Order")
-        return str(order["keys"])
-
-    assert base(kept) != base(fresh)
+    """Only the lock remembers that orders once lay under their user."""
+    handwritten = 'class Order(Entity, key=("USER#{user_id}", "ORDER#{placed_at}#{order_id}")):'
+    project.edit("shop.py", "class Order(Entity):", handwritten)
     assert project.run("plan", "--write").returncode == 0
-    assert project.run("plan", "--write", "--fresh").returncode == 1
+    project.edit("shop.py", handwritten, "class Order(Entity):")
+    project.edit("shop.py", "orders_of_user, user_page, place_order", "place_order, take_back")
+    project.edit("shop.py", "together, write", "together, deletes, write")
+    project.edit(
+        "shop.py",
+        "shop = Design(",
+        """@write(rps=30)
+def take_back() -> object:
+    return deletes(Order)
+
+
+shop = Design(""",
+    )
+
+    def key(*more: str) -> str:
+        done = project.run("plan", "--json", *more)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)["entities"]
+        order = next(each for each in found if each["name"] == "Order")
+        return str(order["keys"][0]["template"])
+
+    assert key() == "USER#{user_id}"
+    assert key("--fresh") == key("--rekey", "Order") == "ORDER#{order_id}"
+    assert "--rekey Order shows it" in project.run("plan").stderr
+    assert project.run("plan", "--write").returncode == 0
+    assert project.run("plan", "--write", "--rekey", "Order").returncode == 1
+    assert "no entity 'Orders'" in project.run("plan", "--rekey", "Orders").stderr
+    assert project.run("plan", "--rekey", "Order", "--fresh").returncode == 2

@@ -28,7 +28,7 @@ from stator.errors import DesignError, PatternRefused, ScanNeeded
 
 from . import models, shop
 from .models import START
-from .test_planner_engine import check, filled
+from .test_planner_engine import answer, check, filled
 
 
 def keys_of(entity: EntityPlan, index: str | None = None) -> list[str]:
@@ -197,7 +197,7 @@ def test_a_table_per_entity_is_keyed_by_the_attributes_themselves() -> None:
     steps = plan.pattern("order_page").steps
     assert [(step.operation, step.table) for step in steps] == [
         ("Query", "shop-line"),
-        ("Query", "shop-purchase"),
+        ("GetItem", "shop-purchase"),
     ]
     page = plan.pattern("product_page").requests(sku="s")
     assert [request["TableName"] for request in page] == ["shop-product", "shop-review"]
@@ -223,7 +223,7 @@ def test_a_parent_comes_before_its_newest_children() -> None:
 
     design = design_of(account, events, account_page, events_between)
     plan = design.plan()
-    key = next(key for key in plan.entity("Event").keys if key.name == "SK")
+    key = next(key for key in plan.entity("Event").keys if key.name == "GSI1SK")
     assert key.template.parts[1].inverted
     objects: list[Any] = [Account(account_id=name, owner="o") for name in "ab"]
     objects += [
@@ -256,11 +256,9 @@ def test_a_parent_comes_before_its_newest_children() -> None:
 
 
 def test_entities_that_cannot_share_the_base_share_an_index() -> None:
-    @read(rps=10, returns=20)
+    @read(rps=1000, returns=20)
     def page(account_id: str) -> Bundle2[Account, Event]:
-        return together(Account, Event).where(
-            Account.account_id == account_id, Event.level == "error"
-        )
+        return together(Account, Event).where(Account.account_id == account_id)
 
     @write(rps=1)
     def move() -> object:
@@ -281,7 +279,67 @@ def test_entities_that_cannot_share_the_base_share_an_index() -> None:
     ]
     with filled(plan, objects) as engine:
         got = engine.call("Query", plan.pattern("page").request(account_id="a"))["Items"]
-    assert sorted(item["_type"]["S"] for item in got) == ["Account", "Event", "Event"]
+    assert sorted(item["_type"]["S"] for item in got) == ["Account", *["Event"] * 5]
+
+
+def test_entities_that_are_rarely_read_together_take_a_request_each() -> None:
+    """An index that holds every account and event again would cost more than the requests."""
+
+    @read(rps=0.1, returns=20)
+    def page(account_id: str) -> Bundle2[Account, Event]:
+        return together(Account, Event).where(
+            Account.account_id == account_id, Event.level == "error"
+        )
+
+    @write(rps=100)
+    def add() -> object:
+        return creates(Event)
+
+    design = design_of(account, page, add)
+    plan = design.plan()
+    steps = plan.pattern("page").steps
+    assert [(step.operation, step.entities) for step in steps] == [
+        ("GetItem", ("Account",)),
+        ("Query", ("Event",)),
+    ]
+    assert "side by side" in plan.pattern("page").reasons[0]
+    assert not [key for key in plan.entity("Account").keys if key.index]
+    objects: list[Any] = [Account(account_id=name, owner="o") for name in "ab"]
+    levels: list[Any] = ["info", "error"]
+    objects += [
+        Event(
+            event_id=f"{at}", account_id="ab"[at % 2], at=START, kind="k", level=levels[at // 2 % 2]
+        )
+        for at in range(9)
+    ]
+    with filled(plan, objects) as engine:
+        got = answer(engine, plan, design, "page", {"account_id": "a"})
+    assert [type(each).__name__ for each in got] == ["Account", "Event", "Event"]
+
+
+def test_a_consistent_read_of_several_entities_takes_a_request_each() -> None:
+    class Entry(Entity):
+        account_id: str = ident()
+        number: int = ident()
+
+    class Setting(Entity):
+        account_id: str = ident()
+        name: str = ident()
+
+    @read(rps=10, returns=20, consistent=True)
+    def page(account_id: str, name: str) -> Bundle2[Entry, Setting]:
+        return together(Entry, Setting).where(
+            Entry.account_id == account_id,
+            Setting.account_id == account_id,
+            Setting.name == name,
+        )
+
+    @read(rps=10)
+    def setting(account_id: str, name: str) -> Query[Setting]:
+        return find(Setting).where(Setting.account_id == account_id, Setting.name == name)
+
+    steps = Design("log", [Entry, Setting], [page, setting]).plan().pattern("page").steps
+    assert all(step.consistent and step.index is None for step in steps)
 
 
 def test_others_in_the_partition_are_kept_out() -> None:
@@ -293,14 +351,29 @@ def test_others_in_the_partition_are_kept_out() -> None:
         account_id: str = ident()
         zone: str = ident()
 
-    @read(rps=10, returns=20)
-    def page(account_id: str) -> Bundle2[Account, Event]:
-        return together(Account, Event).where(Account.account_id == account_id)
+    class Entry(Entity):
+        account_id: str = ident()
+        number: int = ident()
 
-    plan = Design("log", [Account, Event, Badge, Zone], [account, page]).plan()
+    @read(rps=10, returns=20)
+    def page(account_id: str) -> Bundle2[Account, Entry]:
+        return together(Account, Entry).where(Account.account_id == account_id)
+
+    @read(rps=10, returns=2)
+    def badges(account_id: str) -> Query[Badge]:
+        return find(Badge).where(Badge.account_id == account_id)
+
+    @read(rps=10, returns=2)
+    def zones(account_id: str) -> Query[Zone]:
+        return find(Zone).where(Zone.account_id == account_id)
+
+    volumes: dict[Any, Any] = {Account: 10_000, Entry: per(Account, 20)}
+    volumes[Badge] = volumes[Zone] = per(Account, 2)
+    entities = [Account, Entry, Badge, Zone]
+    plan = Design("log", entities, [account, page, badges, zones], volumes=volumes).plan()
     [step] = plan.pattern("page").steps
-    assert step.key_condition == 'PK = "ACCOUNT#{account_id}" AND SK BETWEEN "ACCOUNT" AND "EVENT$"'
-    assert str(step.filter) == "_type IN ('Account', 'Event')"
+    assert step.key_condition == 'PK = "ACCOUNT#{account_id}" AND SK BETWEEN "ACCOUNT" AND "ENTRY$"'
+    assert str(step.filter) == "_type IN ('Account', 'Entry')"
     assert plan.pattern("page").warnings == (
         "Badge lies between them in the same partition, and is read and filtered out",
     )
@@ -312,8 +385,8 @@ def test_groups_meet_by_differently_named_fields() -> None:
         return together(Account, Event).where(Account.owner == who, Event.kind == who)
 
     plan = design_of(page).plan()
-    assert keys_of(plan.entity("Account"))[0] == "OWNER#{owner}"
-    assert keys_of(plan.entity("Event"))[0] == "OWNER#{kind}"
+    assert keys_of(plan.entity("Account"), "GSI1")[0] == "OWNER#{owner}"
+    assert keys_of(plan.entity("Event"), "GSI1")[0] == "OWNER#{kind}"
 
     @read()
     def strangers(who: str) -> Bundle2[Account, Event]:
@@ -326,17 +399,43 @@ def test_groups_meet_by_differently_named_fields() -> None:
 # --- what decides ---------------------------------------------------------------------------------
 
 
-def test_a_field_that_changes_is_kept_out_of_the_base_key() -> None:
-    free = design_of(events).plan()
-    assert keys_of(free.entity("Event")) == ["ACCOUNT#{account_id}", "EVENT#{at}#{event_id}"]
-
-    @write(rps=1)
-    def touch() -> object:
-        return updates(Event.at)
-
-    plan = design_of(events, touch).plan()
+@pytest.mark.parametrize("rate", [0.1, 10, 5000])
+def test_the_base_key_is_made_of_the_identity_alone(rate: float) -> None:
+    """At no rate is a field frozen, or a get by identity made indirect, to save an index."""
+    plan = design_of(read(rps=rate, returns=20)(events.function)).plan()
     assert keys_of(plan.entity("Event")) == ["EVENT#{event_id}", "EVENT"]
     assert plan.pattern("events").index is not None
+
+
+def test_the_finest_partition_wins_a_tie_with_its_parts_as_declared() -> None:
+    class Issue(Entity):
+        owner: str = ident()
+        repo: str = ident()
+        number: int = ident()
+
+    class Comment(Entity):
+        owner: str = ident()
+        repo: str = ident()
+        number: int = ident()
+        at: datetime = ident()
+
+    @read(rps=10)
+    def issue(number: int, owner: str, repo: str) -> Query[Issue]:
+        return find(Issue).where(Issue.number == number, Issue.owner == owner, Issue.repo == repo)
+
+    @read(rps=10, returns=20)
+    def comments(number: int, owner: str, repo: str) -> Query[Comment]:
+        return (
+            find(Comment)
+            .where(Comment.number == number, Comment.owner == owner, Comment.repo == repo)
+            .oldest_first(Comment.at)
+        )
+
+    volumes: dict[Any, Any] = {Issue: 100_000, Comment: per(Issue, 20)}
+    plan = Design("host", [Issue, Comment], [issue, comments], volumes=volumes).plan()
+    partition = "OWNER#{owner}#REPO#{repo}#NUMBER#{number}"
+    assert keys_of(plan.entity("Issue")) == [partition, "ISSUE"]
+    assert keys_of(plan.entity("Comment")) == [partition, "COMMENT#{at}"]
 
 
 def test_an_index_that_is_written_much_and_read_little_holds_keys_only() -> None:
@@ -505,14 +604,18 @@ def test_hot_base_keys_are_sharded_by_identity_so_that_gets_stay_gets() -> None:
 
 
 def test_updates_that_know_only_the_identity_are_warned_about_a_lookup() -> None:
+    class Visit(Entity, key=("ACCOUNT#{account_id}", "VISIT#{visit_id}")):
+        visit_id: str = ident()
+        account_id: str
+        kind: str = ""
+
     @write(rps=1)
     def relabel() -> object:
-        return updates(Event.kind)
+        return updates(Visit.kind)
 
-    plan = design_of(read(rps=5000, returns=20)(events.function), relabel).plan()
-    assert keys_of(plan.entity("Event"))[0] == "ACCOUNT#{account_id}"
+    plan = Design("log", [Visit], [relabel]).plan()
     assert any(
-        "first look up the key in GSI1" in warning for warning in plan.entity("Event").warnings
+        "first look up the key in GSI1" in warning for warning in plan.entity("Visit").warnings
     )
 
 

@@ -150,9 +150,12 @@ def everything(component: Component, neighbours: list[type[Any]]) -> None:
 
 
 def assignments(
-    choices: EntityChoices, base: Placement, forced: tuple[Placement, ...]
+    choices: EntityChoices, base: Placement, forced: tuple[Placement, ...], apart: set[str]
 ) -> dict[frozenset[Placement], float]:
-    """The price of every set of indexes that some assignment of the needs opens."""
+    """The price of every set of indexes that some assignment of the needs opens.
+
+    ``apart`` has the groups that send one request for each entity.
+    """
     local_ok = [
         each
         for each in choices.secondary
@@ -165,15 +168,17 @@ def assignments(
         )
     ]
     usable = (base, *forced, *local_ok)
+    counted = [
+        at for at, need in enumerate(choices.needs) if need.leg_of is None or need.leg_of in apart
+    ]
     options = [
-        [each for each in usable if choices.use_dollars[each][at] is not None]
-        for at in range(len(choices.needs))
+        [each for each in usable if choices.use_dollars[each][at] is not None] for at in counted
     ]
     found: dict[frozenset[Placement], float] = {}
     for chosen in product(*options):
         opened = frozenset(chosen) - {base} | frozenset(forced)
         price = choices.open_dollars[base] + sum(choices.open_dollars[each] for each in opened)
-        price += sum(choices.use_dollars[each][at] or 0.0 for at, each in enumerate(chosen))
+        price += sum(choices.use_dollars[each][at] or 0.0 for at, each in zip(counted, chosen))
         found[opened] = min(found.get(opened, price), price)
     return found
 
@@ -185,20 +190,27 @@ def designs(component: Component) -> Iterator[tuple[float, Counts]]:
         placements: list[list[GroupLayout]] = []
         for group in component.groups:
             met = component.in_base(group, of)
-            placements.append([*([met] if met is not None else []), *component.in_indexes(group)])
+            placements.append(
+                [
+                    *([met] if met is not None else []),
+                    *component.in_indexes(group),
+                    GroupLayout(group, (), 0.0),
+                ]
+            )
         for placed in product(*placements):
             read_dollars = sum(each.dollars for each in placed)
+            apart = {each.group.name for each in placed if each.is_apart}
             per_entity = []
             for choices, base in zip(component.choices, bases):
                 forced = tuple(
                     placement
                     for each in placed
-                    if not each.in_base
+                    if each.in_index
                     for placement in each.placements
                     if placement.path.entity is choices.entity
                 )
                 cheapest: dict[Counts, tuple[float, frozenset[Placement]]] = {}
-                for opened, price in assignments(choices, base, forced).items():
+                for opened, price in assignments(choices, base, forced, apart).items():
                     shared = [each.projection for each in opened if each.shares_slot]
                     counts = shared.count("KEYS_ONLY"), shared.count("ALL")
                     if counts not in cheapest or price < cheapest[counts][0]:

@@ -87,10 +87,13 @@ def load_design_file(text: str | None = None, *, fresh: bool = False) -> DesignF
     return file
 
 
-def plan_of(design: Design) -> Plan:
-    """Return the plan of a design. An error names the file and line of the pattern or entity."""
+def plan_of(design: Design, rekey: Iterable[str] = ()) -> Plan:
+    """Return the plan of a design. An error names the file and line of the pattern or entity.
+
+    ``rekey`` names entities that may get another base key than the locked one.
+    """
     try:
-        return design.plan()
+        return design.plan(rekey=rekey)
     except DesignError as error:
         raise located(error, design) from None
 

@@ -68,16 +68,17 @@ class Design(Declaration):
         """
         self.lock = lock
 
-    def plan(self, previous: Plan | None = None) -> Plan:
+    def plan(self, previous: Plan | None = None, *, rekey: Iterable[str] = ()) -> Plan:
         """Return the cheapest layout that serves every pattern: its keys, indexes and requests.
 
         ``previous`` is the plan that existing data was written under, as ``read_lock`` returns it.
-        By default, it is the one passed to ``keep_to``. Its choices stay unless a change is worth
-        moving the data; the rule is in ``stator.design.planner.locked_choices``.
+        By default, it is the one passed to ``keep_to``. Its base keys stay. ``rekey`` names
+        entities that may get another base key, for which their items must be moved. The rules are
+        in ``stator.design.planner.locked_choices``.
         """
         from stator.design.planner.planner import plan
 
-        return plan(self, previous)
+        return plan(self, previous, rekey)
 
     def cost(self, **options: Unpack[CostOptions]) -> CostReport:
         """Return the monthly cost: ``shop.cost(region="eu-west-1", mode="provisioned")``."""

@@ -12,11 +12,13 @@ from rich.console import Console
 from stator.cli.design_file import DesignFile, load_design_file, plan_of
 from stator.cli.options import DesignArgument
 from stator.cli.plan_view import show, to_data
-from stator.design.plan.lock_file import compare, write_lock
+from stator.design.plan.lock_file import compare, other_keys, write_lock
 from stator.design.plan.plan import Plan
-from stator.design.planner.planner import plan as fresh_plan
 from stator.errors import ConfigurationError
 from stator.model.quantities import dollars
+
+MIN_SAVED_DOLLARS = 1.0
+"""A base key that saves less than this a month is not mentioned."""
 
 
 def command(
@@ -32,6 +34,14 @@ def command(
             help="Ignore the lock file and plan the cheapest layout for an empty table.",
         ),
     ] = False,
+    rekey: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rekey",
+            metavar="ENTITY",
+            help="Let this entity have another base key than the locked one. May be repeated.",
+        ),
+    ] = None,
     force: Annotated[
         bool,
         typer.Option(
@@ -46,15 +56,17 @@ def command(
 ) -> None:
     """Show a design's keys, indexes and requests, with their cost and the reasons.
 
-    If the lock file <name>.design.json is next to the design, its keys and indexes are kept,
-    unless changing them pays for moving the data.
+    If the lock file <name>.design.json is next to the design, its base keys are kept. A key that
+    would be cheaper is shown with what it saves; --rekey plans it.
 
     Example: stator plan shop.py --write
     """
     if force and not write:
         raise typer.BadParameter("--force needs --write")
+    if rekey and fresh:
+        raise typer.BadParameter("--rekey starts from the lock file; leave out --fresh")
     file = load_design_file(target, fresh=fresh)
-    plan = plan_of(file.design)
+    plan = plan_of(file.design, rekey or ())
     if json_output:
         typer.echo(json.dumps(to_data(plan), indent=2, ensure_ascii=False))
     else:
@@ -62,7 +74,9 @@ def command(
     if write:
         _freeze(file, plan, force=force)
     elif not json_output:
-        _compare(file, plan, fresh=fresh)
+        _compare(file, plan)
+        if not fresh and not rekey:
+            _advise(file, plan)
 
 
 def _freeze(file: DesignFile, plan: Plan, *, force: bool) -> None:
@@ -88,11 +102,8 @@ def _freeze(file: DesignFile, plan: Plan, *, force: bool) -> None:
     typer.echo(note, err=True)
 
 
-def _compare(file: DesignFile, plan: Plan, *, fresh: bool) -> None:
-    """Print on stderr whether the plan differs from the lock file.
-
-    If a fresh plan would be cheaper, also print how much more it costs to keep to the lock file.
-    """
+def _compare(file: DesignFile, plan: Plan) -> None:
+    """Print on stderr whether the plan differs from the lock file."""
     path, old = file.lock, file.frozen
     if old is None:
         note = f"there is no {path.name} yet; stator plan --write creates it for you to commit"
@@ -100,18 +111,25 @@ def _compare(file: DesignFile, plan: Plan, *, fresh: bool) -> None:
         note = f"{_shown(path)} differs; stator check says what that means"
     else:
         note = f"{_shown(path)} agrees"
-    typer.echo(f"{typer.style('lock:', fg='cyan')} {note}", err=True)
-    saved = (
-        0.0
-        if old is None or fresh
-        else plan.dollars_per_month - fresh_plan(file.design).dollars_per_month
-    )
-    if saved >= 0.01:
-        cost = (
-            f"keeping to it costs {dollars(saved)} a month more than stator plan --fresh; "
-            f"moving the data would cost more"
-        )
-        typer.echo(f"{typer.style('lock:', fg='cyan')} {cost}", err=True)
+    _note(note)
+
+
+def _advise(file: DesignFile, plan: Plan) -> None:
+    """Print on stderr which locked base keys a plan without them would replace, and the savings."""
+    if file.frozen is None:
+        return
+    freed = plan_of(file.design, [each.name for each in plan.entities])
+    for entity in other_keys(plan, freed):
+        saved = plan.dollars_per_month - plan_of(file.design, [entity]).dollars_per_month
+        if saved >= MIN_SAVED_DOLLARS:
+            _note(
+                f"another base key of {entity} would save {dollars(saved)} a month, and every item "
+                f"would have to be moved; stator plan --rekey {entity} shows it"
+            )
+
+
+def _note(text: str) -> None:
+    typer.echo(f"{typer.style('lock:', fg='cyan')} {text}", err=True)
 
 
 def _shown(path: Path) -> str:

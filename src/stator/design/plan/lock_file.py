@@ -137,6 +137,16 @@ def compare(old: Plan, new: Plan) -> list[LockChange]:
     )
 
 
+def other_keys(one: Plan, other: Plan) -> list[str]:
+    """Return the names of the entities whose base keys differ between two plans."""
+    theirs = {each.name: _written(_keys(each, None)) for each in other.entities}
+    return [
+        each.name
+        for each in one.entities
+        if each.name in theirs and theirs[each.name] != _written(_keys(each, None))
+    ]
+
+
 def _estimates_differ(old: Plan, new: Plan) -> bool:
     if abs(old.dollars_per_month - new.dollars_per_month) > _NOTICEABLE:
         return True

@@ -307,8 +307,8 @@ def _orders(rest: list[str]) -> list[tuple[str, ...]]:
 
 
 def by_label(entity: type[Entity], fields: Iterable[str], labels: KeyLabels) -> tuple[str, ...]:
-    """Return partition fields sorted by label, an order that all entities share."""
-    return tuple(sorted(fields, key=lambda name: (labels.field(entity, name), name)))
+    """Return partition fields in the order of their labels, which all entities share."""
+    return tuple(sorted(fields, key=lambda name: (labels.place(entity, name), name)))
 
 
 def unique_path(path: AccessPath) -> AccessPath:
@@ -377,9 +377,19 @@ def group_choices(group: TogetherGroup) -> list[tuple[int, ...]]:
     return [chosen for count in range(1, len(size) + 1) for chosen in combinations(size, count)]
 
 
-def may_be_base(path: AccessPath, mutable: frozenset[str]) -> bool:
+def may_be_base(
+    path: AccessPath, mutable: frozenset[str], *, beyond_identity: bool = False
+) -> bool:
+    """Whether a path can be the table's key for an entity.
+
+    The key must hold the whole identity, and nothing else: then get, update and delete by identity
+    are one request, an identity exists once, and no other field is fixed. ``beyond_identity`` also
+    allows further fields that never change. Only a locked key may have them.
+    """
     known = info(path.entity)
     if path.constants or not set(known.identity) <= set(path.fields):
+        return False
+    if not beyond_identity and not set(path.fields) <= set(known.identity):
         return False
     # Each attempt has its own time of creation: with it in the key, a retry would create a second
     # item.

@@ -32,7 +32,8 @@ UNCAPPED: Final[Caps] = (99, 99)
 class EntityLayout:
     """The choices for one entity.
 
-    ``assigned`` has the placement of each need, in the order of the needs. None means a Scan.
+    ``assigned`` has the placement of each need, in the order of the needs. None means a Scan, or a
+    leg of a pattern that one query serves.
     """
 
     base: Placement
@@ -54,13 +55,20 @@ def within(used: Caps, caps: Caps) -> bool:
 class Assignment:
     """The search for the placements of one entity, with its base key already chosen.
 
-    Some placements may be required: they are open from the start.
+    Some placements may be required: they are open from the start. ``apart`` has the patterns over
+    several entities that send one request for each entity; the legs of other patterns cost nothing.
     """
 
     def __init__(
-        self, choices: EntityChoices, base: Placement, forced: tuple[Placement, ...], caps: Caps
+        self,
+        choices: EntityChoices,
+        base: Placement,
+        forced: tuple[Placement, ...],
+        caps: Caps,
+        apart: frozenset[str] = frozenset(),
     ) -> None:
         self.choices = choices
+        self.counts = [need.leg_of is None or need.leg_of in apart for need in choices.needs]
         self.base = base
         self.forced = (*choices.pinned, *(each for each in forced if each not in choices.pinned))
         self.caps = caps
@@ -71,7 +79,10 @@ class Assignment:
         self.have = [choices.open_dollars[each] for each in candidates]
         self.use = [choices.use_dollars[each] for each in candidates]
         given = [choices.scans, *(choices.use_dollars[each] for each in (base, *self.forced))]
-        self.given = [min(map(_number, column), default=FAR) for column in zip(*given)]
+        self.given = [
+            min(map(_number, column), default=FAR) if counts else 0.0
+            for counts, column in zip(self.counts, zip(*given))
+        ]
         self.needs = self._hardest_first()
         self.floor = [self._floor(at) for at in range(len(choices.needs))]
         self.room = sum(caps) - sum(shared_by(self.forced))
@@ -98,7 +109,8 @@ class Assignment:
             price = use[at]
             if price is not None:
                 paid = have + (rent if placement.shares_slot else 0.0)
-                lowest = min(lowest, price + paid / sum(each is not None for each in use))
+                able = sum(each is not None and counts for each, counts in zip(use, self.counts))
+                lowest = min(lowest, price + paid / max(1, able))
         return lowest
 
     def _rent(self) -> float:
@@ -171,6 +183,9 @@ class Assignment:
     def _assigned(self, opened: tuple[Placement, ...]) -> tuple[Placement | None, ...]:
         found: list[Placement | None] = []
         for at in range(len(self.choices.needs)):
+            if not self.counts[at]:
+                found.append(None)
+                continue
             able = [
                 each
                 for each in (self.base, *opened)

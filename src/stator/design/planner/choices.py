@@ -146,28 +146,42 @@ def choices_of(
         choices.held = {
             name: each for name, each in locked.indexes if _still_holds(each, neighbours, costs)
         }
-    written = info(entity).overrides.key
-    if written is not None:
-        bases = [_handwritten_base(entity, parse(entity, written))]
-    else:
-        mutable = mutable_fields(entity, costs.rates[entity])
-        bases = [_sharded(path, costs) for path in paths if may_be_base(path, mutable)]
-        if locked is not None and locked.base is not None and locked.base.path.shards > 1:
-            more = replace(
-                locked.base.path,
-                shards=max(locked.base.path.shards, costs.write_shards(locked.base.path)),
-            )
-            bases += [more] if may_be_base(more, mutable) else []
-    placements: list[Placement] = [Placement(path, "base") for path in bases]
-    placements += [variant for base in placements for variant in _hotter(choices, base)]
-    if own_table:
-        placements += [Placement(path, "native base") for path in bases if _natively_keyed(path)]
-    choices.bases = tuple(sorted(dict.fromkeys(placements), key=lambda each: each.rank))
+    bases = _bases(entity, paths, costs, own_table, locked)
+    bases += [each for base in bases if not base.is_native for each in _hotter(choices, base)]
+    choices.bases = tuple(sorted(dict.fromkeys(bases), key=lambda each: each.rank))
     choices.secondary = tuple(_secondary(choices, paths, neighbours))
     for placement in (*choices.bases, *choices.pinned, *choices.secondary):
         choices.price(placement)
     choices.secondary = _undominated(choices)
     return choices
+
+
+def _bases(
+    entity: type[Entity],
+    paths: tuple[AccessPath, ...],
+    costs: CostModel,
+    own_table: bool,
+    locked: LockedChoices | None,
+) -> list[Placement]:
+    """Return the base keys that can be chosen for an entity.
+
+    A handwritten key is the only choice. So is a locked key, as long as it is possible; it gets
+    more shards if its traffic needs them.
+    """
+    written = info(entity).overrides.key
+    if written is not None:
+        return [Placement(_handwritten_base(entity, parse(entity, written)), "base")]
+    mutable = mutable_fields(entity, costs.rates[entity])
+    before = None if locked is None else locked.base
+    if before is not None and may_be_base(before.path, mutable, beyond_identity=True):
+        shards = max(before.path.shards, costs.write_shards(before.path))
+        return [replace(before, path=replace(before.path, shards=shards))]
+    found = [_sharded(path, costs) for path in paths if may_be_base(path, mutable)]
+    native = [path for path in found if own_table and _natively_keyed(path)]
+    return [
+        *(Placement(path, "base") for path in found),
+        *(Placement(path, "native base") for path in native),
+    ]
 
 
 def drop_worse_bases(choices: EntityChoices, ordered: bool) -> None:

@@ -97,8 +97,14 @@ class Placement:
 
     @cached_property
     def rank(self) -> tuple[object, ...]:
+        """A sort key that decides between equally cheap placements.
+
+        Of base keys, the one with more fields in the partition comes first: a coarse partition may
+        become hot.
+        """
         kind = ("base", "native base", "native", "concatenated", "local").index(self.kind)
         return (
+            -len(self.path.partition) if self.is_base else 0,
             self.path.rank,
             kind,
             ("KEYS_ONLY", "INCLUDE", "ALL").index(self.projection),

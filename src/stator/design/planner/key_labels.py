@@ -1,14 +1,19 @@
-"""Key labels: the literal words in keys, such as ``USER`` in ``USER#u1``.
+"""Key labels: the literal words in keys, such as ``USER`` in ``USER#u1``, and their order.
 
 A partition is labelled by its field (``user_id`` becomes USER, ``email`` becomes EMAIL), not by the
 entity. So ``USER#u1`` holds everything about that user, no matter which entity it belongs to. If a
 pattern over several entities compares fields with one value, the fields share one label, even if
 their names differ. A sort key begins with the label of its entity, which keeps the entities of a
-partition apart. Labels fixed by a lock stay.
+partition apart.
+
+In a partition key of several fields, labels stand in the order in which the fields are declared.
+Entities that are read together share one order, that of the entity with the shortest identity
+first: a tenant before its projects. Labels fixed by a lock stay.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -31,16 +36,28 @@ def upper_words(name: str) -> str:
 
 @dataclass(frozen=True)
 class KeyLabels:
-    """The labels of entities and of columns. A column is one field of one entity."""
+    """The labels of entities and of columns. A column is one field of one entity.
+
+    ``order`` has the labels of entities that are read together, in the order in which they stand in
+    their partition keys.
+    """
 
     entities: dict[str, str]
     columns: dict[Column, str]
+    order: list[str] = dataclasses.field(default_factory=list)
 
     def entity(self, entity: type[Entity]) -> str:
         return self.entities[info(entity).name]
 
     def field(self, entity: type[Entity], field: str) -> str:
         return self.columns.get((info(entity).name, field)) or self._own(entity, field)
+
+    def place(self, entity: type[Entity], field: str) -> tuple[int, str]:
+        """Return a sort key for the fields of a partition key."""
+        label = self.field(entity, field)
+        if label in self.order:
+            return self.order.index(label), label
+        return len(self.order) + list(info(entity).fields).index(field), label
 
     def _own(self, entity: type[Entity], field: str) -> str:
         if field == "id":
@@ -53,6 +70,7 @@ def labels_of(
 ) -> KeyLabels:
     """Return the labels of a design. ``kept`` are the labels in existing keys."""
     kept = kept or KeyLabels({}, {})
+    together = list(groups)
     names = sorted(info(entity).name for entity in entities)
     fresh = [name for name in names if name not in kept.entities]
     words = [upper_words(name) for name in fresh]
@@ -65,8 +83,26 @@ def labels_of(
         {**kept.entities, **{name: _free(word, taken) for name, word in zip(fresh, chosen)}},
         dict(kept.columns),
     )
-    labels.columns.update(_joined(labels, list(groups), kept))
+    labels.columns.update(_joined(labels, together, kept))
+    labels.order.extend(_shared_order(labels, together, kept))
     return labels
+
+
+def _shared_order(labels: KeyLabels, groups: list[TogetherGroup], kept: KeyLabels) -> list[str]:
+    """Return the order of labels for entities that are read together.
+
+    It is the order in which fields are declared, or that of existing keys if the two disagree.
+    """
+    members = {member.entity for group in groups for member in group.members}
+    declared = dict.fromkeys(
+        labels.field(entity, name)
+        for entity in sorted(members, key=lambda each: (len(info(each).identity), info(each).name))
+        for name in (*info(entity).identity, *info(entity).fields)
+    )
+    fixed = [label for label in kept.order if label in declared]
+    if fixed == [label for label in declared if label in fixed]:
+        return list(declared)
+    return list(dict.fromkeys([*fixed, *declared]))
 
 
 def _free(word: str, taken: set[str]) -> str:

@@ -1,16 +1,14 @@
-"""Planning with a lock: a locked choice stays, unless changing it is worth moving the data.
+"""Planning with a lock: what is locked stays, because stored items rely on it.
 
-Items are stored under the keys of the last plan. Planning with a lock therefore adds the price of
-moving the items to the price of every other key. The rules:
+Items are stored under the keys of the last plan. The rules:
 
 - *Labels* (the USER in ``USER#u1``) are those of the lock. If a pattern now reads two columns
   together whose labels differ, one label must change; the label in a base key stays.
-- *A different base key* would orphan the items: each must be read, written and deleted. That price,
-  plus ``MOVE_WORK_DOLLARS`` for the work, must pay off within ``PAYBACK_MONTHS``. Otherwise the old
-  key stays, even if a fresh plan would choose another.
+- *The base key* stays. Another one would orphan the items, so it is chosen only on request
+  (``rekey``), even if a fresh plan would choose another.
 - *A new path in an index* must be written on the existing items: one write for each, plus
-  ``BACKFILL_WORK_DOLLARS``, over the same time. Native keys are exempt, because DynamoDB fills such
-  an index by itself.
+  ``BACKFILL_WORK_DOLLARS`` for the work. That price must pay off within ``PAYBACK_MONTHS``. Native
+  keys are exempt, because DynamoDB fills such an index by itself.
 - *An index that is still used* keeps its name, its number and its attributes. New paths go into a
   shared index that has room, or into one with a number that the lock does not have. A number that
   became free is not reused in the same step.
@@ -44,8 +42,6 @@ from stator.design.planner.weights import READ_UNIT_DOLLARS, WRITE_UNIT_DOLLARS
 from stator.model.limits import READ_UNIT_BYTES
 
 PAYBACK_MONTHS: Final = 12
-MOVE_WORK_DOLLARS: Final = 600.0
-"""The work of copying every item to a new key, under traffic, without losing any."""
 BACKFILL_WORK_DOLLARS: Final = 60.0
 """The work of writing new attributes on every item."""
 
@@ -66,11 +62,11 @@ class LockedChoices:
 
 
 def moving_dollars(placement: Placement, locked: LockedChoices | None, costs: CostModel) -> float:
-    """Return the price of rewriting the stored items for a placement, in dollars a month.
+    """Return the price of rewriting the stored items for a path in an index, in dollars a month.
 
     The price is spread over ``PAYBACK_MONTHS``. It is 0 if no item has to be rewritten.
     """
-    if locked is None or placement == locked.base or placement.path.handwritten is not None:
+    if locked is None or placement.is_base or placement.path.handwritten is not None:
         return 0.0
     if placement.kind == "native" or any(placement == each for _, each in locked.indexes):
         return 0.0
@@ -78,8 +74,6 @@ def moving_dollars(placement: Placement, locked: LockedChoices | None, costs: Co
     items = costs.estimates.volume(entity) * costs.presence(placement.path)
     writes = items * costs.base_write_units(entity) * WRITE_UNIT_DOLLARS
     reads = items * costs.item_bytes(entity) / READ_UNIT_BYTES / 2 * READ_UNIT_DOLLARS
-    if placement.is_base:
-        return (reads + 2 * writes + MOVE_WORK_DOLLARS) / PAYBACK_MONTHS
     return (reads + writes + BACKFILL_WORK_DOLLARS) / PAYBACK_MONTHS
 
 
@@ -117,8 +111,11 @@ def _read_labels(entity: str, own: list[PlannedKeyAttribute], found: KeyLabels) 
     if first.kind == "text":
         found.entities.setdefault(entity, first.value.split(keys.SEPARATOR)[0])
     for key in partition:
-        for field, label in _labelled(key):
+        labelled = list(_labelled(key))
+        for field, label in labelled:
             found.columns.setdefault((entity, field), label)
+        if len(labelled) > 1:
+            found.order.extend(label for _, label in labelled if label not in found.order)
 
 
 def _labelled(key: PlannedKeyAttribute) -> Iterator[tuple[str, str]]:

@@ -92,6 +92,11 @@ class Need:
     returns: float = 1.0
     rps: float = 1.0
     equal_tests: dict[str, Comparison] = field(default_factory=dict)
+    leg_of: str | None = None
+    """The pattern over several entities that this need is a leg of.
+
+    It counts only if the pattern sends one request for each entity.
+    """
 
     @property
     def filter_fields(self) -> frozenset[str]:
@@ -117,10 +122,11 @@ class Need:
 
 @dataclass(frozen=True)
 class TogetherGroup:
-    """Needs of several entities that one query must serve.
+    """Needs of several entities that a pattern reads together.
 
-    Each entry of ``shared`` stands for one value that every member compares a field with. It lists
-    these fields in the order of ``members``.
+    One query of one partition serves them, or one request for each entity. Each entry of
+    ``shared`` stands for one value that every member compares a field with. It lists these fields
+    in the order of ``members``.
     """
 
     name: str

@@ -16,6 +16,8 @@ declaration has no effect.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from stator.design.capacity_units import MONTH_SECONDS
@@ -47,32 +49,46 @@ from stator.errors import DesignError
 from stator.model.limits import READ_UNIT_BYTES
 
 
-def plan(design: Declaration, previous: Plan | None = None) -> Plan:
+def plan(design: Declaration, previous: Plan | None = None, rekey: Iterable[str] = ()) -> Plan:
     """Return the cheapest plan that serves every pattern.
 
-    The plan is cached for each declaration and lock. ``previous`` is the plan that existing data
-    was written under; by default, it is the declaration's lock. Raises ScanNeeded or PatternRefused
+    The plan is cached for each declaration, lock and ``rekey``. ``previous`` is the plan that
+    existing data was written under; by default, it is the declaration's lock. ``rekey`` names
+    entities that may get another base key than the locked one. Raises ScanNeeded or PatternRefused
     if a pattern cannot be served.
     """
-    lock = previous or design.lock
+    lock, freed = previous or design.lock, frozenset(rekey)
+    for name in sorted(freed - {info(entity).name for entity in design.entities}):
+        raise DesignError(
+            f"{design.name} has no entity {name!r} that could get another key",
+            hint=f"name one of {', '.join(sorted(info(each).name for each in design.entities))}",
+        )
     planned = _PLANNED.setdefault(design, [])
-    for known, found in planned:  # a declaration does not change
-        if known is lock:
+    for known, names, found in planned:  # a declaration does not change
+        if known is lock and names == freed:
             return found
-    found = Planner(design, lock).run()
-    planned.append((lock, found))
+    found = Planner(design, lock, freed).run()
+    planned.append((lock, freed, found))
     return found
 
 
-_PLANNED: WeakKeyDictionary[Declaration, list[tuple[Plan | None, Plan]]] = WeakKeyDictionary()
+_PLANNED: WeakKeyDictionary[Declaration, list[tuple[Plan | None, frozenset[str], Plan]]] = (
+    WeakKeyDictionary()
+)
 
 
 class Planner:
     """One planning run: the needs, their prices, and then one blueprint for each table."""
 
-    def __init__(self, design: Declaration, previous: Plan | None = None) -> None:
+    def __init__(
+        self,
+        design: Declaration,
+        previous: Plan | None = None,
+        rekey: frozenset[str] = frozenset(),
+    ) -> None:
         self.design = design
         self.previous = previous
+        self.rekey = rekey
         self.weight = 0.0
         """The sum that the search minimised, set by ``run``: the bill plus burdens that no bill
         shows.
@@ -103,13 +119,16 @@ class Planner:
         for pattern in self.reads:
             targets = pattern.trace().targets
             [first, *others] = targets
-            if others and self.design.layout != "table-per-entity":
-                self.groups.append(group_of(pattern, self.estimates))
-            elif others:
-                for member in group_of(pattern, self.estimates).members:
-                    self.needs[member.entity].append(member)
-            else:
+            if not others:
                 self.needs[first].append(need_of(pattern, first, self.estimates))
+                continue
+            group = group_of(pattern, self.estimates)
+            leg_of = None
+            if self.design.layout != "table-per-entity":
+                self.groups.append(group)
+                leg_of = group.name
+            for member in group.members:
+                self.needs[member.entity].append(replace(member, leg_of=leg_of))
 
     def run(self) -> Plan:
         tables: list[TablePlan] = []
@@ -207,7 +226,12 @@ class Planner:
         there = any(
             each.name == own and info(entity).name in each.entities for each in self.previous.tables
         )
-        return locked_choices_of(entity, self.previous, paths, self.labels) if there else None
+        if not there:
+            return None
+        found = locked_choices_of(entity, self.previous, paths, self.labels)
+        if found is not None and info(entity).name in self.rekey:
+            return replace(found, base=None)
+        return found
 
     def _root(self, members: list[type[Entity]]) -> type[Entity]:
         """Return the entity that an aggregate's partitions are labelled after."""

@@ -33,6 +33,8 @@ def refuse_unserved(
     """Raise PatternRefused or ScanNeeded for the first need that no placement serves."""
     where = {pattern.name: pattern.where for pattern in reads}
     for at, need in enumerate(choices.needs):
+        if need.leg_of is not None:
+            continue  # one query may serve the whole pattern
         prices = [
             choices.use_dollars[each][at]
             for each in (*choices.bases, *choices.pinned, *choices.secondary)

@@ -21,7 +21,8 @@ it is held, see ``cost_model``) for each need. Generic string keys let entities 
 they want the same projection: a table needs as many such indexes as the entity with the most paths
 in them. Native keys, INCLUDE projections and local indexes are not shared. A pattern over several
 entities is served when all their base keys have the same partition, or when all of them are placed
-in one index with the same partition.
+in one index with the same partition. It can also be served apart, with one request for each entity:
+then each entity has one more need, a leg of the pattern.
 
 How the search works. All numbers of shared indexes that could pay off are tried. Once these numbers
 are fixed, entities depend on each other only through patterns over several entities. So each
@@ -78,15 +79,27 @@ NODE_BUDGET: Final = 200_000
 
 @dataclass(frozen=True)
 class GroupLayout:
-    """How a pattern over several entities is served: by base keys, or by one index."""
+    """How a pattern over several entities is served: by base keys, by one index, or apart.
+
+    Apart means one request for each entity. Then there are no ``placements``, and the reads are
+    needs of the entities: their cost is not in ``dollars``.
+    """
 
     group: TogetherGroup
     placements: tuple[Placement, ...]
     dollars: float
 
     @property
+    def is_apart(self) -> bool:
+        return not self.placements
+
+    @property
     def in_base(self) -> bool:
-        return self.placements[0].is_base
+        return not self.is_apart and self.placements[0].is_base
+
+    @property
+    def in_index(self) -> bool:
+        return not self.is_apart and not self.placements[0].is_base
 
 
 @dataclass(frozen=True)
@@ -118,17 +131,27 @@ class Component:
     # -- one entity
 
     def solve_entity(
-        self, choices: EntityChoices, base: Placement, forced: tuple[Placement, ...], caps: Caps
+        self,
+        choices: EntityChoices,
+        base: Placement,
+        forced: tuple[Placement, ...],
+        caps: Caps,
+        apart: frozenset[str] = frozenset(),
     ) -> EntityLayout | None:
-        key = (choices.entity, base, forced, caps)
+        apart &= {need.leg_of for need in choices.needs if need.leg_of is not None}
+        key = (choices.entity, base, forced, caps, apart)
         if key not in self._memo:
-            free = self.solve_entity(choices, base, forced, UNCAPPED) if caps != UNCAPPED else None
+            free = (
+                self.solve_entity(choices, base, forced, UNCAPPED, apart)
+                if caps != UNCAPPED
+                else None
+            )
             if free is not None and within(shared_by(free.opened), caps):
                 self._memo[key] = free
             elif caps != UNCAPPED and free is None:
                 self._memo[key] = None
             else:
-                assignment = Assignment(choices, base, forced, caps)
+                assignment = Assignment(choices, base, forced, caps, apart)
                 self._memo[key] = assignment.solve()
                 self._nodes += assignment.nodes
         return self._memo[key]
@@ -168,6 +191,15 @@ class Component:
         ):
             return None
         return GroupLayout(group, found, self._dollars(group, tuple(each.path for each in found)))
+
+    def ways(self, group: TogetherGroup, bases: dict[type[Entity], Placement]) -> list[GroupLayout]:
+        """Return the ways to serve a group with these base keys.
+
+        If the base keys serve it, no index is tried.
+        """
+        met = self.in_base(group, bases)
+        apart = GroupLayout(group, (), 0.0)
+        return [*([met] if met is not None else self.in_indexes(group)), apart]
 
     def in_indexes(self, group: TogetherGroup) -> list[GroupLayout]:
         """Return the ways to place a group in one index, cheapest reads first."""
@@ -360,59 +392,64 @@ class _BaseSearch:
             entities = {member.entity for member in group.members}
             if entity not in entities or not entities <= bases.keys():
                 continue
-            met = self.component.in_base(group, bases)
-            if met is not None:
-                total += met.dollars
-            else:
-                options = self.component.in_indexes(group)
-                total += min((each.dollars for each in options), default=FAR)
-                most = max(most, min((self._moving(each, bases) for each in options), default=FAR))
+            prices = [self._price(way, bases) for way in self.component.ways(group, bases)]
+            reads = min(price[0] for price in prices)
+            total += reads
+            most = max(most, min(map(sum, prices)) - reads if reads < FAR else FAR)
         return total, most
 
-    def _moving(self, placed: GroupLayout, bases: dict[type[Entity], Placement]) -> float:
-        """Return the extra cost of a group's entities if they must use the group's index.
+    def _price(self, way: GroupLayout, bases: dict[type[Entity], Placement]) -> tuple[float, float]:
+        """Return the least cost of a group's reads, and what else its entities pay at least.
 
-        Returns FAR if one of the entities cannot use it.
+        The second part is for indexes, which several groups may share. Both are FAR if an entity
+        cannot serve its part.
         """
         added = 0.0
-        for choices in self.choices:
-            for placement in placed.placements:
-                if placement.path.entity is choices.entity:
-                    alone = self.component.solve_entity(
-                        choices, bases[choices.entity], (), self.caps
-                    )
-                    moved = self.component.solve_entity(
-                        choices, bases[choices.entity], (placement,), self.caps
-                    )
-                    if moved is None or alone is None:
-                        return FAR
-                    added += moved.dollars - alone.dollars
-        return added
+        if way.in_base:
+            return way.dollars, added
+        apart = frozenset({way.group.name} if way.is_apart else ())
+        for member in way.group.members:
+            choices = next(each for each in self.choices if each.entity is member.entity)
+            base = bases[member.entity]
+            forced = tuple(each for each in way.placements if each.path.entity is member.entity)
+            alone = self.component.solve_entity(choices, base, (), self.caps)
+            moved = self.component.solve_entity(choices, base, forced, self.caps, apart)
+            if moved is None or alone is None:
+                return FAR, FAR
+            added += moved.dollars - alone.dollars
+        if way.in_index:
+            return way.dollars, added
+        reads = sum(
+            self._cheapest_leg(way.group.name, member.entity) for member in way.group.members
+        )
+        return min(reads, added), max(0.0, added - reads)
+
+    def _cheapest_leg(self, group: str, entity: type[Entity]) -> float:
+        choices = next(each for each in self.choices if each.entity is entity)
+        at = next(at for at, need in enumerate(choices.needs) if need.leg_of == group)
+        prices = (use[at] for use in choices.use_dollars.values())
+        return min(price for price in prices if price is not None)
 
     def _place_groups(self, bases: dict[type[Entity], Placement]) -> None:
-        """Try every way to place the groups with these base keys, and keep the cheapest layout.
-
-        A group that the base keys serve needs no index. For any other group, every possible index
-        is tried.
-        """
-        options = []
-        for group in self.component.groups:
-            met = self.component.in_base(group, bases)
-            options.append([met] if met is not None else self.component.in_indexes(group))
+        """Try every way to serve the groups with these base keys, and keep the cheapest layout."""
+        options = [self.component.ways(group, bases) for group in self.component.groups]
         for placed in product(*options):
             self._finish(bases, placed)
 
     def _finish(self, bases: dict[type[Entity], Placement], placed: Sequence[GroupLayout]) -> None:
         forced: dict[type[Entity], dict[Placement, None]] = {}
         for each in placed:
-            if not each.in_base:
+            if each.in_index:
                 for placement in each.placements:
                     forced.setdefault(placement.path.entity, {})[placement] = None
+        apart = frozenset(each.group.name for each in placed if each.is_apart)
         total = sum(each.dollars for each in placed)
         layouts: dict[type[Entity], EntityLayout] = {}
         for choices in self.choices:
             wanted = tuple(sorted(forced.get(choices.entity, ()), key=lambda each: each.rank))
-            layout = self.component.solve_entity(choices, bases[choices.entity], wanted, self.caps)
+            layout = self.component.solve_entity(
+                choices, bases[choices.entity], wanted, self.caps, apart
+            )
             if layout is None:
                 return
             layouts[choices.entity] = layout

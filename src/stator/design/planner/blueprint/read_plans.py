@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 from stator.design.capacity_units import MONTH_SECONDS
@@ -44,7 +46,7 @@ from stator.design.planner.key_parts import (
     same_stretch,
     sort_parts,
 )
-from stator.design.planner.needs import Need
+from stator.design.planner.needs import Need, TogetherGroup
 from stator.design.planner.search import GroupLayout
 from stator.design.planner.weights import (
     READ_UNIT_DOLLARS,
@@ -331,6 +333,14 @@ class ReadPlans:
             warnings=(*warnings, *latency_warnings(pattern.traffic.within_ms, steps)),
             runner_up=second,
         )
+
+
+def apart_plan(group: TogetherGroup, legs: list[PatternPlan]) -> PatternPlan:
+    """Return the plan of a pattern that sends one request for each entity."""
+    plan = reduce(PatternPlan.joined, legs)
+    names = " and ".join(info(member.entity).name for member in group.members)
+    reason = f"one request for each of {names}, side by side: cheaper than one partition for all"
+    return replace(plan, reasons=(reason, *plan.reasons), runner_up="")
 
 
 # --- examples -------------------------------------------------------------------------------------

@@ -109,7 +109,7 @@ class SlotNames:
         )
         colours: dict[Placement, int] = {}
         for component, part in zip(self.found.components, parts):
-            groups = [group.placements for group in component.groups if not group.in_base]
+            groups = [group.placements for group in component.groups if group.in_index]
             fixed = {each: present.index(self.held[each]) for each in part if each in self.held}
             colours |= colour(part, groups, fixed, free=len(present))
         names = present + [

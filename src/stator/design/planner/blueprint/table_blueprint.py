@@ -23,7 +23,7 @@ from stator.design.planner.blueprint.key_conditions import (
     Slot,
     key_attributes,
 )
-from stator.design.planner.blueprint.read_plans import ReadPlans
+from stator.design.planner.blueprint.read_plans import ReadPlans, apart_plan
 from stator.design.planner.blueprint.reasons import (
     base_reasons,
     entity_warnings,
@@ -37,7 +37,7 @@ from stator.design.planner.key_parts import (
     partition_parts,
 )
 from stator.design.planner.needs import key_encoding
-from stator.design.planner.search import TableLayout
+from stator.design.planner.search import GroupLayout, TableLayout
 from stator.design.planner.weights import (
     STORAGE_BYTE_DOLLARS,
     WRITE_UNIT_DOLLARS,
@@ -143,14 +143,24 @@ class _BlueprintWriter:
             self.read_plans.need(choices, at)
             for choices in self.choices
             for at in range(len(choices.needs))
-            if not choices.needs[at].only_key
+            if not choices.needs[at].only_key and choices.needs[at].leg_of is None
         ]
-        reads += [self.read_plans.group(group) for group in self.groups]
+        reads += [self._group(group) for group in self.groups]
         opened = {choices.name: self.layouts[choices.entity].opened for choices in self.choices}
         dollars = self.found.dollars + sum(
             self.costs.fixed_dollars(choices.entity) for choices in self.choices
         )
         return TableBlueprint(self._table(), entities, reads, opened, dollars, self.found.proven)
+
+    def _group(self, placed: GroupLayout) -> PatternPlan:
+        if not placed.is_apart:
+            return self.read_plans.group(placed)
+        legs = []
+        for member in placed.group.members:
+            choices = self._choices(member.entity)
+            names = [need.leg_of for need in choices.needs]
+            legs.append(self.read_plans.need(choices, names.index(placed.group.name)))
+        return apart_plan(placed.group, legs)
 
     def _table(self) -> TablePlan:
         first = next(iter(self.base_slots.values()))
