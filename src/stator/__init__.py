@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from stator.design.patterns.pattern import Bundle4 as Bundle4
     from stator.design.patterns.pattern import BundleMany as BundleMany
     from stator.design.patterns.pattern import Count as Count
+    from stator.design.patterns.pattern import Only as Only
     from stator.design.patterns.pattern import Query as Query
     from stator.design.patterns.pattern import creates as creates
     from stator.design.patterns.pattern import deletes as deletes
@@ -105,7 +106,7 @@ _HOMES = {
         "counter created ident large ttl unique updated version write_token"
     ),
     "stator.design.patterns.pattern": (
-        "Bundle2 Bundle3 Bundle4 BundleMany Count Query creates deletes find read together "
+        "Bundle2 Bundle3 Bundle4 BundleMany Count Only Query creates deletes find read together "
         "updates write"
     ),
     "stator.engine": "Engine",

@@ -20,6 +20,7 @@ patterns.annotations: test_asking.py
 patterns.explanation: test_explain.py
 patterns.filter_writer: test_planner_engine.py
 plan.plan: test_planner.py
+plan.projection: ../tables/test_reads.py
 plan.templates: test_index_keys.py
 plan.key_text: test_key_text.py
 plan.key_sizes: test_key_sizes.py

@@ -23,8 +23,10 @@ from stator import (
 )
 from stator.errors import (
     CursorRefused,
+    DesignError,
     ItemNotFound,
     RequestRefused,
+    StatorError,
 )
 from tests.design import models
 from tests.design.test_planner_engine import WORLDS, answer, filled
@@ -162,6 +164,42 @@ def test_the_same_awaited(target: Target) -> None:
                 await db.get_one(User, user_id="u9")
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("layout", ["single-table", "table-per-entity"])
+def test_only_some_fields_come_as_tuples(target: Target, layout: Any) -> None:
+    db = target.connect(shop(layout))
+    db.write_many(order(n, note="x" * 100 if n % 2 else None) for n in range(30))
+    anna = db.create(user(1))
+    query = orders_of_user("u1").only(Order.total, Order.note, Order.status, Order.tags)
+    whole = db.all(orders_of_user("u1"))
+    wanted = [(each.total, each.note, each.status, each.tags) for each in whole]
+    assert db.all(query) == wanted and len(wanted) == 30
+    assert db.first_or_raise(query) == wanted[0]
+    page = db.page(query, limit=20)
+    rest = db.page(query, limit=20, cursor=page.cursor)
+    assert page.items + rest.items == wanted and rest.cursor is None
+    dear = dear_orders("u1", Decimal(20)).only(Order.order_id)
+    assert db.all(dear) == [(f"o{n:03d}",) for n in range(29, 19, -1)]
+    assert db.all(orders_in_status(Status.PENDING, T0).only(Order.order_id)) == [
+        (f"o{n:03d}",) for n in range(30)
+    ]
+    assert db.first(user_by_id("u1").only(User.address, User.name)) == (None, anna.name)
+    with pytest.raises(StatorError):
+        db.put(wanted[0])  # type: ignore[call-overload]
+    explained = db.explain(query)
+    assert "total, note, status, tags: DynamoDB reads and bills whole items" in str(explained)
+    assert explained.pattern == db.explain(orders_of_user("u1")).pattern  # the same price
+    assert "ProjectionExpression" in orders_of_user("u1").only(Order.total).explain().requests[0]
+
+
+def test_fields_that_cannot_be_selected_are_refused() -> None:
+    query = orders_of_user("u1")
+    for fields in ([], [Order.total, Order.total], [User.name], ["total"], [Order.extra["x"]]):
+        with pytest.raises(DesignError):
+            query.only(*fields)
+    with pytest.raises(RequestRefused, match="whole items"):
+        connect(shop()).delete_where(query.only(Order.total))
 
 
 def test_a_scan_has_to_be_allowed(target: Target) -> None:

@@ -172,6 +172,10 @@ def every_method(
     with explained as opened:
         assert_type(opened, Order)
     assert_type(explained.explanation, WriteExplanation)
+    pairs = by_user("u").only(Order.order_id, Order.total)
+    assert_type(db.all(pairs), list[tuple[str, Decimal]])
+    assert_type(db.fetch(pairs), Iterator[tuple[str, Decimal]])
+    assert_type(db.first(by_user("u").only(Order.status)), tuple[Status] | None)
     assert_type(db.exists(User, user_id="u"), bool)
     assert_type(db.delete(User, user_id="u", must_exist=True, returns="old"), User | None)
     assert_type(db.delete(order, when=Order.total > 1), Order | None)
@@ -242,6 +246,10 @@ async def every_awaited_method(
     with explained as opened:
         assert_type(opened, Order)
     assert_type(explained.explanation, WriteExplanation)
+    pairs = by_user("u").only(Order.order_id, Order.total)
+    assert_type(await db.all(pairs), list[tuple[str, Decimal]])
+    assert_type(db.fetch(pairs), AsyncIterator[tuple[str, Decimal]])
+    assert_type(await db.first(by_user("u").only(Order.status)), tuple[Status] | None)
     assert_type(await db.exists(User, user_id="u"), bool)
     assert_type(await db.delete(User, user_id="u", must_exist=True, returns="old"), User | None)
     assert_type(await db.delete(order, when=Order.total > 1), Order | None)

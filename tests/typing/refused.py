@@ -70,6 +70,7 @@ db.patch(User, [("name", "n")], user_id="u")  # refused: a mapping
 db.patch(User, {"name": "n"}, user_id="u", returns="both")  # refused: old or new
 db.snapshot([User])  # refused: Get(User, ...)
 db.dry_run().put(order, onec=True)  # refused: no such option
+db.put(db.all(orders_of_user("u1", datetime.now()).only(Order.total))[0])  # refused: a tuple
 db.put(order, returns="new")  # refused: only what it replaces
 db.delete_where(find(Order).count())  # refused: a count finds no items
 db.update_where(orders_of_user("u1", datetime.now()))  # refused: the change is missing

@@ -51,6 +51,7 @@ B = TypeVar("B", bound=Storable)
 C = TypeVar("C", bound=Storable)
 D = TypeVar("D", bound=Storable)
 E = TypeVar("E", bound=Storable)
+F = TypeVar("F")
 
 
 class DbOperations:
@@ -450,12 +451,12 @@ class DbOperations:
 
     def fetch(
         self,
-        query: Selection[E],
+        query: Selection[F],
         *,
         limit: int | None = None,
         consistent: bool | None = None,
         include_expired: bool = False,
-    ) -> Pages[E]:
+    ) -> Pages[F]:
         """Iterate over everything a pattern finds.
 
         Pages are read as they are needed. ``limit`` limits the number of items, in addition to the
@@ -468,27 +469,27 @@ class DbOperations:
 
     def page(
         self,
-        query: Selection[E],
+        query: Selection[F],
         *,
         limit: int,
         cursor: str | None = None,
         consistent: bool | None = None,
         include_expired: bool = False,
-    ) -> Work[Page[E]]:
+    ) -> Work[Page[F]]:
         """Return up to ``limit`` items, and the cursor of the next page (None after the last)."""
         return pattern_read.page(
             self.context, query, limit, cursor, ReadOptions(consistent, include_expired)
         )
 
     def first(
-        self, query: Selection[E], *, consistent: bool | None = None, include_expired: bool = False
-    ) -> Work[E | None]:
+        self, query: Selection[F], *, consistent: bool | None = None, include_expired: bool = False
+    ) -> Work[F | None]:
         """Return the first item a pattern finds, or None."""
         return pattern_read.first(self.context, query, ReadOptions(consistent, include_expired))
 
     def first_or_raise(
-        self, query: Selection[E], *, consistent: bool | None = None, include_expired: bool = False
-    ) -> Work[E]:
+        self, query: Selection[F], *, consistent: bool | None = None, include_expired: bool = False
+    ) -> Work[F]:
         """Return the first item a pattern finds. Raises ItemNotFound if it finds none."""
         found = yield from self.first(query, consistent=consistent, include_expired=include_expired)
         if found is None:
@@ -497,17 +498,17 @@ class DbOperations:
 
     def all(
         self,
-        query: Selection[E],
+        query: Selection[F],
         *,
         limit: int | None = None,
         consistent: bool | None = None,
         include_expired: bool = False,
-    ) -> Work[list[E]]:
+    ) -> Work[list[F]]:
         """Return everything a pattern finds, as a list. The arguments are those of ``fetch``."""
         pages = self.fetch(
             query, limit=limit, consistent=consistent, include_expired=include_expired
         )
-        found: list[E] = []
+        found: list[F] = []
         while not pages.is_done:
             found += yield from pages.page()
         return found

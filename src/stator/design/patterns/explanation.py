@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from stator.design.plan.plan import PatternPlan, Request
+from stator.design.plan.plan import PatternPlan, Plan, Request
+from stator.design.plan.projection import projected
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -19,6 +22,8 @@ class Explanation:
 
     pattern: PatternPlan
     requests: tuple[Request, ...]
+    only: tuple[str, ...] = ()
+    """The fields that the call asks for; empty for whole items."""
 
     def __repr__(self) -> str:
         pattern = self.pattern
@@ -40,6 +45,11 @@ class Explanation:
             f"{pattern.name}: {where}",
             f"  key      {pattern.key_condition or 'none: the whole table is read'}",
             f"  costs    {costs}",
+            *(
+                [f"  only     {', '.join(self.only)}: DynamoDB reads and bills whole items"]
+                if self.only
+                else []
+            ),
             f"  latency  {pattern.latency}",
             *(f"  because  {reason}" for reason in pattern.reasons),
             *(f"  beware   {warning}" for warning in pattern.warnings),
@@ -50,3 +60,18 @@ class Explanation:
                 *(f"    {line}" for line in json.dumps(request, indent=2).splitlines()),
             ]
         return "\n".join(lines)
+
+
+def explain_call(
+    plan: Plan, pattern: str, arguments: Mapping[str, Any], only: tuple[str, ...] = ()
+) -> Explanation:
+    """Explain one call of a pattern. ``only`` names the fields to return, or is empty."""
+    planned = plan.pattern(pattern)
+    requests = planned.requests(**arguments)  # raises if an argument is missing
+    if only:
+        requests = tuple(
+            projected(plan, step, request, only)
+            for step in planned.steps
+            for request in step.requests(arguments)
+        )
+    return Explanation(planned, requests, only)

@@ -39,7 +39,7 @@ from stator.design.entities.conditions import (
 from stator.design.entities.entity import info
 from stator.design.entities.symbols import SHOWN_USES, Symbol, Use
 from stator.design.patterns.annotations import argument_types, used_names
-from stator.design.patterns.explanation import Explanation
+from stator.design.patterns.explanation import Explanation, explain_call
 from stator.design.plan.plan import Plan
 from stator.errors import DesignError
 
@@ -130,6 +130,8 @@ class Ask:
     """Ordered by time, without a field named to take the time from."""
     limit: int | Param | None = None
     is_count: bool = False
+    only: tuple[str, ...] = ()
+    """The fields to return, as a tuple; empty for whole entities."""
 
     def where(self, conditions: tuple[Any, ...]) -> Ask:
         """Add conditions.
@@ -178,6 +180,27 @@ class Ask:
             )
         check_limit(count)
         return replace(self, limit=count)
+
+    def projected(self, fields: tuple[Any, ...]) -> Ask:
+        """Return only these fields of each item."""
+        for field in fields:
+            if not isinstance(field, FieldRef) or len(field.path) != 1:
+                raise DesignError(
+                    f"{field!r} is not a field",
+                    hint="name whole fields of the entity: only(Order.order_id, Order.total)",
+                )
+            if not issubclass(self.targets[0], field.owner):
+                name = self.targets[0].__name__
+                raise DesignError(
+                    f"{field!r} is not a field of {name}", hint=f"name fields of {name}"
+                )
+        names = tuple(field.name for field in fields)
+        if not names or len(set(names)) != len(names):
+            raise DesignError(
+                "only() takes one or more different fields",
+                hint="for example only(Order.order_id, Order.total)",
+            )
+        return replace(self, only=names)
 
     def _check(self, condition: Condition) -> None:
         for reference in references(condition):
@@ -285,8 +308,8 @@ class Question:
                 f"{pattern.name} is in no design yet",
                 hint="put it into a Design, or pass one: explain(design)",
             )
-        planned = design.plan().pattern(pattern.name)
-        return Explanation(planned, planned.requests(**self.arguments))
+        plan = design.plan()
+        return explain_call(plan, pattern.name, self.arguments, self.ask.only)
 
 
 class Selection(Question, Generic[F]):
@@ -323,9 +346,33 @@ class Query(Selection[E], Generic[E]):
     def limit(self, count: int) -> Query[E]:
         return Query(self._asked(self.ask.limited(count)))
 
+    @overload
+    def only(self, a: A, /) -> Only[tuple[A]]: ...
+    @overload
+    def only(self, a: A, b: B, /) -> Only[tuple[A, B]]: ...
+    @overload
+    def only(self, a: A, b: B, c: C, /) -> Only[tuple[A, B, C]]: ...
+    @overload
+    def only(self, a: A, b: B, c: C, d: D, /) -> Only[tuple[A, B, C, D]]: ...
+    @overload
+    def only(self, a: Any, b: Any, c: Any, d: Any, e: Any, /, *more: Any) -> Only[Any]: ...
+    def only(self, *fields: Any) -> Only[Any]:
+        """Return only these fields of each item, as a tuple: ``only(Order.order_id, Order.total)``.
+
+        It makes the answers smaller, not cheaper: DynamoDB reads and bills whole items. The caller
+        of a pattern may add it, because the plan stays the same.
+        """
+        return Only(self.ask.projected(fields), self.pattern, self.arguments)
+
     def count(self) -> Count[E]:
         """Count the items instead of returning them."""
         return Count(self._asked(replace(self.ask, is_count=True)))
+
+
+class Only(Selection[F], Generic[F]):
+    """A query for some fields of its items. It returns tuples, which cannot be written back."""
+
+    __slots__ = ()
 
 
 class Count(Question, Generic[E]):

@@ -6,11 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from stator.design.patterns.explanation import Explanation
+from stator.design.entities.shapes import type_name
+from stator.design.entities.wire import REQUIRED, absent_value
+from stator.design.patterns.explanation import Explanation, explain_call
 from stator.design.patterns.pattern import Question
 from stator.design.plan.plan import IndexPlan, PatternPlan, Step
-from stator.errors import CursorRefused, RequestRefused
+from stator.design.plan.projection import projected
+from stator.errors import CursorRefused, ItemMismatch, RequestRefused
 from stator.model.values import Item
+from stator.tables.blobs.blobs import unpacked
 from stator.tables.context import Context
 from stator.tables.reads.cursors import Position, make_cursor, read_cursor
 from stator.tables.reads.items import batch_get, decoded, key_text
@@ -72,6 +76,7 @@ class PatternRead:
         self.options = options
         self.plan: PatternPlan = context.schema.pattern(query.pattern.name)
         self.arguments = query.arguments
+        self.only = query.ask.only
         step = self.plan.steps[0]
         self.limit: int | None = (
             self.arguments[step.limit_param] if step.limit_param else step.limit
@@ -81,7 +86,7 @@ class PatternRead:
 
     def _streams(self, cursor: str | None) -> list[PageStream]:
         requests = [
-            (route, request)
+            (route, self._projected(route, request))
             for route in self.context.schema.routes(self.plan)
             for request in route.step.requests(self.arguments, limited=False)
         ]
@@ -100,6 +105,11 @@ class PatternRead:
             PageStream(route, self._consistent(route, request), self.plan.name, position)
             for (route, request), position in zip(requests, positions)
         ]
+
+    def _projected(self, route: StepRoute, request: dict[str, Any]) -> dict[str, Any]:
+        if not self.only:
+            return request
+        return projected(self.context.schema.plan, route.step, request, self.only)
 
     def _consistent(self, route: StepRoute, request: dict[str, Any]) -> dict[str, Any]:
         consistent = self.options.consistent
@@ -187,7 +197,10 @@ class PatternRead:
         """Decode items. Items that have expired or belong to no entity of the step are skipped."""
         found: list[Any] = []
         for of, item in (yield from self.live_items(step, items)):
-            if of.large:
+            if self.only:
+                [whole] = yield from unpacked(of, [item], self.context.blobs)
+                found.append(tuple(_field(of, name, whole) for name in self.only))
+            elif of.large:
                 found += yield from decoded(self.context, of, [item])
             else:
                 found.append(of.decode(item))
@@ -267,6 +280,29 @@ class PatternRead:
                 if "FilterExpression" in request
                 else live
             )
+
+
+def _field(of: EntityMap, name: str, item: Item) -> Any:
+    """Return one field of an item. A missing attribute is read as in a whole entity."""
+    if name in item:
+        try:
+            return of.codec.decode_field[name](item[name])
+        except (KeyError, TypeError, ValueError, ArithmeticError):
+            wanted = f"expected {type_name(of.fields[name].shape)}"
+            raise ItemMismatch(of.name, name, wanted, item[name]) from None
+    default = of.info.default_maker(name) or absent_value(of.fields[name].shape)
+    if default is REQUIRED:
+        raise ItemMismatch(of.name, name, "the item has no such attribute", sorted(item))
+    return default()
+
+
+def check_whole(query: Question) -> None:
+    """Raise RequestRefused if a query returns only some fields, where whole items are needed."""
+    if query.ask.only:
+        raise RequestRefused(
+            f"this call needs whole items, and the query returns only {', '.join(query.ask.only)}",
+            hint="leave out .only(...)",
+        )
 
 
 def _is_projected(index: IndexPlan | None, attribute: str) -> bool:
@@ -356,5 +392,5 @@ def explained(context: Context, query: Question) -> Explanation:
             "explained",
             hint="put it into a function decorated with @read",
         )
-    plan = context.schema.pattern(query.pattern.name)
-    return Explanation(plan, plan.requests(**query.arguments))
+    context.schema.pattern(query.pattern.name)  # raises if the plan lacks it
+    return explain_call(context.schema.plan, query.pattern.name, query.arguments, query.ask.only)

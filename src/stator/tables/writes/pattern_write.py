@@ -65,6 +65,7 @@ from stator.tables.reads.pattern_read import (
     ReadOptions,
     check_declared,
     check_limit,
+    check_whole,
 )
 from stator.tables.schema import EntityMap, StepRoute
 from stator.tables.work import Call, Gather, Pause, Work, gathered
@@ -209,6 +210,7 @@ class PatternDelete:
 
     def __init__(self, context: Context, query: Question, *, keep_blobs: bool) -> None:
         check_declared(query)
+        check_whole(query)
         self.query = query
         self._keep_blobs = keep_blobs
         self._planner = WritePlanner(context)
@@ -237,6 +239,7 @@ class PatternUpdate:
 
     def __init__(self, context: Context, query: Question, change: Callable[[Any], None]) -> None:
         check_declared(query)
+        check_whole(query)
         if len(query.ask.targets) != 1:
             raise RequestRefused(
                 "update_where takes a pattern that finds items of one entity",
