@@ -27,6 +27,7 @@ plan.key_sizes: test_key_sizes.py
 plan.lock_file: test_lock_file.py
 plan.json_data: test_lock_file.py
 plan.demand: test_lock_file.py
+plan.stored_shape: test_stored_shape.py
 plan.drift: test_drift.py
 plan.own_table: export/test_tables.py
 plan.example_items: documents/test_documents.py

@@ -1,4 +1,4 @@
-"""Lock files that version 0.1 wrote are read, written again as they were, and kept to."""
+"""Lock files that version 0.1 wrote (format 2) are read, written in today's format, and kept to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from stator import connect
 from stator.cli.main import main as stator
 from stator.design.plan.lock_file import compare, lock_path, read_lock, write_lock
-from stator.design.plan.plan import Plan
+from stator.design.plan.plan import FORMAT, Plan
 
 from .designs import (
     EXAMPLE_NAMES,
@@ -46,10 +46,12 @@ def keys_of(plan: Plan) -> dict[str, list[tuple[str, str | None, str]]]:
 
 
 @pytest.mark.parametrize("name", [*DESIGNS, *(f"{name}-smaller" for name in SMALLER)])
-def test_a_lock_is_written_again_as_it_was(name: str, locks: Path, tmp_path: Path) -> None:
+def test_a_lock_is_written_again_in_todays_format(name: str, locks: Path, tmp_path: Path) -> None:
     path = tmp_path / "again.design.json"
     assert write_lock(path, locked(locks, name))
-    assert path.read_bytes() == lock_path(name, locks).read_bytes()
+    before, after = json.loads(lock_path(name, locks).read_bytes()), json.loads(path.read_bytes())
+    assert (before.pop("format"), after.pop("format")) == (2, FORMAT)
+    assert before == after
 
 
 @pytest.mark.parametrize("name", DESIGNS)
@@ -98,7 +100,11 @@ def test_the_plan_command_finds_nothing_new_in_a_stored_project(
         stator(["plan", "--write"])
     captured = capsys.readouterr()
     assert ended.value.code == 0, captured.err
-    assert without_sentences(json.loads(lock.read_bytes())) == without_sentences(before)
+    after = json.loads(lock.read_bytes())
+    assert (before.pop("format"), after.pop("format")) == (2, FORMAT)
+    for entity in after["entities"]:
+        assert entity.pop("fields")  # format 3 adds them
+    assert without_sentences(after) == without_sentences(before)
 
 
 def test_a_database_is_opened_by_a_stored_lock(locks: Path) -> None:

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Final
 
 import typer
 
 from stator.errors import ConfigurationError, StatorError
+
+RISK_COLOURS: Final[dict[str, str]] = {
+    "orphans": "red",
+    "upcast": "red",
+    "default": "red",
+    "backfill": "yellow",
+    "safe": "green",
+}
 
 
 def show_error(error: StatorError, *, as_json: bool) -> None:

@@ -14,7 +14,7 @@ import typer
 
 from stator.cli.design_file import DesignFile, load_design_file
 from stator.cli.options import DesignArgument
-from stator.cli.output import show_error
+from stator.cli.output import RISK_COLOURS, show_error
 from stator.design.lint.finding import Finding, Report
 from stator.design.lint.location import Location
 from stator.design.plan.lock_file import LockChange, read_lock
@@ -22,14 +22,7 @@ from stator.design.plan.plan import Plan
 from stator.errors import ConfigurationError, DesignFileWrong, StatorError
 from stator.model.quantities import plural
 
-_COLOURS = {
-    "error": "red",
-    "warning": "yellow",
-    "note": "cyan",
-    "orphans": "red",
-    "backfill": "yellow",
-    "safe": "green",
-}
+_COLOURS: dict[str, str] = {"error": "red", "warning": "yellow", "note": "cyan", **RISK_COLOURS}
 _GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
 
 

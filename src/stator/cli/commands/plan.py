@@ -11,6 +11,7 @@ from rich.console import Console
 
 from stator.cli.design_file import DesignFile, load_design_file, plan_of
 from stator.cli.options import DesignArgument
+from stator.cli.output import RISK_COLOURS
 from stator.cli.plan_view import show, to_data
 from stator.design.plan.lock_file import compare, other_keys, write_lock
 from stator.design.plan.plan import Plan
@@ -82,20 +83,21 @@ def command(
 def _freeze(file: DesignFile, plan: Plan, *, force: bool) -> None:
     """Write the lock file, and say on stderr what its changes mean for stored data.
 
-    Raises ConfigurationError instead if stored items would be orphaned, unless ``force`` is set.
+    Raises ConfigurationError instead if stored items could not be found or read, unless ``force``
+    is set.
     """
     path = file.lock
     changes = compare(file.frozen, plan) if file.frozen is not None else []
     for change in changes:
-        style = {"orphans": "red", "backfill": "yellow"}.get(change.risk, "green")
+        style = RISK_COLOURS[change.risk]
         typer.echo(
             f"{typer.style(change.risk, fg=style)}: {change.subject}: {change.what}; {change.do}",
             err=True,
         )
-    if any(change.risk == "orphans" for change in changes) and not force:
+    if any(change.is_blocking for change in changes) and not force:
         raise ConfigurationError(
-            f"{_shown(path)} was not written: the new plan would not find stored items",
-            hint="move the data as described above first, or use --force if there is no data yet",
+            f"{_shown(path)} was not written: the new plan would not find or read stored items",
+            hint="do what is described above first, or use --force if there is no data yet",
         )
     written = write_lock(path, plan)
     note = f"wrote {_shown(path)}; commit it" if written else f"{_shown(path)} is up to date"

@@ -5,9 +5,13 @@ Keys cannot change once data is stored under them, so the planner's choice is fr
 
 | risk | meaning | example |
 |---|---|---|
-| ``safe`` | deploy it; stored items need no change | a new entity, pattern or native index |
+| ``safe`` | deploy it; stored items need no change | a new entity, pattern or optional field |
+| ``default`` | stored items lack a value that the code requires | a new required field |
+| ``upcast`` | the code cannot read stored items, or deployed code new ones | another type |
 | ``backfill`` | first rewrite the items, or create the index again | a new ``GSI2PK`` |
 | ``orphans`` | items would stay under keys that no code computes any more | another base key |
+
+The lock also keeps the stored shape of every entity (``stored_shape``): fields, types and version.
 
 The file carries a format number (``plan.FORMAT``). Older formats are read, newer ones refused.
 Only ``read_lock`` and ``write_lock`` touch the disk.
@@ -21,7 +25,6 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from stator.design.plan.plan import (
     EntityPlan,
@@ -30,23 +33,32 @@ from stator.design.plan.plan import (
     Plan,
     TablePlan,
 )
+from stator.design.plan.stored_shape import Risk, shape_changes
 from stator.design.plan.templates import PlannedKeyAttribute
 from stator.errors import ConfigurationError, DesignError
 
-Risk = Literal["safe", "backfill", "orphans"]
-_RISKS: tuple[Risk, ...] = ("orphans", "backfill", "safe")
+_RISKS: tuple[Risk, ...] = ("orphans", "upcast", "default", "backfill", "safe")
 # Smaller differences are rounding, not changes.
 _NOTICEABLE = 0.005
 
 
 @dataclass(frozen=True, slots=True)
 class LockChange:
-    """One difference: its risk for existing data, its subject, what changed, and what to do."""
+    """One difference: its risk for existing data, its subject, what changed, and what to do.
+
+    ``blocks`` says whether the lock file must not be written before that is done. By default, it
+    must not if items would be orphaned.
+    """
 
     risk: Risk
     subject: str
     what: str
     do: str
+    blocks: bool | None = None
+
+    @property
+    def is_blocking(self) -> bool:
+        return self.risk == "orphans" if self.blocks is None else self.blocks
 
     def __str__(self) -> str:
         return f"{self.risk}: {self.subject}: {self.what}; {self.do}"
@@ -295,6 +307,9 @@ def _entities(old: Plan, new: Plan) -> Iterator[LockChange]:
                 f'keep its name: class ...(Entity, name="{name}")',
             )
         else:
+            if before[name].fields:
+                for each in shape_changes(before[name].shape, after[name].shape):
+                    yield LockChange(each.risk, each.subject, each.what, each.do, each.blocks)
             table = new.table(after[name].table)
             yield from _entity(before[name], after[name], {index.name for index in table.indexes})
 
@@ -333,8 +348,15 @@ def _index_keys(
     """
     for index in sorted(indexes):
         before, after = _keys(old, index), _keys(new, index)
-        if before == after or (after and all(key.template.native for key in after.values())):
-            continue  # items already have these attributes, so DynamoDB fills the index
+        if before == after:
+            continue
+        if after and all(key.template.native for key in after.values()):
+            lacking = _lacking(old, new, after)
+            if lacking:
+                what = f"index {index} is keyed by {', '.join(lacking)}, which existing items lack"
+                do = "write the items again; the index does not hold them until then"
+                yield LockChange("backfill", subject, what, do)
+            continue  # other items have these attributes, so DynamoDB fills the index
         if not after:
             do = "items keep the attributes, and their entries, until they are rewritten"
             yield LockChange("safe", subject, f"is no longer in index {index}", do)
@@ -351,6 +373,16 @@ def _index_keys(
             yield LockChange(
                 "backfill", subject, what, "rewrite the items before the index is read that way"
             )
+
+
+def _lacking(old: EntityPlan, new: EntityPlan, keys: dict[str, PlannedKeyAttribute]) -> list[str]:
+    """Return the key attributes of a native index that items of the old plan lack.
+
+    An optional field makes its index sparse: items without it are not in the index anyway.
+    """
+    stored = {each.name for each in old.fields}
+    optional = {each.name for each in new.fields if each.presence == "optional"}
+    return [name for name in keys if stored and name not in stored | optional]
 
 
 def _keys(entity: EntityPlan, index: str | None) -> dict[str, PlannedKeyAttribute]:

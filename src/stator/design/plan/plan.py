@@ -16,15 +16,17 @@ from stator.design.entities.entity import info
 from stator.design.plan.demand import Demand
 from stator.design.plan.json_data import from_data, to_data
 from stator.design.plan.key_sizes import check_size
+from stator.design.plan.stored_shape import StoredField, VersionedShape
 from stator.design.plan.templates import Filter, PlannedKeyAttribute, Template
 from stator.errors import DesignError
 from stator.model.limits import BATCH_GET_KEYS
 from stator.model.values import Item, Value
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """The format of lock files that this version writes. It reads this one and every older one.
 
-Format 1 had no demand; a plan read from it has None there.
+Format 1 had no demand; a plan read from it has None there. Formats 1 and 2 had no fields of
+entities; a plan read from them has none.
 """
 
 Request = dict[str, Any]
@@ -146,6 +148,16 @@ class EntityPlan:
     item_bytes: float = 0.0
     reasons: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    version: int = 1
+    """The version of the entity's shape."""
+    fields: tuple[StoredField, ...] = ()
+    """The stored shape; empty in a plan read from a lock of format 1 or 2."""
+    upcasts: tuple[int, ...] = ()
+    """The versions that the upcasts of the entity start from."""
+
+    @property
+    def shape(self) -> VersionedShape:
+        return VersionedShape(self.name, self.version, self.fields, self.upcasts)
 
     def item_keys(self, entity: Any) -> Item:
         """Return the key attributes of an instance, for the table and for its indexes.

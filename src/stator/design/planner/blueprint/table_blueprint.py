@@ -17,6 +17,7 @@ from stator.design.plan.plan import (
     PatternPlan,
     TablePlan,
 )
+from stator.design.plan.stored_shape import stored_fields
 from stator.design.plan.templates import Template
 from stator.design.planner.assignment import EntityLayout
 from stator.design.planner.blueprint.key_conditions import (
@@ -290,6 +291,9 @@ class _BlueprintWriter:
                 )
             ),
             tuple(entity_warnings(choices, layout, lookup, self.costs)),
+            info(choices.entity).shape_version.version,
+            stored_fields(choices.entity),
+            tuple(sorted(info(choices.entity).shape_version.upcasts)),
         )
 
 
