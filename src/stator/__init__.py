@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from stator.design.design import per as per
     from stator.design.entities.adapters import adapt as adapt
     from stator.design.entities.conditions import attr as attr
+    from stator.design.entities.custom_codecs import register_codec as register_codec
     from stator.design.entities.entity import Entity as Entity
     from stator.design.entities.entity import upcast as upcast
     from stator.design.entities.hooks import after_load as after_load
@@ -100,6 +101,7 @@ _HOMES = {
     "stator.design.design": "Design per",
     "stator.design.entities.adapters": "adapt",
     "stator.design.entities.conditions": "attr",
+    "stator.design.entities.custom_codecs": "register_codec",
     "stator.design.entities.entity": "Entity upcast",
     "stator.design.entities.hooks": "after_load before_write",
     "stator.design.entities.markers": (

@@ -14,6 +14,8 @@ entities.codec: test_entities.py
 entities.codec_source: test_codec_source.py
 entities.wire: test_codec_source.py
 entities.adapters: test_adapters.py
+entities.custom_codecs: ../tables/test_stored_types.py
+entities.model_libraries: test_adapters.py, ../tables/test_stored_types.py
 entities.storable: ../typing/test_typing.py
 patterns.pattern: test_patterns.py
 patterns.annotations: test_asking.py

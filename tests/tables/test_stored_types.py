@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from decimal import Decimal
-from typing import Any
+from enum import Flag, IntEnum, StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Generic, Literal, NewType, NotRequired, TypedDict, TypeVar
 
+import msgspec
+import pydantic
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stator import Delete, Design, Entity, Query, attr, find, ident, read
+from stator import (
+    Delete,
+    Design,
+    Entity,
+    Query,
+    adapt,
+    attr,
+    find,
+    ident,
+    read,
+    register_codec,
+)
 from stator.design.entities.entity import info
 from stator.design.entities.wire import decoder, encoder
-from stator.errors import ItemMismatch
+from stator.errors import DesignError, ItemMismatch
 from stator.tables.schema import Schema
 from tests.targets import Target
 
@@ -234,3 +251,357 @@ def test_a_float_without_a_declared_type_is_read_as_an_exact_number() -> None:
     found = codec.decode(codec.encode(Note(name="n", content=[0.1, 2.0, 1e300])))
     assert found.content == [Decimal("0.1"), 2, 10**300]
     assert list(map(type, found.content)) == [Decimal, int, int]
+
+
+# --- further types --------------------------------------------------------------------------------
+
+T = TypeVar("T")
+UserId = NewType("UserId", str)
+
+
+class Size(StrEnum):
+    SMALL = "s"
+    LARGE = "l"
+
+
+class Level(IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Access(Flag):
+    READ = 1
+    WRITE = 2
+    OWN = 4
+
+
+@dataclass
+class Cat:
+    lives: int = 9
+    kind: Literal["cat"] = "cat"
+
+
+@dataclass
+class Dog:
+    name: str
+    kind: Literal["dog", "wolf"] = "dog"
+
+
+@dataclass
+class Circle:
+    radius: int
+
+
+@dataclass
+class Square:
+    side: int
+
+
+@dataclass
+class Box(Generic[T]):
+    content: T
+    spares: list[T | None] = field(default_factory=list)
+
+
+@dataclass
+class Pair(Box[list[T]], Generic[T]):
+    second: T | None = None
+
+
+class Options(TypedDict):
+    size: int
+    colour: NotRequired[str | None]
+
+
+class Loose(TypedDict, total=False):
+    depth: timedelta
+
+
+class Money:
+    """A class that Stator knows nothing of."""
+
+    def __init__(self, cents: int, currency: str) -> None:
+        self.cents, self.currency = cents, currency
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Money) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self.cents, self.currency))
+
+    def __str__(self) -> str:
+        return f"{self.cents} {self.currency}"
+
+    @staticmethod
+    def parse(text: str) -> Money:
+        cents, currency = text.split(" ")
+        return Money(int(cents), currency)
+
+
+register_codec(Money, encode=str, decode=Money.parse, stored=str)
+
+
+class PointModel(pydantic.BaseModel):
+    x: int
+    label: str | None = "none"
+
+
+class Created(msgspec.Struct, tag="created", tag_field="event"):
+    by: str
+
+
+class Renamed(msgspec.Struct, tag="renamed", tag_field="event"):
+    to: str
+
+
+class Base(Entity, Generic[T]):
+    key: str = ident()
+    took: timedelta
+    payload: T
+
+
+class Thing(Base[list[int]]):
+    owner: UserId = UserId("u")
+    size: Size = Size.SMALL
+    level: Level = Level.LOW
+    access: Access = Access(0)
+    limited: Literal[Size.SMALL] = Size.SMALL
+    pet: Cat | Dog | None = None
+    shapes: list[Circle | Square] = field(default_factory=list)
+    box: Box[int] = field(default_factory=lambda: Box(1))
+    pair: Pair[str] = field(default_factory=lambda: Pair([]))
+    options: Options = field(default_factory=lambda: Options(size=1))
+    loose: Loose = field(default_factory=lambda: Loose())
+    price: Money = Money(1, "EUR")
+    prices: set[Money] = field(default_factory=set)
+    by_owner: dict[UserId, Annotated[int, {"an": "annotation"}]] = field(default_factory=dict)
+    path: Path = Path("a")
+    address: ipaddress.IPv4Address = ipaddress.IPv4Address("192.0.2.1")
+    url: pydantic.HttpUrl | None = None
+    secret: pydantic.SecretStr = pydantic.SecretStr("s")
+    point: PointModel | None = None
+    event: Created | Renamed | None = None
+
+
+durations = st.timedeltas()
+money = st.builds(Money, integers, st.sampled_from(["EUR", "CHF"]))
+numbers = st.integers(-(10**9), 10**9)
+things = st.builds(
+    Thing,
+    key=names,
+    took=durations,
+    payload=st.lists(numbers, max_size=3),
+    owner=names,
+    size=st.sampled_from(Size),
+    level=st.sampled_from(Level),
+    access=st.integers(0, 7).map(Access),
+    pet=st.none()
+    | st.builds(Cat, lives=numbers)
+    | st.builds(Dog, name=text, kind=st.sampled_from(["dog", "wolf"])),
+    shapes=st.lists(st.builds(Circle, numbers) | st.builds(Square, numbers), max_size=3),
+    box=st.builds(Box, numbers, st.lists(st.none() | numbers, max_size=2)),
+    pair=st.builds(Pair, st.lists(text, max_size=2), second=st.none() | text),
+    options=st.fixed_dictionaries({"size": numbers}, optional={"colour": st.none() | text}),
+    loose=st.fixed_dictionaries({}, optional={"depth": durations}),
+    price=money,
+    prices=st.sets(money, max_size=2),
+    by_owner=st.dictionaries(names, numbers, max_size=2),
+    path=st.sampled_from([Path("a/b"), Path("/x")]),
+    address=st.ip_addresses(v=4),
+    url=st.none() | st.sampled_from([pydantic.HttpUrl("https://example.org/x?y=1")]),
+    secret=text.map(pydantic.SecretStr),
+    point=st.none() | st.builds(PointModel, x=numbers, label=st.none() | text),
+    event=st.none() | st.builds(Created, text) | st.builds(Renamed, text),
+)
+
+
+@read(returns=5)
+def slow_things(owner: UserId, least: timedelta) -> Query[Thing]:
+    return find(Thing).where(Thing.owner == owner, Thing.took > least).oldest_first(Thing.took)
+
+
+@read(rps=500)
+def thing_by_key(key: str) -> Query[Thing]:
+    return find(Thing).where(Thing.key == key)
+
+
+@read()
+def things_for(price: Money) -> Query[Thing]:
+    return find(Thing).where(Thing.price == price)
+
+
+def thing_design() -> Design:
+    return Design("things", [Thing], [thing_by_key, slow_things, things_for], volumes={Thing: 1000})
+
+
+def thing(key: str, **values: Any) -> Thing:
+    return Thing(**{"key": key, "took": timedelta(0), "payload": [], **values})
+
+
+@settings(deadline=None)
+@given(things)
+def test_generated_codecs_of_further_types_agree_with_the_closures(made: Thing) -> None:
+    agrees_with_the_closures(made)
+
+
+def test_further_types_come_back_from_every_target(target: Target) -> None:
+    all_come_back(target, thing_design(), things)
+
+
+def test_durations_and_registered_types_are_in_keys(target: Target) -> None:
+    db = target.connect(thing_design())
+    took = [timedelta(days=-1), timedelta(0), timedelta(microseconds=9), timedelta(days=99)]
+    for at, each in enumerate(took):
+        db.create(thing(str(at), took=each, price=Money(at, "EUR")))
+    found = db.fetch(slow_things(UserId("u"), timedelta(days=-1)))
+    assert [each.took for each in found] == took[1:]
+    assert [each.key for each in db.fetch(things_for(Money(2, "EUR")))] == ["2"]
+    with db.update(Thing, key="0", when=Thing.access == Access(0)) as changing:
+        changing.access = Access.READ | Access.OWN
+        changing.pet = Dog("rex")
+        changing.url = pydantic.HttpUrl("https://example.org/")
+    got = db.get(Thing, key="0")
+    assert got is not None
+    assert (got.access, got.pet) == (Access.READ | Access.OWN, Dog("rex"))
+
+
+def test_how_further_types_are_stored() -> None:
+    made = thing(
+        "k",
+        took=timedelta(seconds=1.5),
+        pet=Dog("rex"),
+        shapes=[Circle(2)],
+        event=Renamed("b"),
+        access=Access.READ | Access.OWN,
+    )
+    item = info(Thing).codec.encode(made)
+    assert item["took"] == {"N": "1500000"}
+    assert item["pet"] == {"M": {"name": {"S": "rex"}, "kind": {"S": "dog"}}}
+    assert item["shapes"] == {"L": [{"M": {"_class": {"S": "Circle"}, "radius": {"N": "2"}}}]}
+    assert item["event"] == {"M": {"event": {"S": "renamed"}, "to": {"S": "b"}}}
+    assert (item["access"], item["price"]) == ({"N": "5"}, {"S": "1 EUR"})
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"pet": Circle(1)}, "pet"),
+        ({"options": {"colour": "red"}}, "options"),
+        ({"options": {"size": 1, "weight": 2}}, "options"),
+        ({"price": "1 EUR"}, "price"),
+        ({"limited": Size.LARGE}, "limited"),
+        ({"took": 5}, "took"),
+        ({"access": 1}, "access"),
+    ],
+)
+def test_wrong_values_of_further_types_are_named(change: dict[str, Any], field: str) -> None:
+    with pytest.raises(ItemMismatch) as caught:
+        info(Thing).codec.encode(thing("k", **change))
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"pet": {"M": {"kind": {"S": "bird"}}}}, "pet"),
+        ({"pet": {"M": {}}}, "pet"),
+        ({"options": {"M": {}}}, "options"),
+        ({"price": {"S": "nothing"}}, "price"),
+        ({"limited": {"S": "l"}}, "limited"),
+    ],
+)
+def test_wrong_stored_values_of_further_types_are_named(change: dict[str, Any], field: str) -> None:
+    codec = info(Thing).codec
+    with pytest.raises(ItemMismatch) as caught:
+        codec.decode({**codec.encode(thing("k")), **change})
+    assert caught.value.field == field
+
+
+def test_a_secret_is_never_shown() -> None:
+    codec = info(Thing).codec
+    secret = "hunter2"
+    made = thing("k", secret=pydantic.SecretStr(secret))
+    item = codec.encode(made)
+    assert item["secret"] == {"S": secret}
+    assert secret not in repr(codec.decode(item))
+    for faulty in (
+        lambda: codec.encode(thing("k", secret=secret)),
+        lambda: codec.decode({**item, "secret": {"B": secret}}),
+        lambda: codec.decode({**item, "secret": {"L": [{"S": secret}]}}),
+        lambda: codec.decode({**item, "took": {"S": "x"}}),
+    ):
+        with pytest.raises(ItemMismatch) as caught:
+            faulty()
+        assert secret not in str(caught.value)
+
+    @read()
+    def by_secret(secret: pydantic.SecretStr) -> Query[Thing]:
+        return find(Thing).where(Thing.secret == secret)
+
+    with pytest.raises(DesignError):
+        Design("leak", [Thing], [by_secret]).plan()
+
+
+def test_unions_that_cannot_be_told_apart_and_open_types_are_refused() -> None:
+    class Mixed(Entity):
+        key: str = ident()
+        value: Circle | int
+
+    class Open(Entity, Generic[T]):
+        key: str = ident()
+        value: T
+
+    class Raw(Entity):
+        key: str = ident()
+        value: list[complex]
+
+    class Loop(Entity):
+        key: str = ident()
+        value: Endless | None = None
+
+    with pytest.raises(DesignError, match=r"Mixed.value: a union of several types"):
+        _ = info(Mixed).fields
+    with pytest.raises(DesignError, match=r"Open.value: the type T is open"):
+        _ = info(Open).fields
+    with pytest.raises(DesignError, match=r"Raw.value: complex cannot be stored") as caught:
+        _ = info(Raw).fields
+    assert "register_codec(complex" in str(caught.value.hint)
+    with pytest.raises(DesignError, match=r"Loop.value.next: Endless contains itself"):
+        _ = info(Loop).fields
+
+
+@dataclass
+class Endless:
+    next: Endless | None = None
+
+
+class MeowModel(pydantic.BaseModel):
+    kind: Literal["meow"] = "meow"
+    volume: int
+
+
+class BarkModel(pydantic.BaseModel):
+    kind: Literal["bark"] = "bark"
+    loud: bool
+
+
+class NoiseModel(pydantic.BaseModel):
+    noise_id: str
+    noise: Annotated[MeowModel | BarkModel, pydantic.Field(discriminator="kind")]
+    token: pydantic.SecretStr
+    site: pydantic.AnyUrl
+    length: timedelta
+
+
+def test_a_pydantic_model_has_discriminated_unions_urls_and_secrets(target: Target) -> None:
+    Noise: Any = adapt(NoiseModel, ident="noise_id")
+    db = target.connect(Design("noises", [Noise], []))
+    made = Noise(
+        noise_id="n",
+        noise=BarkModel(loud=True),
+        token=pydantic.SecretStr("t"),
+        site=pydantic.AnyUrl("ftp://example.org/a"),
+        length=timedelta(minutes=3),
+    )
+    db.create(made)
+    assert db.get(Noise, noise_id="n") == made

@@ -21,13 +21,9 @@ library is imported before one of its models is adapted.
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import typing
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from datetime import date, datetime
 from functools import cached_property
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from stator.design.entities.codec import LEFT_OUT, Codec, ObjectMaker, make_codec
 from stator.design.entities.conditions import FieldRef
@@ -43,9 +39,10 @@ from stator.design.entities.entity import (
 )
 from stator.design.entities.entity_versions import OnNewer, check_version
 from stator.design.entities.markers import Marker, marker_of
-from stator.design.entities.shapes import Nested, Scalar, Shape, ShapeReader, as_kept_unless
-from stator.design.entities.wire import WrongValue, absent_value
-from stator.errors import DesignError, ItemMismatch
+from stator.design.entities.model_libraries import ForeignTypes, Library, library_of
+from stator.design.entities.shapes import ShapeReader, as_kept_unless
+from stator.design.entities.wire import absent_value
+from stator.errors import DesignError
 
 M = TypeVar("M")
 
@@ -67,7 +64,7 @@ def adapt(
     example ``{"email": unique()}``. ``key``, ``index``, ``name``, ``version`` and ``on_newer``
     have the same meaning as for ``Entity``.
     """
-    library = _library_of(model)
+    library = library_of(model)
     roles = {field: Marker("ident") for field in ([ident] if isinstance(ident, str) else ident)}
     for field, given in (markers or {}).items():
         roles[field] = _marker(model, field, given)
@@ -147,7 +144,7 @@ class AdaptedInfo(EntityInfo):
     @cached_property
     def fields(self) -> dict[str, EntityField]:
         entity = self.model.__name__
-        reader = ShapeReader(_Models(self.library), (self.model,))
+        reader = ShapeReader(ForeignTypes(), (self.model,))
         fields = {}
         for name, field in self._declared.items():
             shape = as_kept_unless(reader.shape(field.type, f"{entity}.{name}"), field.default)
@@ -185,229 +182,3 @@ class AdaptedInfo(EntityInfo):
         }
         maker = ObjectMaker(self.library.maker(self.model, self.name), absent)
         return make_codec(self.name, self.cls, self.shapes, maker, versions=self.shape_version)
-
-
-# --- shapes -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Models:
-    """Reads annotations that contain models of one library."""
-
-    library: Library
-
-    def shape(self, annotation: Any, where: str, reader: ShapeReader) -> Shape | None:
-        if self.library.is_model(annotation):
-            return self._nested(annotation, where, reader.inside(annotation, where))
-        plain = self.library.plain(annotation)
-        return None if plain is None else Scalar(plain)
-
-    def _nested(self, model: type, where: str, reader: ShapeReader) -> Nested:
-        members = tuple(
-            (
-                field.name,
-                as_kept_unless(reader.shape(field.type, f"{where}.{field.name}"), field.default),
-                field.has_default,
-            )
-            for field in self.library.fields(model)
-        )
-        return NestedModel(model, members, self.library.maker(model, None))
-
-
-@dataclass(frozen=True, slots=True)
-class NestedModel(Nested):
-    """A model inside an item, built by its library."""
-
-    make: Callable[[dict[str, Any]], Any]
-
-
-# --- the libraries ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ModelField:
-    """A field of a model.
-
-    ``default`` is a function that creates the field's default value, or None if the field is
-    required.
-    """
-
-    name: str
-    type: Any
-    default: Callable[[], Any] | None
-
-    @property
-    def has_default(self) -> bool:
-        return self.default is not None
-
-
-class Library(Protocol):
-    """The interface that this module needs from a model library."""
-
-    def is_model(self, annotation: Any) -> bool: ...
-
-    def fields(self, model: type) -> list[ModelField]: ...
-
-    def plain(self, annotation: Any) -> type | None:
-        """Return the Python type behind one of the library's own types.
-
-        Returns None if the annotation is no such type.
-        """
-        ...
-
-    def maker(self, model: type, entity: str | None) -> Callable[[dict[str, Any]], Any]:
-        """Return a function that builds an instance of a model from values by field name.
-
-        ``entity`` is the name of the entity in errors, or None for a nested model.
-        """
-        ...
-
-    def is_frozen(self, model: type) -> bool: ...
-
-    def replaced(self, made: Any, changes: Mapping[str, Any]) -> Any: ...
-
-
-class _Pydantic:
-    _PLAIN: typing.ClassVar[dict[str, type]] = {
-        "EmailStr": str, "AwareDatetime": datetime, "PastDatetime": datetime,
-        "FutureDatetime": datetime, "PastDate": date, "FutureDate": date,
-    }  # fmt: skip
-
-    def __init__(self) -> None:
-        self.module = _imported("pydantic")
-        if not hasattr(self.module.BaseModel, "model_validate"):
-            raise DesignError(
-                f"pydantic {self.module.VERSION} is too old", hint="pip install 'stator[pydantic]'"
-            )
-
-    def is_model(self, annotation: Any) -> bool:
-        return isinstance(annotation, type) and issubclass(annotation, self.module.BaseModel)
-
-    def fields(self, model: type) -> list[ModelField]:
-        declared: dict[str, Any] = cast("Any", model).model_fields
-        return [
-            ModelField(name, field.annotation, self._default(field))
-            for name, field in declared.items()
-        ]
-
-    def _default(self, field: Any) -> Callable[[], Any] | None:
-        return None if field.is_required() else lambda: field.get_default(call_default_factory=True)
-
-    def is_frozen(self, model: type) -> bool:
-        return bool(cast("Any", model).model_config.get("frozen"))
-
-    def replaced(self, made: Any, changes: Mapping[str, Any]) -> Any:
-        return made.model_copy(update=dict(changes))
-
-    def plain(self, annotation: Any) -> type | None:
-        ours = getattr(annotation, "__module__", "").startswith("pydantic.")
-        return self._PLAIN.get(getattr(annotation, "__name__", "")) if ours else None
-
-    def maker(self, model: type, entity: str | None) -> Callable[[dict[str, Any]], Any]:
-        made: Any = model
-        names = {name: _alias(field) or name for name, field in made.model_fields.items()}
-        renamed = any(name != alias for name, alias in names.items())
-        validate, refused = made.model_validate, self.module.ValidationError
-
-        def make(values: dict[str, Any]) -> Any:
-            given = {names[name]: value for name, value in values.items()} if renamed else values
-            try:
-                return validate(given)
-            except refused as error:
-                raise _refusal(entity, error, names, values) from None
-
-        return make
-
-
-def _alias(field: Any) -> str | None:
-    """Return the alias under which pydantic expects a field's value, or None.
-
-    None means that the field has no alias, or none that is a plain name.
-    """
-    alias = field.validation_alias or field.alias
-    choices = [choice for choice in getattr(alias, "choices", [alias]) if isinstance(choice, str)]
-    return choices[0] if choices else None
-
-
-def _refusal(
-    entity: str | None, error: Any, names: dict[str, str], values: dict[str, Any]
-) -> Exception:
-    """Return the error to raise in place of a pydantic ValidationError.
-
-    It reports the first problem that pydantic found. It is an ItemMismatch for an entity, and a
-    WrongValue for a nested model, where ``entity`` is None. ``names`` maps each field to the name
-    that pydantic uses in errors.
-    """
-    first = error.errors(include_url=False)[0]
-    path = [str(step) for step in first["loc"]]
-    field = next((name for name, alias in names.items() if path[:1] == [alias]), "?")
-    at, value = ".".join([field, *path[1:]]), first.get("input", values.get(field))
-    return (
-        WrongValue(f"{at}: {first['msg']}", value)
-        if entity is None
-        else ItemMismatch(entity, at, first["msg"], value)
-    )
-
-
-class _Msgspec:
-    def __init__(self) -> None:
-        self.module = _imported("msgspec")
-
-    def is_model(self, annotation: Any) -> bool:
-        return isinstance(annotation, type) and issubclass(annotation, self.module.Struct)
-
-    def fields(self, model: type) -> list[ModelField]:
-        return [
-            ModelField(field.name, field.type, self._default(field))
-            for field in self.module.structs.fields(model)
-        ]
-
-    def _default(self, field: Any) -> Callable[[], Any] | None:
-        if field.required:
-            return None
-        no_default = self.module.NODEFAULT
-        return field.default_factory if field.default is no_default else lambda: field.default
-
-    def is_frozen(self, model: type) -> bool:
-        return bool(cast("Any", model).__struct_config__.frozen)
-
-    def replaced(self, made: Any, changes: Mapping[str, Any]) -> Any:
-        return self.module.structs.replace(made, **changes)
-
-    def plain(self, annotation: Any) -> type | None:
-        return None
-
-    def maker(self, model: type, entity: str | None) -> Callable[[dict[str, Any]], Any]:
-        return lambda values: model(**values)
-
-
-_LIBRARIES: dict[str, Callable[[], Library]] = {"pydantic": _Pydantic, "msgspec": _Msgspec}
-
-
-def _library_of(model: Any) -> Library:
-    shown = getattr(model, "__name__", repr(model))
-    modules = [base.__module__ for base in model.__mro__] if isinstance(model, type) else []
-    for name, library in _LIBRARIES.items():
-        if any(module == name or module.startswith(f"{name}.") for module in modules):
-            found = library()
-            if found.is_model(model):
-                return found
-            raise DesignError(
-                f"{shown} is not a model of {name} that can be stored", hint=_ACCEPTED
-            )
-    raise DesignError(
-        f"{shown} is not a model",
-        hint=f"{_ACCEPTED}; a dataclass becomes an entity as `class {shown}(Entity)`",
-    )
-
-
-_ACCEPTED = "adapt() takes a pydantic v2 BaseModel or a msgspec Struct"
-
-
-def _imported(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise DesignError(
-            f"{name} is not installed", hint=f"pip install 'stator[{name}]'"
-        ) from None

@@ -36,6 +36,7 @@ from stator.design.entities.shapes import (
 from stator.design.entities.wire import (
     REQUIRED,
     absent_value,
+    choices,
     decode_time,
     decoder,
     encode_utc,
@@ -139,9 +140,8 @@ class CodecSource:
             case Scalar(python) if python in _ENCODE:
                 test, form = (part.format(v=value) for part in _ENCODE[python])
                 return f"{form} if {test} else {other}"
-            case Choice(enum=enum, scalar=scalar) if enum is not None and scalar.python in (
-                str,
-                int,
+            case Choice(enum=enum, scalar=scalar, is_literal=False) if (
+                enum is not None and scalar.python in (str, int)
             ):
                 inner = f"{value}._value_" if scalar.python is str else f"str({value}._value_)"
                 test = f"type({value}) is {self.bind('t', enum)}"
@@ -187,13 +187,8 @@ class CodecSource:
         match shape:
             case Scalar(python) if python in _DECODE:
                 return _DECODE[python].format(v=value)
-            case Choice(enum=enum, scalar=scalar):
-                known = (
-                    {each.value: each for each in enum}
-                    if enum is not None
-                    else {each: each for each in shape.values}
-                )
-                return f"{self.bind('m', known)}[{self.decode(scalar, value)}]"
+            case Choice(scalar=scalar):
+                return f"{self.bind('m', choices(shape))}[{self.decode(scalar, value)}]"
             case Maybe(inner):
                 return f'(None if "NULL" in {value} else {self.decode(inner, value)})'
             case ListOf(elements=(element,), fixed=False):

@@ -45,6 +45,7 @@ from stator.design.entities.markers import (
     version,
     write_token,
 )
+from stator.design.entities.model_libraries import ForeignTypes
 from stator.design.entities.shapes import (
     Maybe,
     Scalar,
@@ -166,9 +167,10 @@ class EntityInfo:
     @cached_property
     def fields(self) -> dict[str, EntityField]:
         markers = {field.name: marker_of(field) for field in dataclasses.fields(self.cls)}
+        declared = field_shapes(self.cls, self.cls.__name__, ForeignTypes())
         fields = {
             name: EntityField(name, stored_shape(shape, markers[name]), markers[name], has_default)
-            for name, shape, has_default in field_shapes(self.cls, self.cls.__name__)
+            for name, shape, has_default in declared
         }
         check_roles(self.cls.__name__, fields)
         self.check_reserved(fields)

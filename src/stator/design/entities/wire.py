@@ -25,16 +25,19 @@ import orjson
 from stator.design.entities.shapes import (
     Anything,
     Choice,
+    Coded,
     Epoch,
     ListOf,
     MapOf,
     Maybe,
     Nested,
+    OneOf,
     Scalar,
     SetOf,
     Shape,
+    TypedMap,
 )
-from stator.model.values import Value
+from stator.model.values import Item, Value
 
 Encoder = Callable[[Any], Value]
 Decoder = Callable[[Value], Any]
@@ -187,6 +190,12 @@ def encoder(shape: Shape) -> Encoder:
             return _encode_set(encoder(element), shape)
         case Nested():
             return _encode_nested(shape)
+        case TypedMap():
+            return _encode_typed_map(shape)
+        case OneOf():
+            return _encode_one_of(shape)
+        case Coded():
+            return _encode_coded(shape)
         case Anything():
             return encode_anything
     raise AssertionError(shape)
@@ -203,6 +212,8 @@ def _encode_choice(shape: Choice) -> Encoder:
         if enum is not None:
             if not isinstance(value, enum):
                 raise WrongValue(f"expected a member of {enum.__name__}", value)
+            if value.value not in allowed:
+                raise WrongValue(f"expected one of {', '.join(map(repr, shape.values))}", value)
             return inner(value.value)
         if value not in allowed:
             raise WrongValue(f"expected one of {', '.join(map(repr, shape.values))}", value)
@@ -269,6 +280,61 @@ def _encode_nested(shape: Nested) -> Encoder:
     return encode
 
 
+def _encode_typed_map(shape: TypedMap) -> Encoder:
+    members = {name: encoder(inner) for name, inner, _ in shape.fields}
+    required = [name for name, _, needed in shape.fields if needed]
+
+    def encode(value: Any) -> Value:
+        if not isinstance(value, dict):
+            raise WrongValue(f"expected {shape.cls.__name__}, got {type(value).__name__}", value)
+        for name in required:
+            if name not in value:
+                raise WrongValue(f"member {name} is missing", value)
+        unknown = next((name for name in value if name not in members), None)
+        if unknown is not None:
+            raise WrongValue(f"{shape.cls.__name__} has no member {unknown!r}", value)
+        return {"M": {name: members[name](inner) for name, inner in value.items()}}
+
+    return encode
+
+
+def _encode_one_of(shape: OneOf) -> Encoder:
+    known = {each.cls: (tag, encoder(each)) for tag, each in shape.members}
+    names = ", ".join(cls.__name__ for cls in known)
+
+    def encode(value: Any) -> Value:
+        cls = next((base for base in type(value).__mro__ if base in known), None)
+        if cls is None:
+            raise WrongValue(f"expected one of {names}, got {type(value).__name__}", value)
+        tag, each = known[cls]
+        item: Item = each(value)["M"]
+        return {"M": {shape.tag: encode_anything(tag), **item}} if shape.is_added else {"M": item}
+
+    return encode
+
+
+class _Hidden:
+    """Stands for a secret value in an error."""
+
+    def __repr__(self) -> str:
+        return "**********"
+
+
+HIDDEN = _Hidden()
+
+
+def _encode_coded(shape: Coded) -> Encoder:
+    each, name = encoder(shape.stored), getattr(shape.python, "__name__", str(shape.python))
+
+    def encode(value: Any) -> Value:
+        if isinstance(shape.python, type) and not isinstance(value, shape.python):
+            shown = HIDDEN if shape.secret else value
+            raise WrongValue(f"expected {name}, got {type(value).__name__}", shown)
+        return each(shape.encode(value))
+
+    return encode
+
+
 def encode_anything(value: Any) -> Value:
     """Encode a value without a declared type, by its Python type."""
     match value:
@@ -295,8 +361,8 @@ def decoder(shape: Shape) -> Decoder:
     match shape:
         case Scalar(python):
             return _DECODERS[python]
-        case Choice(_, scalar, enum):
-            return _decode_choice(_DECODERS[scalar.python], shape, enum)
+        case Choice(_, scalar):
+            return _decode_choice(_DECODERS[scalar.python], shape)
         case Maybe(inner):
             return _decode_maybe(decoder(inner))
         case ListOf():
@@ -311,17 +377,25 @@ def decoder(shape: Shape) -> Decoder:
             return _decode_kept_set(decode, container) if kept else decode
         case Nested():
             return _decode_nested(shape)
+        case TypedMap():
+            return _decode_typed_map(shape)
+        case OneOf():
+            return _decode_one_of(shape)
+        case Coded():
+            return _decode_coded(shape)
         case Anything():
             return decode_anything
     raise AssertionError(shape)
 
 
-def _decode_choice(inner: Decoder, shape: Choice, enum: Any) -> Decoder:
-    members = (
-        {member.value: member for member in enum}
-        if enum is not None
-        else {v: v for v in shape.values}
-    )
+def choices(shape: Choice) -> dict[Any, Any]:
+    """Return the choices by their stored values: the members of an Enum, or the values."""
+    enum: Any = shape.enum
+    return {value: value if enum is None else enum(value) for value in shape.values}
+
+
+def _decode_choice(inner: Decoder, shape: Choice) -> Decoder:
+    members = choices(shape)
 
     def decode(value: Value) -> Any:
         found = inner(value)
@@ -372,6 +446,49 @@ def _decode_nested(shape: Nested) -> Decoder:
                     raise WrongValue(f"member {name} is missing", found)
                 arguments[name] = absent()
         return make(arguments)
+
+    return decode
+
+
+def _decode_typed_map(shape: TypedMap) -> Decoder:
+    members = [(name, decoder(inner), needed) for name, inner, needed in shape.fields]
+
+    def decode(value: Value) -> Any:
+        found, made = value["M"], {}
+        for name, each, needed in members:
+            if name in found:
+                made[name] = each(found[name])
+            elif needed:
+                raise WrongValue(f"member {name} is missing", found)
+        return made
+
+    return decode
+
+
+def _decode_one_of(shape: OneOf) -> Decoder:
+    known = {tag: decoder(each) for tag, each in shape.members}
+
+    def decode(value: Value) -> Any:
+        found = value["M"].get(shape.tag)
+        tag = None if found is None else decode_anything(found)
+        if tag not in known:
+            wanted = ", ".join(map(repr, known))
+            raise WrongValue(f"member {shape.tag} must be one of {wanted}", tag)
+        return known[tag](value)
+
+    return decode
+
+
+def _decode_coded(shape: Coded) -> Decoder:
+    each, name = decoder(shape.stored), getattr(shape.python, "__name__", str(shape.python))
+
+    def decode(value: Value) -> Any:
+        try:
+            return shape.decode(each(value))
+        except Exception as error:  # a user's function may raise anything
+            reason = type(error).__name__ if shape.secret else str(error)
+            shown = HIDDEN if shape.secret else value
+            raise WrongValue(f"not a stored {name}: {reason}", shown) from None
 
     return decode
 

@@ -8,7 +8,7 @@ from typing import Final
 from stator.design.capacity_units import MONTH_SECONDS, half_read_units, write_units
 from stator.design.entities.conditions import FieldRef
 from stator.design.entities.entity import info
-from stator.design.entities.shapes import ListOf, MapOf, Maybe, Nested, Shape
+from stator.design.entities.shapes import ListOf, MapOf, Maybe, Nested, OneOf, Shape, TypedMap
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
 from stator.design.patterns.pattern import references
@@ -126,7 +126,9 @@ def _depth(shape: Shape) -> int:
     match shape:
         case Maybe(inner):
             return _depth(inner)
-        case Nested(_, fields):
+        case OneOf(_, members):
+            return max(_depth(member) for _, member in members)
+        case Nested(_, fields) | TypedMap(_, fields):
             return 1 + max((_depth(inner) for _, inner, _ in fields), default=0)
         case MapOf(values):
             return 1 + _depth(values)

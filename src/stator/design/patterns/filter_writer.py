@@ -7,7 +7,16 @@ from typing import Any
 
 from stator.design.entities.conditions import All, Any_, Comparison, Condition, FieldRef, Inverse
 from stator.design.entities.entity import EntityInfo
-from stator.design.entities.shapes import ListOf, MapOf, Maybe, Nested, SetOf, Shape
+from stator.design.entities.shapes import (
+    ListOf,
+    MapOf,
+    Maybe,
+    Nested,
+    OneOf,
+    SetOf,
+    Shape,
+    TypedMap,
+)
 from stator.design.patterns.pattern import Param
 from stator.design.plan import key_text as keys
 from stator.design.plan.templates import Filter, FilterValue, wire_value
@@ -159,8 +168,11 @@ def _inside(shape: Shape | None, step: str | int) -> Shape | None:
     match shape:
         case Maybe(inner):
             return _inside(inner, step)
-        case Nested(_, fields):
+        case Nested(_, fields) | TypedMap(_, fields):
             return next((inner for name, inner, _ in fields if name == step), None)
+        case OneOf(_, members):
+            found = (_inside(member, step) for _, member in members)
+            return next((inner for inner in found if inner is not None), None)
         case MapOf(values):
             return values
         case ListOf(elements):

@@ -16,16 +16,20 @@ from stator.design.entities.entity import Entity, EntityField, EntityInfo, info
 from stator.design.entities.shapes import (
     Anything,
     Choice,
+    Coded,
     Epoch,
     ListOf,
     MapOf,
     Maybe,
     Nested,
+    OneOf,
     Scalar,
     SetOf,
     Shape,
+    TypedMap,
 )
 from stator.design.plan.plan import EntityPlan
+from stator.errors import DesignError
 from stator.model.values import Item, Value
 
 _WORDS: Final = {
@@ -47,6 +51,9 @@ _SCALARS: Final[dict[type, Any]] = {
     time: time(15, 9, 26),
     UUID: UUID("6f1c2b1e-4c57-4a6e-9c33-0f6a3c1b2d4e"),
 }
+_STORED_EXAMPLES: Final = (
+    "1", 1, "https://example.org/1", "192.0.2.7", "2001:db8::7", "192.0.2.0/24", "UTC", "1 EUR",
+)  # fmt: skip
 _ROLES: Final[dict[str, Any]] = {
     "version": 1,
     "created": _SCALARS[datetime],
@@ -104,11 +111,30 @@ def _value(name: str, shape: Shape) -> Any:
             return {"a": _value(name, values)}
         case SetOf(element, frozen):
             return (frozenset if frozen else set)([_value(_singular(name), element)])
+        case Coded():
+            return _coded(name, shape)
+        case OneOf(_, members):
+            return _value(name, members[0][1])
+        case TypedMap(_, fields):
+            return {inner: _value(inner, shape) for inner, shape, _ in fields}
         case Nested(cls, fields):
             return cls(**{inner: _value(inner, shape) for inner, shape, _ in fields})
         case Anything():
             return _text(name)
     raise AssertionError(shape)
+
+
+def _coded(name: str, shape: Coded) -> Any:
+    """Return an example of a type with its own codec: one of a few stored values that it reads."""
+    for stored in (_value(name, shape.stored), *_STORED_EXAMPLES):
+        try:
+            return shape.decode(stored)
+        except Exception:  # a user's function may raise anything  # noqa: S112
+            continue
+    raise DesignError(
+        f"{name}: no example of {getattr(shape.python, '__name__', shape.python)} is known",
+        hint="let the decode function of register_codec() accept '1' or 1",
+    )
 
 
 def _text(name: str) -> str:

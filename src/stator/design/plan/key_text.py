@@ -49,7 +49,8 @@ from enum import Enum
 from typing import Any, Final
 from uuid import UUID
 
-from stator.design.entities.shapes import Choice, Epoch, Maybe, Scalar, Shape
+from stator.design.entities.custom_codecs import stored_form
+from stator.design.entities.shapes import Choice, Coded, Epoch, Maybe, Scalar, Shape
 from stator.design.entities.wire import WrongValue, encode_time
 from stator.errors import DesignError
 
@@ -283,12 +284,19 @@ def encoding_of(shape: Shape) -> Encoding | None:
         return encoding_of(shape.inner)
     if isinstance(shape, Choice):
         return _BY_TYPE.get(shape.scalar.python)
+    if isinstance(shape, Coded):
+        return None if shape.secret else encoding_of(shape.stored)
     return _BY_TYPE.get(shape.python) if isinstance(shape, Scalar) else None
 
 
 def plain(value: Any) -> Any:
-    """Return the value of an Enum member, and any other value unchanged."""
-    return value.value if isinstance(value, Enum) else value
+    """Return the value of an Enum member, or the stored form of a value with its own codec.
+
+    Any other value is returned unchanged.
+    """
+    if type(value) in _BY_TYPE:
+        return value
+    return value.value if isinstance(value, Enum) else stored_form(value)
 
 
 def encode(name: str, value: Any, *, inverted: bool = False) -> str:

@@ -18,14 +18,17 @@ from stator.design.entities.entity import Entity, EntityInfo, info
 from stator.design.entities.shapes import (
     Anything,
     Choice,
+    Coded,
     Epoch,
     ListOf,
     MapOf,
     Maybe,
     Nested,
+    OneOf,
     Scalar,
     SetOf,
     Shape,
+    TypedMap,
     type_name,
 )
 from stator.design.patterns.pattern import WritePattern
@@ -63,7 +66,12 @@ def value_bytes(shape: Shape) -> int:
             return 3 + _ELEMENTS * (value_bytes(values) + 9)
         case SetOf(element):
             return _ELEMENTS * value_bytes(element)
-        case Nested(_, fields):
+        case Coded(_, stored):
+            return value_bytes(stored)
+        case OneOf(tag, members, is_added):
+            label = len(tag) + 9 if is_added else 0
+            return label + max(value_bytes(member) for _, member in members)
+        case Nested(_, fields) | TypedMap(_, fields):
             return 3 + sum(len(name) + value_bytes(inner) + 1 for name, inner, _ in fields)
         case Anything():
             return 32

@@ -140,7 +140,7 @@ class _Writer:
         if isinstance(shape, Scalar) and shape.python in _FORMS:
             test, form, written = _FORMS[shape.python]
             return test.format(v=value), form.format(), written.format(v=value)
-        if isinstance(shape, Choice) and shape.enum is not None and shape.scalar.python is str:
+        if isinstance(shape, Choice) and _is_text_enum(shape):
             return (
                 f"type({value}) is not {self.source.bind('t', shape.enum)}",
                 '{"S":%b}',
@@ -184,6 +184,11 @@ class _Writer:
         self.source.function("bulk", "o", guarded)
         made: Callable[[Any], BulkEntry] = self.source.compiled("bulk")
         return made
+
+
+def _is_text_enum(shape: Choice) -> bool:
+    """Whether all members of a str Enum are allowed, so that a test of the type is enough."""
+    return shape.enum is not None and shape.scalar.python is str and not shape.is_literal
 
 
 def _quoted(name: str) -> str:

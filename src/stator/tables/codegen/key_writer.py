@@ -21,7 +21,7 @@ from typing import Any
 
 from stator.design.entities.codec_source import CodecSource, attribute
 from stator.design.entities.entity import EntityInfo
-from stator.design.entities.shapes import Choice, Maybe, Scalar
+from stator.design.entities.shapes import Choice, Coded, Maybe, Scalar
 from stator.design.plan import key_text as keys
 from stator.design.plan.plan import EntityPlan
 from stator.design.plan.templates import (
@@ -195,7 +195,7 @@ def key_text(source: CodecSource, known: EntityInfo, part: Part) -> str:
     value = attribute("o", part.value)
     shape = known.fields[part.value].shape
     encode = _encoder(part)
-    if isinstance(shape, Choice) and shape.enum is not None:
+    if isinstance(shape, Coded) or (isinstance(shape, Choice) and shape.enum is not None):
         value = f"{source.bind('plain', keys.plain)}({value})"
     if isinstance(shape, Scalar) and shape.python is str and not part.inverted:
         # Most identifiers are letters and digits: no escapes. The codec has checked the type.

@@ -9,7 +9,7 @@ from typing import Any
 from stator.design.capacity_units import MONTH_SECONDS
 from stator.design.declaration import Declaration
 from stator.design.entities.entity import Entity, info
-from stator.design.entities.shapes import Choice, Maybe, Scalar, Shape
+from stator.design.entities.shapes import Choice, Coded, Maybe, Scalar, Shape
 from stator.design.patterns.pattern import Pattern
 from stator.design.plan.plan import (
     EntityPlan,
@@ -336,4 +336,4 @@ def ttl_attribute(table: str, entities: Iterable[type[Entity]]) -> str | None:
 
 def _is_number(shape: Shape) -> bool:
     inner = shape.inner if isinstance(shape, Maybe) else shape
-    return isinstance(inner, (Scalar, Choice)) and inner.kind == "N"
+    return isinstance(inner, (Scalar, Choice, Coded)) and inner.kind == "N"

@@ -18,14 +18,17 @@ import orjson
 from stator.design.entities.shapes import (
     Anything,
     Choice,
+    Coded,
     Epoch,
     ListOf,
     MapOf,
     Maybe,
     Nested,
+    OneOf,
     Scalar,
     SetOf,
     Shape,
+    TypedMap,
 )
 from stator.errors import ConfigurationError, ItemMismatch, RowRefused, StatorError
 from stator.formats.dynamodb_json import unwrap
@@ -203,6 +206,16 @@ def coercion(shape: Shape) -> Coerce:
             return lambda value: {
                 str(name): inner_of(inner) for name, inner in _mapped(value).items()
             }
+        case Coded(python, stored):
+            return _coded(python, coercion(stored), shape.decode)
+        case OneOf(tag, variants):
+            by_tag = {value: coercion(member) for value, member in variants}
+            return lambda value: _variant(tag, by_tag, _mapped(value))
+        case TypedMap(_, members):
+            typed = {name: coercion(inner) for name, inner, _ in members}
+            return lambda value: {
+                name: typed[name](inner) for name, inner in _mapped(value).items()
+            }
         case Nested(cls, members):
             known = {name: coercion(inner) for name, inner, _ in members}
             return lambda value: cls(
@@ -215,6 +228,24 @@ def coercion(shape: Shape) -> Coerce:
         case Anything():
             return lambda value: value
     raise AssertionError(shape)
+
+
+def _coded(python: Any, stored: Coerce, decode: Coerce) -> Coerce:
+    def coerce(value: Any) -> Any:
+        is_one = isinstance(python, type) and isinstance(value, python)
+        return value if is_one else decode(stored(value))
+
+    return coerce
+
+
+def _variant(tag: str, by_tag: dict[Any, Coerce], row: dict[str, Any]) -> Any:
+    if row.get(tag) not in by_tag:
+        raise ValueError(f"{tag} must be one of {', '.join(map(repr, by_tag))}")
+    coerce = by_tag[row[tag]]
+    try:
+        return coerce(row)
+    except KeyError:  # the tag is not a field of the class
+        return coerce({name: inner for name, inner in row.items() if name != tag})
 
 
 def _choice(shape: Choice) -> Coerce:
