@@ -12,14 +12,18 @@ from typing import Any, Literal
 import pytest
 
 from stator import (
+    Bundle2,
     Design,
     Entity,
     Query,
     attr,
     connect,
+    creates,
     find,
     ident,
     read,
+    together,
+    write,
 )
 from stator.errors import (
     CursorRefused,
@@ -28,6 +32,8 @@ from stator.errors import (
     RequestRefused,
     StatorError,
 )
+from stator.tables.reads.pattern_read import PatternRead, ReadOptions
+from stator.tables.work import Call, Gather
 from tests.design import models
 from tests.design.test_planner_engine import WORLDS, answer, filled
 from tests.targets import Target
@@ -397,3 +403,44 @@ def test_a_declared_limit_holds_for_pages_and_counts(target: Target) -> None:
     rest = db.page(three_notes("t"), limit=2, cursor=page.cursor)
     assert (len(rest), rest.cursor) == (1, None)
     assert db.count(three_notes("t")) == 3
+
+
+def test_entities_with_a_request_each_are_read_side_by_side(target: Target) -> None:
+    class Stage(Entity):
+        stage_id: str = ident()
+
+    class Show(Entity):
+        show_id: str = ident()
+        stage_id: str
+
+    @read(rps=0.01, returns=5)
+    def stage_page(stage_id: str) -> Bundle2[Stage, Show]:
+        return together(Stage, Show).where(Stage.stage_id == stage_id, Show.stage_id == stage_id)
+
+    @write(rps=500)
+    def add_show() -> object:
+        return creates(Show)
+
+    db = target.connect(Design("stages", [Stage, Show], [stage_page, add_show]))
+    db.create(Stage(stage_id="s"))
+    for number in range(5):
+        db.create(Show(show_id=f"n{number}", stage_id="s"))
+    query = stage_page("s")
+    assert len(db.context.schema.pattern("stage_page").steps) == 2
+    work = PatternRead(db.context, query, ReadOptions()).page(None)
+    effect = next(work)
+    assert isinstance(effect, Gather)
+    assert {each.operation for each in effect.parts if isinstance(each, Call)} == {
+        "GetItem",
+        "Query",
+    }
+    assert sorted(type(each).__name__ for each in db.fetch(query)) == ["Show"] * 5 + ["Stage"]
+    found: list[Any] = []
+    cursor = None
+    while True:
+        page = db.page(query, limit=2, cursor=cursor)
+        found += page.items
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert found == list(db.fetch(query))

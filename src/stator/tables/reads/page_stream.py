@@ -1,10 +1,10 @@
 """Page streams: the answers of one request, page by page, from where the caller stopped.
 
 Most patterns make one request. A pattern makes several if its partition is sharded, if a field may
-have one of several values, or if its entities live in different tables. Requests of one step are
-merged in order; steps follow one another. A stream knows its position as the key of the last item
-taken from it. A page may therefore stop in the middle of a DynamoDB page and still have an exact
-cursor.
+have one of several values, or if it reads several entities with one request each. Requests of one
+step are merged in order. Items of a step follow those of the step before it. A stream knows its
+position as the key of the last item taken from it. A page may therefore stop in the middle of a
+DynamoDB page and still have an exact cursor.
 """
 
 from __future__ import annotations

@@ -158,6 +158,7 @@ class PatternRead:
                 hint=f"call db.count({self.plan.name}(...))",
             )
         found: list[Any] = []
+        yield from self._start_steps(limit)
         while limit is None or len(found) < limit:
             live = [stream for stream in self.streams if not stream.is_done]
             if not live:
@@ -174,6 +175,15 @@ class PatternRead:
             if limit is None and found:
                 break
         return found
+
+    def _start_steps(self, want: int | None) -> Work[None]:
+        """Send the first requests of all steps at once, if there are several and none has begun."""
+        fresh = [each for each in self.streams if each.position == "start" and not each.is_buffered]
+        if len(self.plan.steps) == 1 or len(fresh) < len(self.streams):
+            return
+        replies = gathered((yield Gather([stream.next_call(want) for stream in fresh])))
+        for stream, reply in zip(fresh, replies):
+            stream.receive(reply)
 
     def _merge(self, streams: list[PageStream], want: int | None) -> Work[list[Item]]:
         """Take the next items of several requests, in the pattern's order."""
