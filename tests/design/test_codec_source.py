@@ -236,6 +236,6 @@ def test_an_error_of_the_class_itself_keeps_its_cause() -> None:
         def __post_init__(self) -> None:
             raise ValueError(f"not {self.key}")
 
-    with pytest.raises(ItemMismatch, match="not k") as caught:
+    with pytest.raises(ItemMismatch) as caught:
         info(Picky).codec.decode({"key": {"S": "k"}})
-    assert isinstance(caught.value.__cause__, ValueError)
+    assert str(caught.value.__cause__) == "not k"

@@ -50,7 +50,8 @@ def after_load(method: H) -> H:
 
 
 def _marked(method: H, kind: Kind) -> H:
-    if not inspect.isfunction(method) or inspect.iscoroutinefunction(method):
+    plain: Any = method
+    if not inspect.isfunction(plain) or inspect.iscoroutinefunction(plain):
         raise DesignError(
             f"@{kind} takes a plain method, not {method!r}",
             hint=f"write `@{kind}` above `def name(self) -> None:`",
