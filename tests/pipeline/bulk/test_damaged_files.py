@@ -212,8 +212,8 @@ def test_a_journal_without_a_version_continues(tmp_path: Path) -> None:
 
 
 def test_a_journal_of_a_newer_version_is_refused_and_can_be_restarted(tmp_path: Path) -> None:
-    journal = journal_with(tmp_path / "journal", stator_journal=2)
-    with pytest.raises(BulkError, match=r"has version 2, .* up to 1") as caught:
+    journal = journal_with(tmp_path / "journal", stator_journal=3)
+    with pytest.raises(BulkError, match=r"has version 3, .* up to 2") as caught:
         journal.begin(resume=True, restart=False)
     assert "the newer Stator that wrote it" in (caught.value.hint or "")
     assert journal.begin(resume=False, restart=True) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -451,6 +452,43 @@ def _die(
         except Killed:
             return True
     return False
+
+
+def test_a_load_that_is_killed_again_and_again_gets_on(tmp_path: Path) -> None:
+    """Each run sends five requests of a window of 2,000 rows, and is killed at the sixth.
+
+    Before each request the run waits for a checkpoint that began after the one before was done.
+    """
+    path = write_lines(tmp_path / "x.jsonl", [{"pk": f"{number}"} for number in range(2000)])
+    checkpoints = threading.Semaphore(0)
+    sent: list[str] = []
+    keep = Journal.write
+
+    def write(self: Journal, state: JournalState) -> None:
+        keep(self, state)
+        checkpoints.release()
+
+    def before(operation: str, request: Mapping[str, Any]) -> None:
+        if operation == "BatchWriteItem":
+            while checkpoints.acquire(blocking=False):
+                pass
+            for _ in range(2):  # the first may have begun before the last request was done
+                checkpoints.acquire(timeout=5)
+            sent.append(operation)
+            if len(sent) > 5:
+                raise Killed
+
+    with Engine.open() as engine, pytest.MonkeyPatch.context() as patch:
+        create(engine)
+        patch.setattr(Journal, "write", write)
+        patch.setattr("stator.pipeline.bulk.job.write_job._CHECKPOINT_SECONDS", 0.0)
+        patch.setattr("stator.pipeline.bulk.job.write_job._LOOK_SECONDS", 0.0005)
+        for _ in range(2000 // (5 * 25)):
+            sent.clear()
+            with suppress(Killed):
+                options = LoadOptions(writers=1, resume=True)
+                load(str(path), target_through(Through(engine, before)), options)
+        assert len(stored(engine)) == 2000
 
 
 def test_a_supervisor_starts_and_restarts_a_job_with_one_command(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ file are the values at that position. Every row is therefore counted once, and e
 becomes one dead letter.
 
 The layout has a version, ``stator_journal``. A journal without one is version 1. A journal with a
-higher version than this code knows is refused: a newer Stator wrote it and must finish it.
+higher version than this code knows is refused: a newer Stator wrote it and must finish it. Version
+2 added ``ahead``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any
 
 from stator.errors import BulkError, JournalDiffers
 
-VERSION = 1
+VERSION = 2
 _OTHER = "name the journal's path with --journal"
 
 
@@ -33,12 +34,14 @@ class JournalState:
     """How far a job has got.
 
     ``place`` is the progress to resume from, in a form that depends on the kind of job.
-    ``dead_bytes`` is the length of the valid part of the dead-letter file.
+    ``dead_bytes`` is the length of the valid part of the dead-letter file. ``ahead`` are the rows
+    after ``place`` that are done too (``rows_ahead``).
     """
 
     place: dict[str, Any] = field(default_factory=dict)
     counts: dict[str, Any] = field(default_factory=dict)
     dead_bytes: int = 0
+    ahead: dict[str, Any] = field(default_factory=dict)
 
 
 class Journal:

@@ -3,8 +3,8 @@
 A reader hands out rows in blocks of a few thousand, in the order of the input. The rows of a block
 are written in any order. A row is done when it is written or stored as a dead letter. A block is
 done when all its rows are. The ``Watermark`` is the position up to which every block is done. A
-journal may record no other position: a resumed job repeats at most the rows that were in memory,
-and repeating a put changes nothing.
+resumed job begins there. A load also records the written rows after it (``rows_ahead``) and skips
+them. Otherwise a load that is killed before its oldest rows are done would never get on.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Block:
     """Consecutive rows of one lane; a lane is an input or a segment of a Scan.
 
     ``end`` is the position after the last row; ``left`` is the number of rows that are not done
-    yet.
+    yet. ``done`` has a 1 at the place of each written row; it is empty if nobody asks for it.
     """
 
     source: str
@@ -76,6 +76,7 @@ class Block:
     end: Any
     left: int
     lane: int = 0
+    done: bytearray = field(default_factory=bytearray)
     counts: RowCounts = field(default_factory=RowCounts)
     dead: list[DeadLetter] = field(default_factory=list)
     note: Any = None
@@ -115,6 +116,19 @@ class PendingEntity(PendingRow):
         self.entity = entity
 
 
+@dataclass(frozen=True, slots=True)
+class JobSnapshot:
+    """The state of a job at one moment.
+
+    ``ahead`` has the input, the first row and the written rows of each block after the watermark.
+    """
+
+    positions: dict[int, Any]
+    counts: RowCounts
+    dead_bytes: int
+    ahead: list[tuple[int, int, bytes]]
+
+
 class Watermark:
     """Tracks how far each lane is done.
 
@@ -149,6 +163,8 @@ class Watermark:
                 counts.written += 1
                 counts.bytes_sent += len(entry.item)
                 entry.block.left -= 1
+                if entry.block.done:
+                    entry.block.done[entry.row] = 1
                 self.live.bytes_sent += len(entry.item)
             self.live.written += len(entries)
             if already:
@@ -161,6 +177,17 @@ class Watermark:
             for lane in {entry.block.lane for entry in entries}:
                 self._advance(lane)
 
+    def skipped(self, entries: list[PendingRow]) -> None:
+        """Count rows that an earlier run wrote."""
+        with self._lock:
+            for entry in entries:
+                entry.block.counts.written += 1
+                entry.block.left -= 1
+                entry.block.done[entry.row] = 1
+            self.live.written += len(entries)
+            for lane in {entry.block.lane for entry in entries}:
+                self._advance(lane)
+
     def dead(self, block: Block, row: int, content: Any, reason: str) -> None:
         with self._lock:
             block.dead.append(DeadLetter(block.source, block.first_row + row + 1, content, reason))
@@ -170,10 +197,26 @@ class Watermark:
             self.first_reason = self.first_reason or reason
             self._advance(block.lane)
 
-    def snapshot(self, length: Callable[[], int]) -> tuple[dict[int, Any], RowCounts, int]:
-        """Return positions and counts, and the value of ``length()`` at the same moment."""
+    def snapshot(self, length: Callable[[], int]) -> JobSnapshot:
+        """Return positions, counts and rows ahead, and ``length()`` at the same moment.
+
+        Units, bytes and rows that were there already are counted up to now, because a resumed job
+        does not write the rows ahead again.
+        """
         with self._lock:
-            return dict(self.positions), replace(self.counts), length()
+            counts = replace(
+                self.counts,
+                already_there=self.live.already_there,
+                consumed_units=self.live.consumed_units,
+                bytes_sent=self.live.bytes_sent,
+            )
+            ahead = [
+                (block.end.source, block.first_row, bytes(block.done))
+                for blocks in self._lanes.values()
+                for block in blocks
+                if block.done
+            ]
+            return JobSnapshot(dict(self.positions), counts, length(), ahead)
 
     def _advance(self, lane: int) -> None:
         blocks = self._lanes[lane]

@@ -27,11 +27,14 @@ from stator.pipeline.bulk.job.governor import Governor
 from stator.pipeline.bulk.job.journal import Journal, JournalState
 from stator.pipeline.bulk.job.pending_rows import Block, PendingRow, RowCounts, Watermark
 from stator.pipeline.bulk.job.row_condition import RowCondition
+from stator.pipeline.bulk.job.rows_ahead import RowsAhead
 from stator.pipeline.bulk.job.window import Window
 from stator.pipeline.bulk.job.writers import Writers
 from stator.pipeline.bulk.targets import BulkTarget
 
 _CHECKPOINT_SECONDS = 1.0
+# The first checkpoints follow each other faster, for a job that is killed soon after each start.
+_FIRST_CHECKPOINT_SECONDS = 0.1
 _LOOK_SECONDS = 0.1
 
 
@@ -51,7 +54,7 @@ class WriteJob:
     ``start`` maps each lane (an input, or a segment of a Scan) to the position where it begins.
     ``place_of`` turns the positions of all lanes into the journal's ``place``. ``passed`` is called
     with every finished block, in the lane's order. ``gate`` keeps the job waiting outside of its
-    hours.
+    hours. ``ahead`` are the rows that earlier runs wrote; the journal adds those of this run.
     """
 
     def __init__(
@@ -69,7 +72,9 @@ class WriteJob:
         condition: RowCondition | None = None,
         passed: Callable[[Block], None] | None = None,
         gate: Gate | None = None,
+        ahead: RowsAhead | None = None,
     ) -> None:
+        self._ahead = ahead
         self._settings = settings
         self._journal = journal
         self._place_of = place_of
@@ -156,14 +161,14 @@ class WriteJob:
                 self.window.complete()
 
     def _wait(self, threads: list[threading.Thread], watch: Callable[[], None]) -> None:
-        checkpointed = time.monotonic()
+        checkpointed, wait = time.monotonic(), _FIRST_CHECKPOINT_SECONDS
         while any(thread.is_alive() for thread in threads):
             next(thread for thread in threads if thread.is_alive()).join(_LOOK_SECONDS)
             self._check_errors()
             watch()
-            if time.monotonic() - checkpointed >= _CHECKPOINT_SECONDS:
+            if time.monotonic() - checkpointed >= min(wait, _CHECKPOINT_SECONDS):
                 self.checkpoint()
-                checkpointed = time.monotonic()
+                checkpointed, wait = time.monotonic(), wait * 2
         self._check_errors()
         watch()
 
@@ -175,9 +180,11 @@ class WriteJob:
     def checkpoint(self) -> None:
         if self._lost_letters:  # a resumed job starts where all letters are in the file
             return
-        positions, counts, length = self.watermark.snapshot(lambda: self.letters.length)
+        now = self.watermark.snapshot(lambda: self.letters.length)
         self.letters.flush()
-        self._journal.write(JournalState(self._place_of(positions), asdict(counts), length))
+        ahead = {} if self._ahead is None else self._ahead.to_data(now.positions[0], now.ahead)
+        place, counts = self._place_of(now.positions), asdict(now.counts)
+        self._journal.write(JournalState(place, counts, now.dead_bytes, ahead))
 
     def _finished(self, block: Block) -> None:
         """Write the dead letters of a finished block.

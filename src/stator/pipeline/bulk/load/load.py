@@ -22,6 +22,7 @@ from stator.pipeline.bulk.job.governor import Pace
 from stator.pipeline.bulk.job.journal import Journal, JournalState
 from stator.pipeline.bulk.job.pending_rows import Block, PendingRow, RowCounts, RowPosition
 from stator.pipeline.bulk.job.row_condition import RowCondition
+from stator.pipeline.bulk.job.rows_ahead import RowsAhead
 from stator.pipeline.bulk.job.write_job import WriteJob, WriteSettings
 from stator.pipeline.bulk.load.attribute_types import (
     AttributeType,
@@ -340,7 +341,9 @@ class LoadPlan:
                 if encoder is None or rows.format is not None:
                     encoder = self.encoder(source, rows)
                 end = RowPosition(at, rows.first_row + rows.count, rows.end_byte, rows.end_line)
-                block = Block(source.name, rows.first_row, end, rows.to_account)
+                block = Block(
+                    source.name, rows.first_row, end, rows.to_account, done=bytearray(rows.count)
+                )
                 opened(block)
                 for each in rows.unreadable:
                     dead(block, each.row, each.content, each.reason)
@@ -403,6 +406,7 @@ class _LoadRun:
             self._journal.begin(resume=options.resume, restart=options.restart) or JournalState()
         )
         self._start = RowPosition(**state.place)
+        self._ahead = RowsAhead(state.ahead)
         self._job = WriteJob(
             plan.target,
             plan.key.names,
@@ -422,6 +426,7 @@ class _LoadRun:
             chance=plan.chance,
             condition=plan.condition,
             gate=plan.gate,
+            ahead=self._ahead,
         )
 
     def report(self) -> LoadReport:
@@ -445,10 +450,21 @@ class _LoadRun:
         for block, entries, rows in self._plan.entries_from(
             self._start, job.dead, job.watermark.opened
         ):
-            job.add(entries)
+            job.add(self._unwritten(block, entries))
             self._source, self._share = block.end.source, rows.share
             if job.stopping():
                 return
+
+    def _unwritten(self, block: Block, entries: list[PendingRow]) -> list[PendingRow]:
+        """Return the rows that no earlier run wrote, and count the others."""
+        if not self._ahead:
+            return entries
+        source, first = block.end.source, block.first_row
+        written = [entry for entry in entries if (source, first + entry.row) in self._ahead]
+        if not written:
+            return entries
+        self._job.watermark.skipped(written)
+        return [entry for entry in entries if (source, first + entry.row) not in self._ahead]
 
     def _progress(self) -> LoadProgress:
         """Return the progress.
