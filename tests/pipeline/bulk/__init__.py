@@ -11,7 +11,7 @@ export.sources: test_export.py
 job.dead_letters: test_load_faults.py
 job.journal: test_damaged_files.py
 job.pending_rows: test_load_faults.py
-job.rows_ahead: test_load_faults.py
+job.rows_ahead: test_rows_ahead.py
 job.daily_hours: test_daily_hours.py
 job.window: test_window.py
 job.write_job: test_load_faults.py

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -174,3 +175,81 @@ def test_a_copy_is_taken_up_wherever_it_died(
         assert report.written == 60
         assert report.verified is not None
         assert stored(other) == stored(source)
+
+
+def test_a_copy_that_is_killed_again_and_again_gets_on(tmp_path: Path) -> None:
+    """Each run sends five requests of a window of 2,000 rows, and is killed at the sixth."""
+    with Engine.open() as source, Engine.open() as other:
+        create(source)
+        create(other)
+        for number in range(2000):
+            source.call("PutItem", {"TableName": "orders", "Item": {"pk": {"S": f"{number}"}}})
+        sent = runs = 0
+
+        def before(operation: str, request: Any) -> None:
+            nonlocal sent
+            sent += operation == "BatchWriteItem"
+            if sent > 5:
+                raise Killed
+
+        for runs in range(300):  # noqa: B007 - shown when the test fails
+            sent = 0
+            with suppress(Killed):
+                report = Copy(
+                    target_through(Through(source)),
+                    target_through(Through(other, before), place="other"),
+                    options(tmp_path, resume=True, segments=2, readers=1, writers=1),
+                ).run()
+                break
+        assert (report.read, report.written, report.verified) == (2000, 2000, True), runs
+        assert stored(other) == stored(source)
+
+
+def test_a_copy_that_is_killed_while_it_verifies_goes_on_with_that(
+    source: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each run may read one segment of the target, and nothing is copied twice."""
+    monkeypatch.setattr("stator.pipeline.bulk.copy._CHECKPOINT_SECONDS", 0.0)
+    with Engine.open() as other:
+        create(other)
+        scans = 0
+        segments: list[int] = []
+
+        def before(operation: str, request: Any) -> None:
+            nonlocal scans
+            if operation == "Scan" and "Segment" in request:
+                scans += 1
+                if scans > 1:
+                    raise Killed
+                segments.append(request["Segment"])
+
+        through = Through(other, before)
+        for _ in range(4):
+            scans = 0
+            with suppress(Killed):
+                report = Copy(
+                    engine_target(source),
+                    target_through(through),
+                    options(tmp_path, resume=True, segments=4),
+                ).run()
+        assert segments == [0, 1, 2, 3]
+        assert (report.read, report.written, report.verified) == (60, 60, True)
+        writes = through.operations.count("BatchWriteItem")
+        assert writes and not (tmp_path / "copy.journal").exists()
+
+
+def test_a_copy_that_differs_starts_over(source: Engine, tmp_path: Path) -> None:
+    with Engine.open() as other:
+        create(other)
+
+        def one_more(operation: str, request: Any) -> None:
+            if operation == "Scan" and "Segment" in request:
+                item = {"pk": {"S": "another"}}
+                other.call("PutItem", {"TableName": "orders", "Item": item})
+
+        with pytest.raises(DataDiffers, match="60 items were copied, and orders has 61"):
+            Copy(
+                engine_target(source), target_through(Through(other, one_more)), options(tmp_path)
+            ).run()
+        again = Copy(engine_target(source), target_through(Through(other)), options(tmp_path))
+        assert again.run().written == 60

@@ -2,9 +2,13 @@
 
 A parallel Scan feeds the writers of a load; reading and writing each have a rate of their own.
 Every segment of the Scan is a lane with a position of its own: the key after which it continues.
+The first pages of each run are small, and the oldest rows are preferred, so the positions move soon
+after the start. A copy that is killed again and again therefore gets on.
+
 The hashes of the items are summed as they are written (``checksum``). At the end the target is
-scanned and must have the same sum. If the target had items before the copy, the sums cannot be
-compared, and the report says so.
+scanned and must have the same sum. The journal also holds the progress of that Scan, under
+``verifying``. If the target had items before the copy, the sums cannot be compared, and the report
+says so.
 """
 
 from __future__ import annotations
@@ -13,8 +17,9 @@ import importlib
 import queue
 import random
 import sys
+import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -37,6 +42,9 @@ from stator.pipeline.bulk.targets import BulkTarget, described
 
 Transform = Callable[[Item], Item | None]
 _SEGMENTS = 8
+_FIRST_PAGE_ITEMS = 16
+_CHECKPOINT_SECONDS = 0.2
+"""Between checkpoints while the target is scanned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +235,7 @@ class Copy:
                 "digest": self._digest.to_data(),
                 "was_empty": place["was_empty"],
                 "dropped": self._dropped,
+                "verifying": place.get("verifying"),
             },
             clock=self.clock,
             chance=self.chance,
@@ -244,6 +253,7 @@ class Copy:
             self._reading,
             self.clock,
             self.chance,
+            first_items=_FIRST_PAGE_ITEMS,
         )
         readers = [
             lambda: self._read(job, scan, waiting, start)
@@ -255,7 +265,8 @@ class Copy:
                 watch(self._progress(job))
 
         job.run(readers, show)
-        verified = self._verified(place["was_empty"], show) if options.verify else None
+        verified = self._verified(journal, job.state, show) if options.verify else None
+        journal.finish()
         counts = job.watermark.counts
         return CopyReport(
             read=counts.read + self._dropped,
@@ -360,9 +371,12 @@ class Copy:
         reply = retried_call(self.target.transport, self.clock, self.chance, "Scan", request)
         return not reply["Items"] and "LastEvaluatedKey" not in reply
 
-    def _verified(self, was_empty: bool, show: Callable[[], None]) -> bool:
-        if not was_empty:
+    def _verified(self, journal: Journal, state: JournalState, show: Callable[[], None]) -> bool:
+        """Compare the target with the copied items; the journal records how far this has got."""
+        if not state.place["was_empty"]:
             return False
+        begun = state.place["verifying"] or {"lane": 0, "after": None, **Digest().to_data()}
+        found, after = Digest.from_data(begun), begun["after"]
         governor = Governor(self.clock, self.options.read_rate, gate=self._gate)
         scan = TableScan(
             self.target.transport,
@@ -373,13 +387,20 @@ class Copy:
             self.chance,
             consistent=True,
         )
-        found = Digest()
-        for lane in range(self.options.segments):
+        checkpointed = time.monotonic()
+        for lane in range(begun["lane"], self.options.segments):
             self._gate.wait(show)
-            for page in scan.pages(lane):
-                self._gate.wait(show)
+            for page in scan.pages(lane, after):
                 found += digest(page.items)
+                if time.monotonic() - checkpointed >= _CHECKPOINT_SECONDS:
+                    at = {"lane": lane, "after": page.after} if page.after else {"lane": lane + 1}
+                    verifying = {"after": None, **at, **found.to_data()}
+                    journal.write(replace(state, place=state.place | {"verifying": verifying}))
+                    checkpointed = time.monotonic()
+                self._gate.wait(show)
+            after = None
         if found != self._digest:
+            journal.finish()
             raise DataDiffers(
                 f"{self._digest.items:,} items were copied,"
                 f" and {self.target.table} has {found.items:,}"

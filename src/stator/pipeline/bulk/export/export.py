@@ -48,6 +48,8 @@ from stator.pipeline.bulk.job.daily_hours import Gate
 from stator.pipeline.bulk.job.journal import Journal, JournalState
 
 _PART_PAGES = 16
+"""The most pages of a part. In a resumed run the first parts have 1, 2, 4 and 8 pages, so that an
+export gets on if it is killed again and again."""
 _LOOK_SECONDS = 0.1
 
 
@@ -167,6 +169,7 @@ class ExportJob:
             self.to.remove_unfinished()
         if state is None:
             self.to.check_empty()
+        self._first_pages = _PART_PAGES if state is None else 1
         self._run = place.get("run") or uuid4().hex
         self._pieces: dict[str, Any] = place.get("pieces", {})
         self._files = [PartFile(**each) for each in place.get("files", [])]
@@ -285,7 +288,7 @@ class ExportJob:
 
     def _piece(self, piece: int) -> None:
         held: list[Item] = []
-        pages, units = 0, 0.0
+        pages, units, most_pages = 0, 0.0, self._first_pages
         self._gate.wait()
         if self._stopping.is_set():
             return
@@ -293,9 +296,9 @@ class ExportJob:
             held += page.items
             pages += 1
             units += page.units
-            if page.after is None or pages >= _PART_PAGES or len(held) >= self.options.part_items:
+            if page.after is None or pages >= most_pages or len(held) >= self.options.part_items:
                 self._part(piece, held, page.after, units)
-                held, pages, units = [], 0, 0.0
+                held, pages, units, most_pages = [], 0, 0.0, min(most_pages * 2, _PART_PAGES)
             self._gate.wait()  # before the next page is read
             if self._stopping.is_set():
                 return

@@ -20,6 +20,10 @@ _FIRST_PAGE_UNITS = 128.0
 """A page of 1 MB, eventually consistent: the most a Scan may consume."""
 
 
+_LARGEST_LIMIT = 4096
+"""After a page of so many items, the size of a page is left to DynamoDB."""
+
+
 @dataclass(frozen=True, slots=True)
 class ItemPage:
     """Some items of a piece.
@@ -44,7 +48,9 @@ class PagedSource(Protocol):
 class TableScan:
     """A parallel Scan; each segment is a piece.
 
-    ``filters`` are parameters of the request, such as a FilterExpression.
+    ``filters`` are parameters of the request, such as a FilterExpression. ``first_items`` limits
+    the first page; each page may be twice as large as the one before. A job that is killed after
+    few items has then finished some pages.
     """
 
     def __init__(
@@ -58,8 +64,10 @@ class TableScan:
         *,
         consistent: bool = False,
         filters: dict[str, Any] | None = None,
+        first_items: int | None = None,
     ) -> None:
         self._transport = transport
+        self._first_items = first_items
         self._governor = governor
         self._clock = clock
         self._chance = chance
@@ -73,9 +81,12 @@ class TableScan:
         }
 
     def pages(self, piece: int, after: Any = None) -> Iterator[ItemPage]:
-        expected = _FIRST_PAGE_UNITS
+        expected, limit = _FIRST_PAGE_UNITS, self._first_items
         while True:
             request = {**self._request, "Segment": piece}
+            if limit is not None:
+                request["Limit"] = limit
+                limit = limit * 2 if limit * 2 <= _LARGEST_LIMIT else None
             if after is not None:
                 request["ExclusiveStartKey"] = after
             self._governor.acquire(expected)

@@ -6,7 +6,8 @@ with their fingerprints, its target, and every option that decides what is writt
 must have the same description; otherwise it is refused, and the error names the difference.
 
 Everything before the journal's position is done. Everything after it may have been done, and is
-done again: a put of the same item changes nothing. The counts and the length of the dead-letter
+done again: a put of the same item changes nothing. A load also records the rows after it that are
+done (``rows_ahead``), and does not repeat them. The counts and the length of the dead-letter
 file are the values at that position. Every row is therefore counted once, and every failed row
 becomes one dead letter.
 
@@ -35,7 +36,7 @@ class JournalState:
 
     ``place`` is the progress to resume from, in a form that depends on the kind of job.
     ``dead_bytes`` is the length of the valid part of the dead-letter file. ``ahead`` are the rows
-    after ``place`` that are done too (``rows_ahead``).
+    after ``place`` that are done already (``rows_ahead``).
     """
 
     place: dict[str, Any] = field(default_factory=dict)
@@ -76,7 +77,16 @@ class Journal:
                 hint="continue that run with --resume, or start over with --restart",
             )
         self._check(earlier["job"])
-        return JournalState(**earlier["state"])
+        try:
+            return JournalState(**earlier["state"])
+        except TypeError:
+            raise self.damaged() from None
+
+    def damaged(self) -> BulkError:
+        return BulkError(
+            f"the journal {self.path} is damaged: its state cannot be read",
+            hint="start over with --restart",
+        )
 
     def earlier_job(self) -> dict[str, Any] | None:
         """Return the description of the job whose journal exists, or None without a journal."""

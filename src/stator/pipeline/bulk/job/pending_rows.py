@@ -3,22 +3,27 @@
 A reader hands out rows in blocks of a few thousand, in the order of the input. The rows of a block
 are written in any order. A row is done when it is written or stored as a dead letter. A block is
 done when all its rows are. The ``Watermark`` is the position up to which every block is done. A
-resumed job begins there. A load also records the written rows after it (``rows_ahead``) and skips
-them. Otherwise a load that is killed before its oldest rows are done would never get on.
+resumed job begins there. A load also records the rows after it that are done (``rows_ahead``), and
+does not repeat them. Otherwise a load that is killed before its oldest rows are done would never
+get on.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from stator.model.limits import WRITE_UNIT_BYTES
 
 # The share of an item's JSON that DynamoDB counts: not the quotes, the braces and the types.
 _WIRE_SHARE = 0.93
+# Flags of rows; ``rows_ahead`` explains them.
+WRITTEN: Final = 1
+FIRST_REASON: Final = 2
+LOST_REASON: Final = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,7 @@ class Block:
     """Consecutive rows of one lane; a lane is an input or a segment of a Scan.
 
     ``end`` is the position after the last row; ``left`` is the number of rows that are not done
-    yet. ``done`` has a 1 at the place of each written row; it is empty if nobody asks for it.
+    yet. ``done`` has a flag for each row (``rows_ahead``); it is empty if nobody asks for flags.
     """
 
     source: str
@@ -120,28 +125,37 @@ class PendingEntity(PendingRow):
 class JobSnapshot:
     """The state of a job at one moment.
 
-    ``ahead`` has the input, the first row and the written rows of each block after the watermark.
+    ``place`` is the journal's form of the positions. ``ahead`` has the input, the first row and the
+    flags (``Block.done``) of each block after the watermark.
     """
 
     positions: dict[int, Any]
+    place: dict[str, Any]
     counts: RowCounts
     dead_bytes: int
     ahead: list[tuple[int, int, bytes]]
+    reasons: list[str]
 
 
 class Watermark:
     """Tracks how far each lane is done.
 
-    ``passed`` is called with each finished block, in the lane's order.
+    ``passed`` is called with each finished block, in the lane's order. ``reasons`` are those for
+    which the table refused rows in earlier runs.
     """
 
     def __init__(
-        self, start: Mapping[int, Any], counts: RowCounts, passed: Callable[[Block], None]
+        self,
+        start: Mapping[int, Any],
+        counts: RowCounts,
+        passed: Callable[[Block], None],
+        reasons: Sequence[str] = (),
     ) -> None:
         self.positions = dict(start)
         self.counts = counts
         self._passed = passed
         self._lanes: defaultdict[int, deque[Block]] = defaultdict(deque)
+        self._reasons = {reason: FIRST_REASON + at for at, reason in enumerate(reasons)}
         self._lock = threading.Lock()
         self.first_reason = ""
         self.live = replace(counts)
@@ -164,7 +178,7 @@ class Watermark:
                 counts.bytes_sent += len(entry.item)
                 entry.block.left -= 1
                 if entry.block.done:
-                    entry.block.done[entry.row] = 1
+                    entry.block.done[entry.row] = WRITTEN
                 self.live.bytes_sent += len(entry.item)
             self.live.written += len(entries)
             if already:
@@ -183,25 +197,40 @@ class Watermark:
             for entry in entries:
                 entry.block.counts.written += 1
                 entry.block.left -= 1
-                entry.block.done[entry.row] = 1
             self.live.written += len(entries)
             for lane in {entry.block.lane for entry in entries}:
                 self._advance(lane)
 
     def dead(self, block: Block, row: int, content: Any, reason: str) -> None:
+        """Account for a row that cannot be read or encoded."""
         with self._lock:
-            block.dead.append(DeadLetter(block.source, block.first_row + row + 1, content, reason))
-            block.counts.failed += 1
-            block.left -= 1
-            self.live.failed += 1
-            self.first_reason = self.first_reason or reason
-            self._advance(block.lane)
+            self._bury(block, row, content, reason)
 
-    def snapshot(self, length: Callable[[], int]) -> JobSnapshot:
-        """Return positions, counts and rows ahead, and ``length()`` at the same moment.
+    def refused(self, entry: PendingRow, content: Any, reason: str) -> None:
+        """Account for a row that the table refused."""
+        with self._lock:
+            if entry.block.done:
+                if len(self._reasons) < LOST_REASON - FIRST_REASON:
+                    self._reasons.setdefault(reason, FIRST_REASON + len(self._reasons))
+                entry.block.done[entry.row] = self._reasons.get(reason, LOST_REASON)
+            self._bury(entry.block, entry.row, content, reason)
 
-        Units, bytes and rows that were there already are counted up to now, because a resumed job
-        does not write the rows ahead again.
+    def _bury(self, block: Block, row: int, content: Any, reason: str) -> None:
+        block.dead.append(DeadLetter(block.source, block.first_row + row + 1, content, reason))
+        block.counts.failed += 1
+        block.left -= 1
+        self.live.failed += 1
+        self.first_reason = self.first_reason or reason
+        self._advance(block.lane)
+
+    def snapshot(
+        self, length: Callable[[], int], place_of: Callable[[dict[int, Any]], dict[str, Any]]
+    ) -> JobSnapshot:
+        """Return positions, counts and rows ahead.
+
+        ``length`` and ``place_of`` are called at the same moment, while no block can finish. Units,
+        bytes and rows that were there already are counted up to now, because a resumed job does not
+        write the rows ahead again.
         """
         with self._lock:
             counts = replace(
@@ -216,7 +245,10 @@ class Watermark:
                 for block in blocks
                 if block.done
             ]
-            return JobSnapshot(dict(self.positions), counts, length(), ahead)
+            positions = dict(self.positions)
+            return JobSnapshot(
+                positions, place_of(positions), counts, length(), ahead, list(self._reasons)
+            )
 
     def _advance(self, lane: int) -> None:
         blocks = self._lanes[lane]

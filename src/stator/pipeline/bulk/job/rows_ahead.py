@@ -1,8 +1,16 @@
-"""The rows after the watermark that are written already: a resumed load skips them.
+"""The rows after the watermark that are done already: a resumed load does not send them again.
 
 Rows are written in random order, so at most times many rows after the watermark are done. The
-journal holds a bitmap of them for each input, compressed. Rows that became dead letters are not
-among them, because their letters are written when the watermark passes.
+journal holds a flag for each row after it, one byte, compressed:
+
+- 0: the row is not done, or it is too far after the watermark.
+- 1: the row is written. A resumed load skips it.
+- 2 to 254: the table refused the row, for reason number 0 to 252 of ``reasons``. A resumed load
+  makes it a dead letter. It does not try again: a later row with the same key may be in the table.
+- 255: the table refused the row, and there are too many different reasons to keep this one.
+
+A row is known by its input and its number. Both stay the same, because a journal is refused if an
+input has changed.
 """
 
 from __future__ import annotations
@@ -10,49 +18,79 @@ from __future__ import annotations
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
-from stator.pipeline.bulk.job.pending_rows import RowPosition
+from stator.pipeline.bulk.job.pending_rows import FIRST_REASON, LOST_REASON, RowPosition
+
+MOST_ROWS: Final = 1_000_000
+"""Rows of an input that have flags. More are ahead only if a row is throttled for minutes."""
+_LOST = "the table refused the row before the load was resumed; the reason is not known any more"
 
 
 class RowsAhead:
-    """Written rows by input."""
+    """The flags of the rows of each input, from some row on.
+
+    ``data`` is what ``to_data`` returned. Raises ValueError if it is something else.
+    """
 
     def __init__(self, data: dict[str, Any] | None = None) -> None:
-        self._rows: dict[int, set[int]] = {}
-        for source, (first, packed) in (data or {}).items():
-            self.add(int(source), first, zlib.decompress(b64decode(packed)))
+        self._flags: dict[int, tuple[int, bytes]] = {}
+        self.reasons: list[str] = list((data or {}).get("reasons", ()))
+        for source, (first, packed) in (data or {}).get("flags", {}).items():
+            try:
+                self._flags[int(source)] = (int(first), zlib.decompress(b64decode(packed)))
+            except zlib.error as error:
+                raise ValueError(str(error)) from None
 
-    def add(self, source: int, first_row: int, flags: bytes) -> None:
-        """Add the rows whose flag is 1; the first flag is that of ``first_row``."""
-        rows = self._rows.setdefault(source, set())
-        rows.update(first_row + at for at, flag in enumerate(flags) if flag)
+    def flags(self, source: int, first_row: int, count: int) -> bytearray:
+        """Return the flags of ``count`` rows of an input."""
+        found = bytearray(count)
+        if source in self._flags:
+            first, flags = self._flags[source]
+            start, end = max(first, first_row), min(first + len(flags), first_row + count)
+            if start < end:
+                found[start - first_row : end - first_row] = flags[start - first : end - first]
+        return found
 
-    def __contains__(self, place: tuple[int, int]) -> bool:
-        rows = self._rows.get(place[0])
-        return rows is not None and place[1] in rows
-
-    def __bool__(self) -> bool:
-        return any(self._rows.values())
+    def reason(self, flag: int) -> str:
+        """Return why the table refused a row with this flag."""
+        if flag == LOST_REASON or flag - FIRST_REASON >= len(self.reasons):
+            return _LOST
+        return self.reasons[flag - FIRST_REASON]
 
     def to_data(
-        self, position: RowPosition, more: Iterable[tuple[int, int, bytes]]
+        self,
+        position: RowPosition,
+        blocks: Iterable[tuple[int, int, bytes]],
+        reasons: list[str],
     ) -> dict[str, Any]:
-        """Return the rows after a position, and more of them, as data for the journal."""
-        whole = RowsAhead()
-        for source, rows in self._rows.items():
+        """Return the flags after a position as data for the journal.
+
+        ``blocks`` are the input, the first row and the flags of each block that this run has read.
+        They replace the flags of earlier runs, with which they began. ``reasons`` begin with those
+        of earlier runs.
+        """
+        parts: dict[int, list[tuple[int, bytes]]] = {}
+        for source, part in self._flags.items():
+            parts[source] = [part]
+        for source, first_row, flags in blocks:
+            parts.setdefault(source, []).append((first_row, flags))
+        found: dict[str, Any] = {}
+        for source, each in parts.items():
             if source >= position.source:
-                whole._rows[source] = set(rows)
-        for source, first_row, flags in more:
-            whole.add(source, first_row, flags)
-        here = whole._rows.get(position.source, set())
-        whole._rows[position.source] = {row for row in here if row >= position.row}
-        return {str(source): _packed(rows) for source, rows in whole._rows.items() if rows}
+                start = position.row if source == position.source else 0
+                flags = _joined(start, each).rstrip(b"\0")
+                if flags:
+                    found[str(source)] = [start, b64encode(zlib.compress(flags, 1)).decode()]
+        return {"flags": found, "reasons": reasons} if found else {}
 
 
-def _packed(rows: set[int]) -> list[Any]:
-    first = min(rows)
-    flags = bytearray(max(rows) - first + 1)
-    for row in rows:
-        flags[row - first] = 1
-    return [first, b64encode(zlib.compress(bytes(flags), 1)).decode()]
+def _joined(start: int, parts: list[tuple[int, bytes]]) -> bytes:
+    """Return the flags of the rows from ``start`` on. Later parts replace earlier ones."""
+    end = min(start + MOST_ROWS, max(first + len(flags) for first, flags in parts))
+    joined = bytearray(max(0, end - start))
+    for first, flags in parts:
+        begin, stop = max(first, start), min(first + len(flags), end)
+        if begin < stop:
+            joined[begin - start : stop - start] = flags[begin - first : stop - first]
+    return bytes(joined)

@@ -54,7 +54,8 @@ class WriteJob:
     ``start`` maps each lane (an input, or a segment of a Scan) to the position where it begins.
     ``place_of`` turns the positions of all lanes into the journal's ``place``. ``passed`` is called
     with every finished block, in the lane's order. ``gate`` keeps the job waiting outside of its
-    hours. ``ahead`` are the rows that earlier runs wrote; the journal adds those of this run.
+    hours. ``ahead`` are the rows that earlier runs finished; the journal adds those of this run.
+    The caller deletes the journal once nothing is left to do.
     """
 
     def __init__(
@@ -83,7 +84,12 @@ class WriteJob:
         self.letters = DeadLetterFile(
             None if settings.dead_letters is None else Path(settings.dead_letters), state.dead_bytes
         )
-        self.watermark = Watermark(start, RowCounts(**state.counts), self._finished)
+        try:
+            counts = RowCounts(**state.counts)
+        except TypeError:
+            raise journal.damaged() from None
+        reasons = () if ahead is None else ahead.reasons
+        self.watermark = Watermark(start, counts, self._finished, reasons)
         self.window = Window(settings.window_rows, settings.window_bytes, chance)
         self.governor = Governor(clock, settings.rate, gate=gate)
         self._writers = Writers(
@@ -101,6 +107,7 @@ class WriteJob:
             entities=target.entity_writer,
             rows=_request_rows(settings.rate),
         )
+        self.state = state
         self._lost_letters = False
         self._readers_left = 0
         self._lock = threading.Lock()
@@ -148,7 +155,6 @@ class WriteJob:
                 self.letters.close()
         if self._writers.error is not None:
             raise self._writers.error
-        self._journal.finish()
 
     def _reader(self, read: Callable[[], None]) -> None:
         try:
@@ -180,11 +186,13 @@ class WriteJob:
     def checkpoint(self) -> None:
         if self._lost_letters:  # a resumed job starts where all letters are in the file
             return
-        now = self.watermark.snapshot(lambda: self.letters.length)
+        now = self.watermark.snapshot(lambda: self.letters.length, self._place_of)
         self.letters.flush()
-        ahead = {} if self._ahead is None else self._ahead.to_data(now.positions[0], now.ahead)
-        place, counts = self._place_of(now.positions), asdict(now.counts)
-        self._journal.write(JournalState(place, counts, now.dead_bytes, ahead))
+        ahead = {}
+        if self._ahead is not None:
+            ahead = self._ahead.to_data(now.positions[0], now.ahead, now.reasons)
+        self.state = JournalState(now.place, asdict(now.counts), now.dead_bytes, ahead)
+        self._journal.write(self.state)
 
     def _finished(self, block: Block) -> None:
         """Write the dead letters of a finished block.

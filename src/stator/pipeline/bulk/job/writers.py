@@ -310,7 +310,7 @@ class Writers:
             self._window.settled(entries)
 
     def _bury(self, entry: PendingRow, reason: str) -> None:
-        self._watermark.dead(entry.block, entry.row, orjson.loads(entry.item), reason)
+        self._watermark.refused(entry, orjson.loads(entry.item), reason)
         self._window.settled([entry])
 
 

@@ -15,12 +15,20 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
+import orjson
+
 from stator.clock import Clock, SystemClock
 from stator.errors import BulkError, ConfigurationError
 from stator.pipeline.bulk.job.daily_hours import Gate
 from stator.pipeline.bulk.job.governor import Pace
 from stator.pipeline.bulk.job.journal import Journal, JournalState
-from stator.pipeline.bulk.job.pending_rows import Block, PendingRow, RowCounts, RowPosition
+from stator.pipeline.bulk.job.pending_rows import (
+    WRITTEN,
+    Block,
+    PendingRow,
+    RowCounts,
+    RowPosition,
+)
 from stator.pipeline.bulk.job.row_condition import RowCondition
 from stator.pipeline.bulk.job.rows_ahead import RowsAhead
 from stator.pipeline.bulk.job.write_job import WriteJob, WriteSettings
@@ -341,9 +349,7 @@ class LoadPlan:
                 if encoder is None or rows.format is not None:
                     encoder = self.encoder(source, rows)
                 end = RowPosition(at, rows.first_row + rows.count, rows.end_byte, rows.end_line)
-                block = Block(
-                    source.name, rows.first_row, end, rows.to_account, done=bytearray(rows.count)
-                )
+                block = Block(source.name, rows.first_row, end, rows.to_account)
                 opened(block)
                 for each in rows.unreadable:
                     dead(block, each.row, each.content, each.reason)
@@ -405,8 +411,11 @@ class _LoadRun:
         state = (
             self._journal.begin(resume=options.resume, restart=options.restart) or JournalState()
         )
-        self._start = RowPosition(**state.place)
-        self._ahead = RowsAhead(state.ahead)
+        try:
+            self._start = RowPosition(**state.place)
+            self._ahead = RowsAhead(state.ahead)
+        except (TypeError, ValueError, AttributeError):
+            raise self._journal.damaged() from None
         self._job = WriteJob(
             plan.target,
             plan.key.names,
@@ -431,6 +440,7 @@ class _LoadRun:
 
     def report(self) -> LoadReport:
         self._job.run([self._read], lambda: self._watch(self._progress()))
+        self._journal.finish()
         counts, letters = self._job.watermark.counts, self._job.letters
         return LoadReport(
             table=self._plan.target.table,
@@ -447,24 +457,29 @@ class _LoadRun:
 
     def _read(self) -> None:
         job = self._job
-        for block, entries, rows in self._plan.entries_from(
-            self._start, job.dead, job.watermark.opened
-        ):
+        for block, entries, rows in self._plan.entries_from(self._start, job.dead, self._opened):
             job.add(self._unwritten(block, entries))
             self._source, self._share = block.end.source, rows.share
             if job.stopping():
                 return
 
+    def _opened(self, block: Block) -> None:
+        end: RowPosition = block.end
+        block.done = self._ahead.flags(end.source, block.first_row, end.row - block.first_row)
+        self._job.watermark.opened(block)
+
     def _unwritten(self, block: Block, entries: list[PendingRow]) -> list[PendingRow]:
-        """Return the rows that no earlier run wrote, and count the others."""
-        if not self._ahead:
+        """Return the rows that no earlier run finished, and count the others."""
+        flags = bytes(block.done)
+        if not any(flags):
             return entries
-        source, first = block.end.source, block.first_row
-        written = [entry for entry in entries if (source, first + entry.row) in self._ahead]
-        if not written:
-            return entries
-        self._job.watermark.skipped(written)
-        return [entry for entry in entries if (source, first + entry.row) not in self._ahead]
+        job = self._job
+        job.watermark.skipped([entry for entry in entries if flags[entry.row] == WRITTEN])
+        for entry in entries:
+            if flags[entry.row] > WRITTEN:
+                reason = self._ahead.reason(flags[entry.row])
+                job.dead(block, entry.row, orjson.loads(entry.item), reason)
+        return [entry for entry in entries if not flags[entry.row]]
 
     def _progress(self) -> LoadProgress:
         """Return the progress.
