@@ -110,11 +110,7 @@ class CsvReader:
             data += self._stream.readline()
         if self._is_start:
             self._is_start = False
-            if data.startswith(_UTF_16):
-                raise DataDamaged(
-                    "the text is UTF-16, and must be UTF-8",
-                    hint="convert it, for example with iconv -f UTF-16 -t UTF-8",
-                )
+            check_utf8_start(data)
             if data.startswith(BYTE_ORDER_MARK):
                 self._byte = len(BYTE_ORDER_MARK)
                 data = data.removeprefix(BYTE_ORDER_MARK)
@@ -160,6 +156,15 @@ class CsvReader:
         reason = _reason(error, self._line, self._line + lines - 1)
         block.bad[len(block.rows)] = BadLine(self._line, text, reason)
         block.rows.append([])
+
+
+def check_utf8_start(data: bytes) -> None:
+    """Raise DataDamaged if a text begins with the byte order mark of UTF-16."""
+    if data.startswith(_UTF_16):
+        raise DataDamaged(
+            "the text is UTF-16, and must be UTF-8",
+            hint="convert it, for example with iconv -f UTF-16 -t UTF-8",
+        )
 
 
 def _reason(error: str, first: int, last: int) -> str:

@@ -94,14 +94,19 @@ def _number_column(texts: list[str | None], arrow: Any) -> Any:
     return arrow.array(texts, arrow.string())
 
 
-def join_parquet(parts: Sequence[Path], joined: Path) -> None:
+def join_parquet(parts: Sequence[Path], joined: Path, columns: Sequence[str] = ()) -> None:
     """Write the rows of several Parquet files into one.
 
     A column that is integer in one part and has fractions in another takes the wider type. Raises
-    DataDiffers if no single type can hold a column's values from all parts.
+    DataDiffers if no single type can hold a column's values from all parts. Without parts, the file
+    has no rows, and ``columns`` of text.
     """
     arrow, parquet = pyarrow(), pyarrow("pyarrow.parquet")
-    schema = _unified(arrow, [parquet.read_schema(part) for part in parts])
+    schema = (
+        _unified(arrow, [parquet.read_schema(part) for part in parts])
+        if parts
+        else arrow.schema([(name, arrow.string()) for name in columns])
+    )
     with (
         joined.open("wb") as file,
         parquet.ParquetWriter(file, schema, compression="zstd") as writer,

@@ -83,3 +83,46 @@ def test_dead_letters_do_not_overwrite_an_input(tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match="is one of the files to load"):
             load(str(path), engine_target(engine), LoadOptions(dead_letters=str(path)))
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("rate", [float("nan"), float("inf"), 0.0, -1.0])
+def test_a_rate_that_cannot_be_kept_is_refused(rate: float, tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("pk\na\n")
+    with Engine.open() as engine:
+        create(engine)
+        with pytest.raises(ConfigurationError, match="cannot be kept") as caught:
+            load(str(path), engine_target(engine), LoadOptions(rate=rate))
+        assert "above 0" in str(caught.value.hint)
+        assert not list(tmp_path.glob("*.journal"))
+
+
+@pytest.mark.parametrize("delimiter", ["ab", "", '"', "\n", "\r"])
+def test_a_delimiter_that_separates_nothing_is_refused(delimiter: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("pk,n\na,1\n")
+    with Engine.open() as engine:
+        create(engine)
+        with pytest.raises(ConfigurationError, match="is not one character"):
+            load(str(path), engine_target(engine), LoadOptions(delimiter=delimiter))
+
+
+def test_a_type_that_contradicts_the_key_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("pk,n\na,1\n")
+    with Engine.open() as engine:
+        create(engine)
+        with pytest.raises(ConfigurationError, match="pk is a key of type S"):
+            load(str(path), engine_target(engine), LoadOptions(types=("pk=N",)))
+        assert load(str(path), engine_target(engine), LoadOptions(types=("pk=S",))).written == 1
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.jsonl"])
+def test_utf_16_is_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text('{"pk":"a"}\n', encoding="utf-16")
+    with Engine.open() as engine:
+        create(engine)
+        with pytest.raises(BulkError, match="must be UTF-8") as caught:
+            load(str(path), engine_target(engine))
+        assert "iconv" in str(caught.value.hint)

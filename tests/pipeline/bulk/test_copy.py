@@ -253,3 +253,26 @@ def test_a_copy_that_differs_starts_over(source: Engine, tmp_path: Path) -> None
             ).run()
         again = Copy(engine_target(source), target_through(Through(other)), options(tmp_path))
         assert again.run().written == 60
+
+
+@pytest.mark.parametrize(
+    "made",
+    [5, "text", [], {"pk": {"S": 1}}, {"pk": "a"}, {"pk": {"S": "a"}, "x": object()}, {"pk": {}}],
+)
+def test_a_transform_that_returns_no_item_fails_that_item(
+    made: Any, source: Engine, tmp_path: Path
+) -> None:
+    def transform(item: Any) -> Any:
+        return made if item["quantity"] == {"N": "7"} else item
+
+    with Engine.open() as other:
+        create(other)
+        report = Copy(
+            engine_target(source),
+            target_through(Through(other)),
+            options(tmp_path, dead_letters=tmp_path / "dead.jsonl"),
+            transform=transform,
+        ).run()
+        assert (report.read, report.written, report.failed) == (60, 59, 1)
+        [letter] = map(json.loads, (tmp_path / "dead.jsonl").read_text().splitlines())
+        assert letter["reason"]

@@ -400,3 +400,11 @@ def test_s3_as_source_and_as_destination(
         assert snapshot_export("s3://blobs/p/", str(tmp_path / "s.jsonl")).run().items == 40
         with pytest.raises(BulkError, match="s3://nothing-here/x: "):
             snapshot_export("s3://nothing-here/x", str(tmp_path / "t.jsonl"))
+
+
+def test_an_empty_table_becomes_an_empty_parquet_file(tmp_path: Path) -> None:
+    with Engine.open() as empty:
+        create(empty)
+        report = table_export(engine_target(empty), str(tmp_path / "x.parquet")).run()
+        assert (report.items, report.files, report.verified) == (0, 1, True)
+        assert load(str(tmp_path / "x.parquet"), engine_target(empty)).read == 0

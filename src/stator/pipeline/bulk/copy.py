@@ -317,12 +317,18 @@ class Copy:
         entries = []
         for at, item in transformed:
             try:
+                item_hash, encoded = hash_of(item), orjson.dumps(item)
+            except Exception as error:  # the user's function may return anything
+                reason = f"the transform returned no item: {type(error).__name__}: {error}"
+                faults.append((at, items[at], reason))
+                continue
+            try:
                 key = key_of(item, self._key)
             except (KeyError, AttributeError, ValueError, ArithmeticError):
                 faults.append((at, item, f"the item lacks the key {', '.join(self._key)}"))
                 continue
-            note["hashes"][at] = hash_of(item)
-            entries.append(PendingRow(key, orjson.dumps(item), at, block))
+            note["hashes"][at] = item_hash
+            entries.append(PendingRow(key, encoded, at, block))
         job.watermark.opened(block)
         for at, item, reason in faults:
             job.dead(block, at, item, reason)

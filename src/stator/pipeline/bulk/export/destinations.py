@@ -152,7 +152,7 @@ class Destination:
     def publish(self, parts: list[PartFile], first: tuple[str, ...]) -> list[PartFile]:
         if self.is_remote:
             return self._uploaded(parts)
-        return parts if self.file is None else [self._joined(parts, self.file)]
+        return parts if self.file is None else [self._joined(parts, self.file, first)]
 
     def _uploaded(self, parts: list[PartFile]) -> list[PartFile]:
         client = s3_client()
@@ -174,12 +174,12 @@ class Destination:
                 hint="run the export again with --resume",
             )
 
-    def _joined(self, parts: list[PartFile], file: Path) -> PartFile:
+    def _joined(self, parts: list[PartFile], file: Path, first: tuple[str, ...]) -> PartFile:
         beside = file.with_name(f".{file.name}.tmp")
         paths = [self.folder / part.name for part in parts]
         try:
             if self.format == "parquet":
-                join_parquet(paths, beside)
+                join_parquet(paths, beside, first)
             else:
                 _join_bytes(paths, beside, skip_header=self.format == "csv")
             with beside.open("rb") as joined:

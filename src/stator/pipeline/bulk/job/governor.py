@@ -21,12 +21,13 @@ A job that has hours (``daily_hours``) spends nothing outside of them.
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from stator.clock import Clock
-from stator.errors import ServiceError, SlowDown
+from stator.errors import ConfigurationError, ServiceError, SlowDown
 from stator.pipeline.bulk.job.daily_hours import Gate
 
 START_UNITS: Final = 4_000.0
@@ -79,6 +80,11 @@ class Governor:
         start_units: float = START_UNITS,
         gate: Gate | None = None,
     ) -> None:
+        if limit_units is not None and not 0 < limit_units < math.inf:
+            raise ConfigurationError(
+                f"a rate of {limit_units} units a second cannot be kept",
+                hint="name a number above 0, or leave out the rate to adapt to the table",
+            )
         self._clock = clock
         self.gate = gate or Gate(clock)
         self._limit = limit_units

@@ -99,6 +99,17 @@ def parse_types(options: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def check_key_types(key: TableKey, given: Mapping[str, str]) -> None:
+    """Raise ConfigurationError if a type is given that the table's key contradicts."""
+    for name, kind in given.items():
+        if key.kinds.get(name, kind) != kind:
+            raise ConfigurationError(
+                f"--type {name}={kind} contradicts the table, in which {name} is a key of type"
+                f" {key.kinds[name]}",
+                hint="leave it out: keys have the types of the table",
+            )
+
+
 def column_types(
     rows: RawRows, key: TableKey, renamed: Mapping[str, str], chosen: Mapping[str, str]
 ) -> tuple[AttributeType, ...]:

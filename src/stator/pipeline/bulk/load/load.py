@@ -35,6 +35,7 @@ from stator.pipeline.bulk.job.write_job import WriteJob, WriteSettings
 from stator.pipeline.bulk.load.attribute_types import (
     AttributeType,
     TableKey,
+    check_key_types,
     column_types,
     columns_of,
     parse_map,
@@ -181,10 +182,12 @@ class LoadPlan:
             )
         self.gate = Gate.between(self.clock, self.options.between)
         self._check_flatten()
+        _check_delimiter(self.options.delimiter)
         self.creation: dict[str, Any] | None = None
         """The CreateTable request for a table that does not exist yet."""
         description = self.description = self._described()
         self.key = table_key(description)
+        check_key_types(self.key, self._given)
         self.indexes = sum(
             len(description.get(kind) or ())
             for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
@@ -492,6 +495,14 @@ class _LoadRun:
         done = (live.written + live.failed) / live.read if live.read else 0.0
         return LoadProgress(
             live, job.governor.pace, read * done, job.seconds, self._plan.gate.closed_until
+        )
+
+
+def _check_delimiter(delimiter: str | None) -> None:
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+        raise ConfigurationError(
+            f"--delimiter {delimiter!r} is not one character that can separate fields",
+            hint="write one character, for example --delimiter ';'",
         )
 
 

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Final
 
 from stator.errors import BulkError, ConfigurationError, DataDamaged, StatorError
 from stator.formats.arrow import Batches, attribute_type, python_values, read_arrow, read_parquet
-from stator.formats.csv_rows import BadLine, CsvBlock, CsvReader
+from stator.formats.csv_rows import BadLine, CsvBlock, CsvReader, check_utf8_start
 from stator.formats.dynamodb_json import BYTE_ORDER_MARK
 from stator.pipeline.bulk.job.dead_letters import LetterContent
 from stator.pipeline.bulk.job.pending_rows import RowPosition
@@ -166,6 +166,7 @@ def _read_lines(source: Input, start: RowPosition) -> Iterator[RawRows]:
                 part = lines[at : at + BLOCK_ROWS]
                 byte += sum(map(len, part))
                 if row == 0:
+                    check_utf8_start(part[0])
                     part[0] = part[0].removeprefix(BYTE_ORDER_MARK)
                 yield _line_block(part, row, byte, share())
                 row += len(part)
