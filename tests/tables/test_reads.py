@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any, Literal
@@ -23,8 +24,10 @@ from stator import (
     ident,
     read,
     together,
+    updates,
     write,
 )
+from stator.clock import VirtualClock
 from stator.errors import (
     CursorRefused,
     DesignError,
@@ -32,7 +35,7 @@ from stator.errors import (
     RequestRefused,
     StatorError,
 )
-from stator.tables.reads.pattern_read import PatternRead, ReadOptions
+from stator.tables.reads.pattern_read import Page, PatternRead, ReadOptions
 from stator.tables.work import Call, Gather
 from tests.design import models
 from tests.design.test_planner_engine import WORLDS, answer, filled
@@ -55,6 +58,7 @@ from .shop import (
     orders_in_status,
     orders_of_user,
     profile,
+    sessions_of,
     shop,
     user,
     user_by_id,
@@ -165,6 +169,10 @@ def test_the_same_awaited(target: Target) -> None:
             assert await db.get_one(User, user_id="u1") == anna
             assert (await db.first_or_raise(orders_of_user("u1"))).order_id == "o004"
             assert numbers(await db.all(orders_of_user("u1"))) == [4, 3, 2, 1, 0]
+            one = await db.page(orders_of_user("u1"), limit=3)
+            two = await db.page(orders_of_user("u1"), limit=3, cursor=one.cursor)
+            back = await db.page(orders_of_user("u1"), limit=3, cursor=two.previous)
+            assert (numbers(two), numbers(back), back.previous) == ([1, 0], [4, 3, 2], None)
             assert await db.grouped(profile("u1")) == ([anna], [])
             with pytest.raises(ItemNotFound):
                 await db.get_one(User, user_id="u9")
@@ -361,14 +369,20 @@ def test_a_db_answers_as_the_plans_requests_do(world: str, layout: str) -> None:
             assert sorted(map(repr, found)) == sorted(map(repr, wanted))
         else:
             assert found == wanted
-        paged: list[Any] = []
+        pages: list[Page[Any]] = []
         cursor = None
         while True:
             page = db.page(query, limit=3, cursor=cursor, include_expired=True)
-            paged += page.items
+            pages.append(page)
             cursor = page.cursor
             if cursor is None:
                 break
+        paged = [each for page in pages for each in page]
+        backward: list[Any] = []
+        while page.previous is not None:
+            page = db.page(query, limit=3, cursor=page.previous, include_expired=True)
+            backward[:0] = page.items
+        assert backward == [each for page in pages[:-1] for each in page]
         if (
             plan.pattern(name).steps[0].limit is None
             and plan.pattern(name).steps[0].limit_param is None
@@ -444,3 +458,258 @@ def test_entities_with_a_request_each_are_read_side_by_side(target: Target) -> N
         if cursor is None:
             break
     assert found == list(db.fetch(query))
+
+
+# --- backward pages ---
+
+
+class Blob(Entity):
+    blob_id: str = ident()
+    owner: str
+    body: str
+
+
+@read(rps=0.1, returns=2)
+def blobs_of(owner: str) -> Query[Blob]:
+    return find(Blob).where(Blob.owner == owner)
+
+
+@read(rps=100)
+def blob_by_id(blob_id: str) -> Query[Blob]:
+    return find(Blob).where(Blob.blob_id == blob_id)
+
+
+@write(rps=50)
+def rewrite_blob() -> object:
+    return updates(Blob.body)
+
+
+class Hall(Entity):
+    hall_id: str = ident()
+
+
+class Concert(Entity):
+    concert_id: str = ident()
+    hall_id: str
+
+
+@read(rps=0.01, returns=5)
+def hall_page(hall_id: str) -> Bundle2[Hall, Concert]:
+    return together(Hall, Concert).where(Hall.hall_id == hall_id, Concert.hall_id == hall_id)
+
+
+@write(rps=500)
+def add_concert() -> object:
+    return creates(Concert)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A pattern to walk through, and the item of each number that it may find."""
+
+    design: Design
+    query: Any
+    made: Callable[[int], Any]
+
+
+def _either(number: int) -> Order:
+    return order(
+        number,
+        status=Status.SHIPPED if number % 3 else Status.PENDING,
+        placed_at=T0 + timedelta(hours=number // 3),
+    )
+
+
+def _hall(number: int) -> Any:
+    return Concert(concert_id=f"c{number:03d}", hall_id="h") if number else Hall(hall_id="h")
+
+
+def _session(number: int) -> Session:
+    late = T0 + timedelta(days=-9999 if number % 4 == 0 else 9999)
+    return Session(session_id=f"s{number:03d}", user_id="u1", expires=late)
+
+
+WALKS = {
+    "one request": Walk(shop(), orders_of_user("u1"), order),
+    "some fields": Walk(shop(), orders_of_user("u1").only(Order.order_id), order),
+    "a filter": Walk(shop(), dear_orders("u1", Decimal(9)), order),
+    "a global index": Walk(shop(), orders_in_status(Status.PENDING, T0), order),
+    "expired items": Walk(shop(), sessions_of("u1"), _session),
+    "alternatives": Walk(
+        Design("either", [Order], [in_either], volumes={Order: 1_000_000}),
+        in_either(Status.PENDING, Status.SHIPPED),
+        _either,
+    ),
+    "shards": Walk(
+        Design(
+            "hot", [Reading], [readings_of], volumes={Reading: 100_000}, writes={Reading: 20_000}
+        ),
+        readings_of("s1"),
+        lambda number: Reading(device=f"d{number}", at=number // 2, site="s1", value=number),
+    ),
+    "keys only": Walk(
+        Design(
+            "blobs",
+            [Blob],
+            [blobs_of, blob_by_id, rewrite_blob],
+            volumes={Blob: 100_000},
+            sizes={Blob: 9000},
+        ),
+        blobs_of("o"),
+        lambda number: Blob(blob_id=f"b{number:03d}", owner="o", body="x"),
+    ),
+    "several steps": Walk(
+        Design("halls", [Hall, Concert], [hall_page, add_concert]), hall_page("h"), _hall
+    ),
+}
+
+
+def test_the_walks_cover_every_way_to_read() -> None:
+    steps = {
+        name: walk.design.plan().pattern(walk.query.pattern.name).steps
+        for name, walk in WALKS.items()
+    }
+    assert steps["a filter"][0].filter and steps["a global index"][0].index
+    assert steps["alternatives"][0].alternatives and steps["shards"][0].shards > 5
+    assert steps["keys only"][0].fetch
+    assert {step.operation for step in steps["several steps"]} == {"GetItem", "Query"}
+
+
+@pytest.mark.parametrize("walk", WALKS.values(), ids=WALKS)
+def test_pages_read_backward_are_those_read_forward(target: Target, walk: Walk) -> None:
+    db = target.connect(walk.design)
+    assert db.write_many(walk.made(n) for n in range(40)).ok
+    for limit in (3, 10, 100):
+        pages = [db.page(walk.query, limit=limit)]
+        while pages[-1].cursor is not None:
+            pages.append(db.page(walk.query, limit=limit, cursor=pages[-1].cursor))
+        assert [each for page in pages for each in page] == db.all(walk.query)
+        page = pages.pop()
+        while pages:
+            following, page = page, db.page(walk.query, limit=limit, cursor=page.previous)
+            assert page.items == pages.pop().items
+            if page.cursor is not None:
+                again = db.page(walk.query, limit=limit, cursor=page.cursor)
+                assert again.items == following.items
+            else:
+                assert following.items == []
+        if walk is WALKS["expired items"] and page.previous is not None:
+            page = db.page(walk.query, limit=limit, cursor=page.previous)
+            assert page.items == []  # the first item has expired
+        assert page.previous is None
+
+
+@pytest.mark.parametrize("walk", WALKS.values(), ids=WALKS)
+def test_a_walk_to_and_fro_misses_and_repeats_nothing(target: Target, walk: Walk) -> None:
+    """Items with even numbers stay. The others come and go between the pages."""
+    db = target.connect(walk.design)
+    chance = random.Random(5)
+    assert db.write_many(walk.made(n) for n in range(0, 50, 2)).ok
+    lasting = db.all(walk.query)
+    for _ in range(3 if target.kind == "memory" else 1):
+        page, low = db.page(walk.query, limit=3), 0
+        for _ in range(40):
+            shown = [each for each in page if each in lasting]
+            assert shown == lasting[low : low + len(shown)]
+            high = low + len(shown)
+            assert page.previous is not None or low == 0
+            assert page.cursor is not None or high == len(lasting)
+            for number in chance.sample(range(1, 50, 2), 3):
+                if chance.random() < 0.5:
+                    db.put(walk.made(number))
+                else:
+                    db.delete(walk.made(number))
+            limit = chance.randint(1, 7)
+            if page.cursor is None or (page.previous is not None and chance.random() < 0.5):
+                if page.previous is None:
+                    break
+                page = db.page(walk.query, limit=limit, cursor=page.previous)
+                low -= sum(each in lasting for each in page)
+            else:
+                page = db.page(walk.query, limit=limit, cursor=page.cursor)
+                low = high
+
+
+def test_the_page_before_an_empty_last_page_is_the_last(target: Target) -> None:
+    db = target.connect(shop())
+    db.write_many(order(n) for n in range(6))
+    asked = orders_of_user("u1")
+    two = db.page(asked, limit=3, cursor=db.page(asked, limit=3).cursor)
+    db.delete_where(asked)
+    assert two.previous is not None
+    none = db.page(asked, limit=3, cursor=two.previous)
+    assert (none.items, none.previous) == ([], None)
+    db.write_many(order(n) for n in range(4))
+    assert none.cursor is not None
+    assert numbers(db.page(asked, limit=3, cursor=none.cursor)) == [3, 2, 1]
+    one = db.page(asked, limit=3)
+    for n in range(4):
+        db.delete(order(n))
+    end = db.page(asked, limit=3, cursor=one.cursor)
+    assert (end.items, end.cursor) == ([], None)
+    db.write_many(order(n) for n in range(9))
+    last = db.page(asked, limit=3, cursor=end.previous)
+    assert (numbers(last), last.cursor) == ([2, 1, 0], None)
+
+
+def test_a_declared_limit_holds_for_backward_pages(target: Target) -> None:
+    clock = VirtualClock(1_700_000_000.0)
+    db = target.connect(DESIGN, clock=clock)
+
+    def add(number: int) -> None:
+        clock.advance(60)
+        db.put(Note(note_id=f"n{number}", topic="t"))
+
+    def page(cursor: str | None, limit: int = 2) -> tuple[list[str], Page[Note]]:
+        found = db.page(three_notes("t"), limit=limit, cursor=cursor)
+        return [each.note_id for each in found], found
+
+    for number in range(8):
+        add(number)
+    _, one = page(None)
+    ids, two = page(one.cursor)
+    assert (ids, two.cursor) == (["n5"], None)
+    ids, back = page(two.previous)
+    assert (ids, back.previous) == (["n7", "n6"], None)
+    ids, again = page(back.cursor, limit=9)
+    assert (ids, again.cursor) == (["n5"], None)
+    db.delete(Note, note_id="n7")
+    ids, back = page(again.previous, limit=9)
+    assert (ids, back.previous) == (["n6"], None)
+    assert page(back.cursor, limit=9)[0] == ["n5", "n4"]
+    for number in range(8, 12):
+        add(number)
+    ids, back = page(again.previous, limit=9)
+    assert ids == ["n9", "n8", "n6"]
+    ids, first = page(back.previous, limit=9)
+    assert (ids, first.previous) == (["n11", "n10"], None)
+    ids, last = page(first.cursor, limit=9)
+    assert (ids, last.cursor) == (["n9"], None)
+
+
+@read(rps=0.001, returns=50, allow_scan=True)
+def sessions_with(prefix: str) -> Query[Session]:
+    return find(Session).filter(attr(Session.session_id).begins_with(prefix))
+
+
+def test_a_pattern_that_scans_has_no_page_before(target: Target) -> None:
+    design = Design("scanned", [Session], [sessions_with])
+    assert design.plan().pattern("sessions_with").operation == "Scan"
+    db = target.connect(design)
+    db.write_many(_session(n) for n in range(20))
+    page = db.page(sessions_with("s"), limit=4)
+    page = db.page(sessions_with("s"), limit=4, cursor=page.cursor)
+    assert (len(page), page.previous) == (4, None)
+
+
+def test_a_backward_cursor_is_bound_to_its_query() -> None:
+    db = connect(shop(), cursor_key=b"secret")
+    db.write_many(order(n, user=1 + n % 2) for n in range(20))
+    one = db.page(orders_of_user("u1"), limit=2)
+    cursor = db.page(orders_of_user("u1"), limit=2, cursor=one.cursor).previous
+    assert cursor is not None
+    assert all(letter.isalnum() or letter in "-_" for letter in cursor)
+    with pytest.raises(CursorRefused):
+        db.page(orders_of_user("u2"), limit=2, cursor=cursor)
+    with pytest.raises(CursorRefused):
+        db.delete_where(orders_of_user("u1"), cursor=cursor)

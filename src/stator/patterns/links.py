@@ -191,13 +191,14 @@ class Links(OnDb[D], Generic[D, L, R]):
 
         The links are in the order of ``of_left`` and ``of_right``. The cursor is None after the
         last page. It is valid for the same end only: ``page(left="s1", limit=20, cursor=...)``.
+        Links are paged forward only: ``previous`` of the page is always None.
         """
         check_limit(limit)
         [(end, text)] = self._ends_of(None, left, right)
         bound, key = {end.letter: text}, self.context.cursor_key
         start: Any = None
         if cursor is not None:
-            [start], _ = read_cursor(cursor, self._label, bound, key)
+            [start] = read_cursor(cursor, self._label, bound, key).positions
         items, has_more = yield from query_page(self._query(end, text), self._label, limit, start)
         after = None
         if has_more:

@@ -476,7 +476,12 @@ class DbOperations:
         consistent: bool | None = None,
         include_expired: bool = False,
     ) -> Work[Page[F]]:
-        """Return up to ``limit`` items, and the cursor of the next page (None after the last)."""
+        """Return up to ``limit`` items, with cursors to the next page and the page before.
+
+        ``cursor=page.cursor`` continues after a page; it is None after the last one.
+        ``cursor=page.previous`` reads up to ``limit`` items before it, in the same order; it is
+        None on the first page. A pattern that is planned as a Scan can only be read forward.
+        """
         return pattern_read.page(
             self.context, query, limit, cursor, ReadOptions(consistent, include_expired)
         )

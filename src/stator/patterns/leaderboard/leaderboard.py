@@ -213,13 +213,14 @@ class Leaderboard(OnDb[D]):
         The cursor is None after the last page. A page starts after the last entry of the page
         before it, even if that member's score has changed since. Its first rank is found as
         ``rank`` finds one. ``exact=False`` continues the numbering of the page before instead: that
-        costs no read, and is off by the changes made since the first page.
+        costs no read, and is off by the changes made since the first page. A board is paged forward
+        only: ``previous`` of the page is always None.
         """
         check_limit(limit)
         reads = yield from self._reads(consistent)
         after, before, key = None, 0, self.context.cursor_key
         if cursor is not None:
-            [position], before = read_cursor(cursor, self._label, {}, key)
+            [position], before, _ = read_cursor(cursor, self._label, {}, key)
             assert isinstance(position, dict)
             after = position[self.items.place.sort]["S"]
         found = yield from reads.next(after, limit + 1)

@@ -232,7 +232,8 @@ class Series(OnDb[D], Generic[D, E]):
     ) -> Work[Page[E]]:
         """Return up to ``limit`` readings of a range, and the cursor of the next page.
 
-        The cursor is None after the last page.
+        The cursor is None after the last page. A series is paged in the order asked for only:
+        ``previous`` of the page is always None.
         """
         arguments = {
             "by": self.layout.by.text(by),
@@ -243,7 +244,7 @@ class Series(OnDb[D], Generic[D, E]):
         about, secret = f"series {self.name}", self.context.cursor_key
         after: str | None = None
         if cursor is not None:
-            [position], _ = read_cursor(cursor, about, arguments, secret)
+            [position] = read_cursor(cursor, about, arguments, secret).positions
             assert isinstance(position, dict)
             after = position["after"]["S"]
         pages = self._pages(

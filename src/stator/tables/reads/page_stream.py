@@ -5,6 +5,13 @@ have one of several values, or if it reads several entities with one request eac
 step are merged in order. Items of a step follow those of the step before it. A stream knows its
 position as the key of the last item taken from it. A page may therefore stop in the middle of a
 DynamoDB page and still have an exact cursor.
+
+**Backward.** A stream reads in the pattern's order, or backward from a position to the start of the
+answers. DynamoDB starts *after* a key, in either direction. A page that began after key K must
+therefore not turn round at K, because K itself would be left out. It turns round at the first item
+it received after K, taken or not: the items before that one are K and those before K. If it
+received none, nothing followed K, and it turns round at the end. Items inserted or deleted since do
+not matter, because a position need not be the key of an existing item.
 """
 
 from __future__ import annotations
@@ -21,10 +28,19 @@ from stator.tables.work import Call, Work
 
 
 class PageStream:
-    """One request of a pattern. ``request`` has no ``Limit``, because each call sets its own."""
+    """One request of a pattern. ``request`` has no ``Limit``, because each call sets its own.
+
+    A ``backward`` stream begins at "end" or before a key, and is done at "start".
+    """
 
     def __init__(
-        self, route: StepRoute, request: dict[str, Any], label: str, position: Position = "start"
+        self,
+        route: StepRoute,
+        request: dict[str, Any],
+        label: str,
+        position: Position = "start",
+        *,
+        backward: bool = False,
     ) -> None:
         self.route = route
         self.step = route.step
@@ -32,8 +48,11 @@ class PageStream:
         self._request = request
         self._position: Position = position
         self._next: Item | None = position if isinstance(position, dict) else None
-        self._exhausted = position == "end"
+        self._origin: Position = "end" if backward else "start"
+        self._goal: Position = "start" if backward else "end"
+        self._exhausted = position == self._goal
         self._buffer: deque[Item] = deque()
+        self._first: Item | None = None
         self._last: Item | None = None
 
     @property
@@ -46,13 +65,28 @@ class PageStream:
         return bool(self._buffer)
 
     @property
+    def is_fresh(self) -> bool:
+        """Whether nothing has been read, in this page or an earlier one."""
+        return self.position == self._origin and not self._buffer
+
+    @property
     def position(self) -> Position:
         """Where the caller stopped: "start", the key of the last item taken, or "end"."""
         if self.is_done:
-            return "end"
+            return self._goal
         if self._last is None:
             return self._position
-        return {name: self._last[name] for name in self.route.key if name in self._last}
+        return self._key(self._last)
+
+    @property
+    def turning_point(self) -> Position:
+        """The position from which the other direction leads to the items before this page."""
+        if not isinstance(self._position, dict):
+            return self._position
+        return self._goal if self._first is None else self._key(self._first)
+
+    def _key(self, item: Item) -> Item:
+        return {name: item[name] for name in self.route.key if name in item}
 
     def next_call(self, want: int | None) -> Call:
         """Return the request for the next page of about ``want`` items, or a full page for None."""
@@ -63,7 +97,9 @@ class PageStream:
             request["ExclusiveStartKey"] = self._next
         if want is not None and not self.step.is_count:
             # With a filter, DynamoDB counts the items it reads, not those it returns: ask for more.
-            request["Limit"] = want if self.step.filter is None else max(want * 2, 100)
+            # One item more than a backward page wants shows whether the page is the first one.
+            most = want + 1 if self._goal == "start" else want
+            request["Limit"] = most if self.step.filter is None else max(want * 2, 100)
         return Call(self.step.operation, request, self.label)
 
     def receive(self, reply: dict[str, Any]) -> None:
@@ -74,6 +110,8 @@ class PageStream:
             self._exhausted = True
             return
         self._buffer.extend(reply.get("Items", ()))
+        if self._first is None and self._buffer:
+            self._first = self._buffer[0]
         self._next = reply.get("LastEvaluatedKey")
         self._exhausted = self._next is None
 

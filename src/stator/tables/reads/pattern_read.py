@@ -28,13 +28,15 @@ _MERGE_PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[E]):
-    """Some of the items a pattern finds.
+    """Some of the items a pattern finds, in the pattern's order.
 
-    ``cursor`` leads to the next page; it is None after the last.
+    ``cursor`` leads to the next page; it is None after the last. ``previous`` leads to the page
+    before; it is None on the first page, and wherever pages are read forward only.
     """
 
     items: list[E]
     cursor: str | None
+    previous: str | None = None
 
     def __iter__(self) -> Iterator[E]:
         return iter(self.items)
@@ -64,7 +66,8 @@ def check_declared(query: Any) -> None:
 class PatternRead:
     """One call of a pattern, read from the start or from a cursor.
 
-    ``returned`` counts the items of earlier pages, because a pattern may have its own ``limit``.
+    ``returned`` counts the items before the position, because a pattern may have its own ``limit``.
+    A ``backward`` cursor reverses everything: each request, the merge, and the order of the steps.
     """
 
     def __init__(
@@ -82,7 +85,9 @@ class PatternRead:
             self.arguments[step.limit_param] if step.limit_param else step.limit
         )
         self.returned = 0
+        self.backward = False
         self.streams = self._streams(cursor)
+        self._walk = self.streams[::-1] if self.backward else self.streams
 
     def _streams(self, cursor: str | None) -> list[PageStream]:
         requests = [
@@ -93,7 +98,7 @@ class PatternRead:
         if cursor is None:
             positions: list[Position] = ["start"] * len(requests)
         else:
-            positions, self.returned = read_cursor(
+            positions, self.returned, self.backward = read_cursor(
                 cursor, self.plan.name, self._shown_arguments(), self.context.cursor_key
             )
             if len(positions) != len(requests):
@@ -102,9 +107,20 @@ class PatternRead:
                     hint="start again without a cursor",
                 )
         return [
-            PageStream(route, self._consistent(route, request), self.plan.name, position)
+            PageStream(
+                route,
+                self._directed(route, self._consistent(route, request)),
+                self.plan.name,
+                position,
+                backward=self.backward,
+            )
             for (route, request), position in zip(requests, positions)
         ]
+
+    def _directed(self, route: StepRoute, request: dict[str, Any]) -> dict[str, Any]:
+        if self.backward and route.step.operation == "Query":
+            request["ScanIndexForward"] = not route.step.forward
+        return request
 
     def _projected(self, route: StepRoute, request: dict[str, Any]) -> dict[str, Any]:
         if not self.only:
@@ -132,17 +148,33 @@ class PatternRead:
         return {name: repr(value) for name, value in self.arguments.items()}
 
     def cursor(self) -> str | None:
-        """Return the cursor of the next page, or None at the end."""
-        positions: list[Position] = [stream.position for stream in self.streams]
-        if all(position == "end" for position in positions) or self.returned == self.limit:
+        """Return the cursor of the next page of a forward read, or None at the end."""
+        return self._forward_cursor([stream.position for stream in self.streams], self.returned)
+
+    def _forward_cursor(self, positions: list[Position], returned: int) -> str | None:
+        if all(position == "end" for position in positions) or returned == self.limit:
             return None
+        return self._cursor(positions, returned, backward=False)
+
+    def _backward_cursor(self, positions: list[Position], returned: int) -> str | None:
+        if all(position == "start" for position in positions) or not self._is_reversible:
+            return None
+        return self._cursor(positions, returned, backward=True)
+
+    def _cursor(self, positions: list[Position], returned: int, *, backward: bool) -> str:
         return make_cursor(
             positions,
             self.plan.name,
             self._shown_arguments(),
             self.context.cursor_key,
-            self.returned,
+            returned,
+            backward=backward,
         )
+
+    @property
+    def _is_reversible(self) -> bool:
+        """Whether the pattern can be read backward. DynamoDB has no backward Scan."""
+        return all(step.operation != "Scan" for step in self.plan.steps)
 
     @property
     def is_done(self) -> bool:
@@ -150,8 +182,37 @@ class PatternRead:
 
     # -- items
 
+    def one_page(self, limit: int) -> Work[Page[Any]]:
+        """Read a page in the direction of the cursor, and return it in the pattern's order."""
+        most = limit
+        if self.limit is not None:
+            most = min(limit, self.limit if self.backward else self.limit - self.returned)
+        items = yield from self.page(most)
+        near: list[Position] = [stream.turning_point for stream in self.streams]
+        far: list[Position] = [stream.position for stream in self.streams]
+        before, after = self._counts(len(items), far)
+        if self.backward:
+            items.reverse()
+            near, far = far, near
+        return Page(items, self._forward_cursor(far, after), self._backward_cursor(near, before))
+
+    def _counts(self, found: int, far: list[Position]) -> tuple[int, int]:
+        """Return how many items of the pattern come before the start and the end of this page.
+
+        Items may have been inserted or deleted since a backward cursor was made. The numbers are
+        exact again when the page is the first one.
+        """
+        if not self.backward:
+            return self.returned, self.returned + found
+        if all(position == "start" for position in far):
+            return 0, found
+        return max(self.returned - found, 0), max(self.returned, found)
+
     def page(self, limit: int | None) -> Work[list[Any]]:
-        """Read up to ``limit`` entities, or one DynamoDB page if there is no limit."""
+        """Read up to ``limit`` entities, or one DynamoDB page if there is no limit.
+
+        A backward read returns the last entity first.
+        """
         if self.plan.steps[0].is_count:
             raise RequestRefused(
                 f"{self.plan.name} counts items and returns none",
@@ -160,7 +221,7 @@ class PatternRead:
         found: list[Any] = []
         yield from self._start_steps(limit)
         while limit is None or len(found) < limit:
-            live = [stream for stream in self.streams if not stream.is_done]
+            live = [stream for stream in self._walk if not stream.is_done]
             if not live:
                 break
             want = None if limit is None else limit - len(found)
@@ -178,7 +239,7 @@ class PatternRead:
 
     def _start_steps(self, want: int | None) -> Work[None]:
         """Send the first requests of all steps at once, if there are several and none has begun."""
-        fresh = [each for each in self.streams if each.position == "start" and not each.is_buffered]
+        fresh = [stream for stream in self.streams if stream.is_fresh]
         if len(self.plan.steps) == 1 or len(fresh) < len(self.streams):
             return
         replies = gathered((yield Gather([stream.next_call(want) for stream in fresh])))
@@ -186,9 +247,9 @@ class PatternRead:
             stream.receive(reply)
 
     def _merge(self, streams: list[PageStream], want: int | None) -> Work[list[Item]]:
-        """Take the next items of several requests, in the pattern's order."""
+        """Take the next items of several requests, in the order of the walk."""
         limit = want or _MERGE_PAGE
-        choose = min if streams[0].step.forward else max
+        choose = min if streams[0].step.forward is not self.backward else max
         taken: list[Item] = []
         while len(taken) < limit:
             dry = [stream for stream in streams if not stream.is_buffered and not stream.is_done]
@@ -346,11 +407,7 @@ def page(
     context: Context, query: Question, limit: int, cursor: str | None, options: ReadOptions
 ) -> Work[Page[Any]]:
     check_limit(limit)
-    read = PatternRead(context, query, options, cursor)
-    left = None if read.limit is None else read.limit - read.returned
-    items = yield from read.page(limit if left is None else min(limit, left))
-    read.returned += len(items)
-    return Page(items, read.cursor())
+    return (yield from PatternRead(context, query, options, cursor).one_page(limit))
 
 
 def check_limit(limit: int | None) -> None:
