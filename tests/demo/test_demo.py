@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
+
+from rich.console import Console
 
 from stator.demo.charts import bar_chart, blocks, line_chart
 from stator.demo.page import render
 from stator.demo.story import Checked, Event, Sample, Story
+from stator.demo.terminal import show
 
 
 def test_the_demo_ends_with_nothing_missing(tmp_path: Path) -> None:
@@ -40,6 +44,24 @@ def test_a_recount_that_differs_is_reported() -> None:
     assert "The recount does not agree" in page
     assert "alerts &lt;b&gt;" in page and "differs" in page
     assert not Story().is_whole  # nothing checked proves nothing
+
+
+def test_an_unknown_lag_is_no_point_of_the_chart() -> None:
+    known = [Sample(1.0, 20, 20, 7.25, 0.4, "b"), Sample(2.0, 30, 30, 5.0, 0.4, "b")]
+    story = Story(checks=[Checked("tests", 10, 10)], samples=known)
+    with_unknown = Story(checks=story.checks, samples=[Sample(0.5, 10, 8, None, 0.5, "a"), *known])
+    assert lag_points(render(story)) == lag_points(render(with_unknown)) == 2
+    unknown = Story(samples=[Sample(0.5, 10, 8, None, 0.5, "a")])
+    for each, shown in ((with_unknown, "at most 7.2"), (unknown, "unknown")):
+        report = StringIO()
+        show(each, Console(file=report, width=200))
+        assert shown in report.getvalue()
+
+
+def lag_points(page: str) -> int:
+    chart = page[page.index("Lag of the slowest worker") :]
+    points = re.search(r'points="([^"]+)"', chart)
+    return 0 if points is None else len(points.group(1).split())
 
 
 def test_charts_draw_every_point_and_bar() -> None:

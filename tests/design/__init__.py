@@ -21,6 +21,7 @@ patterns.pattern: test_patterns.py
 patterns.annotations: test_asking.py
 patterns.explanation: test_explain.py
 patterns.filter_writer: test_planner_engine.py
+plan.html_table: test_html_table.py
 plan.plan: test_planner.py
 plan.projection: ../tables/test_reads.py
 plan.templates: test_index_keys.py

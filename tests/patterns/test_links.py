@@ -377,3 +377,29 @@ def test_explain_shows_the_cost() -> None:
         "LINK#enrolments#L#<Student>" in text
         and "link: TransactWriteItems of 4; 8 write units" in text
     )
+
+
+def test_messages_of_links_show_types_and_identities_but_no_values(target: Target) -> None:
+    links: Any = enrolments(target.connect(school()))
+    note = Note(note_id="n1", text="Zaphod")
+    wrong = {
+        "Note is not an object of Student": lambda: links.link(note, course(1)),
+        "tuple is not an object of Course": lambda: links.link(student(1), ("Zaphod",)),
+        "Note is neither a Student nor a Course": lambda: links.refresh(note),
+        "text, not int": lambda: links.link(student(1), course(1), more={1: "Zaphod"}),
+    }
+    for problem, call in wrong.items():
+        with pytest.raises(RequestRefused) as caught:
+            call()
+        assert problem in caught.value.message and "Zaphod" not in str(caught.value)
+    with pytest.raises(ItemNotFound, match=r"Student\(student_id='s9'\) does not exist"):
+        links.refresh(student(9, "Zaphod"))
+
+
+def test_attributes_of_a_link_that_contain_themselves_are_refused() -> None:
+    db = connect(school())
+    people, lessons = fill(db, 1, 1)
+    endless: list[Any] = []
+    endless.append({"again": endless})
+    with pytest.raises(RequestRefused, match="contains itself"):
+        enrolments(db).link(people[0], lessons[0], more=endless)

@@ -501,3 +501,26 @@ def test_what_does_not_make_sense_is_refused() -> None:
 def test_it_says_what_it_costs() -> None:
     text = str(files(connect(shop())).explain())
     assert "TREE#files#<id>" in text and "ancestors: GetItem and BatchGetItem" in text
+
+
+def test_messages_of_a_tree_show_identities_but_no_values(target: Target) -> None:
+    tree = files(target.connect(shop()))
+    tree.add(folder("Zaphod", "f1"))
+    with pytest.raises(UniqueTaken) as taken:
+        tree.add(folder("Zaphod", "f2"))
+    assert taken.value.message == "another sibling of Folder 'f2' has its name"
+    assert (taken.value.field, taken.value.value) == ("name", "Zaphod")
+
+
+class Part(Entity):
+    shelf: str = ident()
+    number: int = ident()
+    name: str
+
+
+def test_a_wrong_identity_is_shown_by_its_type() -> None:
+    tree: Any = Tree(connect(shop()), Part, name="parts")
+    for given_, shown in ((folder("Zaphod"), "a Folder"), (("Zaphod",), "a tuple of 1")):
+        with pytest.raises(RequestRefused) as caught:
+            tree.get(given_)
+        assert caught.value.message == f"{shown} is not an identity of Part"

@@ -170,7 +170,7 @@ def test_every_kind_of_finding_is_found_and_repaired(target: Target) -> None:
     repaired = audit.repair()
     assert kinds(repaired.repaired) == ["foreign", "missing", "missing", "orphan", "orphan"]
     [left] = repaired.left
-    assert left.kind == "duplicate" and "u4@example.com" in str(left)
+    assert left.kind == "duplicate" and "u4@example.com" in str(left.guard)
     assert left.item == {"PK": {"S": "USER#u8"}, "SK": left.item["SK"]} if left.item else False
     assert kinds(audit.audit().findings) == ["duplicate"]
     db.delete(User, user_id="u4")  # a person decides; the guard is deleted with the item
@@ -309,3 +309,29 @@ def test_explain_shows_the_cost_and_an_entity_without_unique_fields_is_refused()
     assert "UNIQUE#User#<field>#<value>" in str(UniqueAudit(db, User).explain())
     with pytest.raises(DesignError):
         UniqueAudit(db, Product)
+
+
+def test_findings_show_identities_and_fields_but_no_values(target: Target) -> None:
+    clock = present()
+    db = target.connect(invites(), clock=clock)
+
+    def invite(number: int, code: str, expires: datetime | None = None) -> Invite:
+        return Invite(invite_id=f"i{number}", code=code, expires=expires)
+
+    later = datetime.fromtimestamp(clock.now() + 7200, UTC)
+    for number in range(4):
+        db.create(invite(number, f"Zaphod{number}"))
+    put_past(db, invite(0, "Zaphod-new"))  # its old guard is an orphan, the new value has none
+    put_past(db, invite(1, "Zaphod1", later))
+    put_past(db, invite(5, "Zaphod2"))
+    delete_past(db, invite(3, "Zaphod3"))
+    put_past(db, invite(6, "Zaphod3"))
+    findings = UniqueAudit(db, Invite).audit().findings
+    assert sorted(map(str, findings)) == [
+        "duplicate: Invite(invite_id='i5') has a value of code that Invite(invite_id='i2') has",
+        "expiry: a guard of Invite.code and Invite(invite_id='i1') expire at different times",
+        "foreign: Invite(invite_id='i6') has a value of code that a guard has for a former owner",
+        "missing: Invite(invite_id='i0') has a value of code without a guard",
+        "orphan: a guard of Invite.code belongs to an item that no longer exists",
+        "orphan: a guard of Invite.code names Invite(invite_id='i0'), which has another code",
+    ]

@@ -149,5 +149,70 @@ def test_queries_updates_and_explanations_are_short_and_say_what_they_are() -> N
     update = db.update(Order, order_id="none", or_create=False)
     changing: Any = update._update.recorder()
     assert repr(changing) == "<update of Order: nothing yet>"
+    assert repr(update) == "<update of Order(order_id='none'): nothing yet>"
     changing.user_id = "u2"
     assert repr(changing) == "<update of Order: Order.user_id>"
+    assert repr(update) == "<update of Order(order_id='none'): Order.user_id>"
+
+
+def test_an_open_update_of_an_async_db_shows_its_item() -> None:
+    update = connect_async(PEOPLE).update(Person, number="1")
+    assert repr(update) == "<update of Person(number='1'): nothing yet>"
+
+
+def test_an_open_transaction_shows_kinds_and_identities_without_values() -> None:
+    db = connect(PEOPLE)
+    for number in ("5", "9"):
+        db.create(person(number=number, email=number))
+    with db.transaction() as tx:
+        assert repr(tx) == "<Transaction, open: nothing yet>"
+        tx.create(person())
+        tx.put(person(number="2", email="two"))
+        with tx.update(Person, number="9") as changing:
+            changing.name = MARKER
+        tx.delete(Person, number="4")
+        tx.check(Person, number="5", when=Person.name == MARKER)
+        shown = repr(tx)
+        assert shown == (
+            "<Transaction, open: create Person(number='1'), put Person(number='2'), "
+            "update Person(number='9'), delete Person(number='4'), check Person(number='5')>"
+        )
+        assert MARKER not in shown
+        for other in range(10, 20):
+            tx.delete(Person, number=str(other))
+        assert repr(tx).endswith("and 5 more>")
+    assert repr(tx).startswith("<Transaction, sent: create Person")
+
+
+def test_a_transaction_refuses_what_is_no_entity_at_the_line_that_adds_it() -> None:
+    db = connect(PEOPLE)
+    with db.transaction() as tx:
+        for add in (tx.create, tx.put):
+            with pytest.raises(DesignError):
+                add("Person")  # type: ignore[arg-type]
+        assert repr(tx) == "<Transaction, open: nothing yet>"
+
+
+def test_a_plan_is_short_and_a_table_in_a_notebook() -> None:
+    plan = PEOPLE.plan()
+    assert repr(plan) == (
+        f"<Plan people: layout {plan.layout}, 1 table, 1 entity, 1 pattern, "
+        f"${plan.dollars_per_month:,.2f} a month>"
+    )
+    table = plan._repr_html_()
+    assert table.startswith("<table><caption>Plan people: layout")
+    assert table.count("<tr>") == 1 + len(plan.patterns) and "<td>named</td>" in table
+
+
+def test_a_page_is_a_table_in_a_notebook() -> None:
+    db = connect(PEOPLE)
+    for number in range(3):
+        db.create(person(number=str(number), email=f"<b>{number}</b>", notes=["x" * 500]))
+    page = db.page(named(MARKER), limit=2)
+    table = page._repr_html_()
+    assert table.count("<tr>") == 1 + len(page) and "2 items; more follow" in table
+    assert "<th>email</th>" in table and "&lt;b&gt;" in table and "<b>" not in table
+    assert "x" * 100 not in table
+    only = db.page(named(MARKER).only(Person.number), limit=5)
+    assert "3 items; the last page" in only._repr_html_() and "<td>0</td>" in only._repr_html_()
+    assert "0 items" in db.page(named("nobody"), limit=5)._repr_html_()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from stator import Design, Entity, Query, connect, find, ident, read
-from stator.errors import StatorError
+from stator import Delete, Design, Entity, Query, connect, connect_async, find, ident, read
+from stator.errors import ConfigurationError, StatorError
 
 SOURCE = """
 class Prompted(Entity, key=("PROMPTED#{id}", "PROMPTED")):
@@ -41,6 +43,23 @@ DESIGN = Design("things", [Thing], [numbered])
 
 def thing(**changed: Any) -> Thing:
     return Thing(**{"id": "1", "by_name": {}, "numbers": []} | changed)
+
+
+def endless_list() -> list[Any]:
+    made: list[Any] = []
+    made.append(made)
+    return made
+
+
+def endless_dict() -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    made["again"] = [made]
+    return made
+
+
+def set_anything(db: Any, value: Any) -> None:
+    with db.update(Thing, id="1") as changing:
+        changing.anything = value
 
 
 def test_wrong_use_raises_errors_of_ours() -> None:
@@ -81,6 +100,33 @@ def test_wrong_use_raises_errors_of_ours() -> None:
         "where None": lambda: start(Thing).where(None),
         "is_in None": lambda: Thing.n.is_in(None),  # type: ignore[attr-defined]
         "is_in text": lambda: Thing.id.is_in("ab"),  # type: ignore[attr-defined]
+        "write_many of None": lambda: db.write_many(None),
+        "write_many of one entity": lambda: db.write_many(thing()),
+        "write_many of one Delete": lambda: db.write_many(Delete(Thing, id="1")),
+        "write_many of text": lambda: db.write_many("1"),
+        "get_many of None": lambda: db.get_many(Thing, None),
+        "get_many of one text": lambda: db.get_many(Thing, "12"),
+        "get_many of one identity": lambda: db.get_many(Thing, {"id": "1"}),
+        "delete_many of None": lambda: db.delete_many(Thing, None),
+        "delete_many of one text": lambda: db.delete_many(Thing, "12"),
+        "a snapshot of None": lambda: db.snapshot(None),
+        "a snapshot of entities": lambda: db.snapshot([thing()]),
+        "call without a request": lambda: db.call("ListTables", None),
+        "call with a list": lambda: db.call("ListTables", [1]),
+        "call without a name": lambda: db.call(None, {}),
+        "segments of text": lambda: list(db.scan(Thing, allow=True, segments="2")),
+        "segments of None": lambda: list(db.scan(Thing, allow=True, segments=None)),
+        "no segments": lambda: list(db.scan(Thing, allow=True, segments=0)),
+        "Any with keys that are numbers": lambda: db.put(thing(anything={1: 2})),
+        "Any with such keys inside": lambda: db.put(thing(anything=[{"a": {1: 2}}])),
+        "Any in a batch with such keys": lambda: db.write_many([thing(anything={1: 2})]),
+        "a list in itself": lambda: db.put(thing(anything=endless_list())),
+        "a dict in itself": lambda: db.put(thing(anything=endless_dict())),
+        "an update with a list in itself": lambda: set_anything(db, endless_list()),
+        "an update with keys that are numbers": lambda: set_anything(db, {1: 2}),
+        "a condition with a list in itself": lambda: db.put(
+            thing(), when=Thing.anything == endless_list()
+        ),
         "no such pattern": lambda: plan.pattern("none"),
         "no such entity": lambda: plan.entity("None"),
         "no such table": lambda: plan.table("none"),
@@ -90,6 +136,86 @@ def test_wrong_use_raises_errors_of_ours() -> None:
             call()
             pytest.fail(f"{name} was accepted")
         assert caught.value.message, name
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "shown"),
+    [
+        ("prefix", 5, "5"),
+        ("prefix", None, "NoneType"),
+        ("threads", 0, "0"),
+        ("threads", "4", "str"),
+        ("threads", None, "NoneType"),
+        ("threads", True, "bool"),
+        ("deadline_seconds", "1", "str"),
+        ("deadline_seconds", 0, "0"),
+        ("cursor_key", "secret", "str"),
+        ("measure", "yes", "str"),
+        ("observers", None, "NoneType"),
+        ("observers", [1], "list"),
+        ("plan", 5, "5"),
+    ],
+)
+@pytest.mark.parametrize("opening", [connect, connect_async])
+def test_an_option_of_the_wrong_kind_is_refused(
+    opening: Callable[..., Any], option: str, value: Any, shown: str
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        opening(DESIGN, **{option: value})
+    assert option in caught.value.message and shown in caught.value.message
+    assert "secret" not in caught.value.message
+    assert caught.value.hint
+
+
+def test_a_plan_file_that_is_missing_or_no_plan_is_refused(tmp_path: Path) -> None:
+    missing = tmp_path / "things.design.json"
+    with pytest.raises(ConfigurationError, match=r"things\.design\.json.*no such file"):
+        connect(DESIGN, plan=missing)
+    missing.write_text("[]")
+    with pytest.raises(ConfigurationError, match="is not a plan"):
+        connect(DESIGN, plan=str(missing))
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        connect(DESIGN, plan=tmp_path)
+    missing.write_text(DESIGN.plan().to_json())
+    assert connect(DESIGN, plan=str(missing)).get(Thing, id="1") is None
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_wrong_arguments_of_a_pattern_name_the_pattern_and_the_argument(traced: bool) -> None:
+    @read()
+    def between(low: int, high: int) -> Query[Thing]:
+        return find(Thing).where(Thing.n >= low, Thing.n <= high)
+
+    if traced:
+        between.trace()
+    call: Any = between
+    wrong: dict[str, Callable[[], Any]] = {
+        "missing a required argument: 'high'": lambda: call(1),
+        "missing a required argument: 'low'": lambda: call(high=1),
+        "too many positional arguments": lambda: call(1, 2, 3),
+        "unexpected keyword argument 'hight'": lambda: call(1, high=2, hight=3),
+        "multiple values for argument 'low'": lambda: call(1, low=2),
+    }
+    for problem, made in wrong.items():
+        with pytest.raises(TypeError) as caught:
+            made()
+        assert "pattern between" in str(caught.value) and problem in str(caught.value)
+        assert "between(low, high)" in str(caught.value)
+
+
+def test_any_keeps_text_keys_and_the_levels_that_dynamodb_stores() -> None:
+    class Kind(str, Enum):  # noqa: UP042 - str() of a member is not its value
+        A = "a"
+
+    db = connect(DESIGN)
+    deep: Any = "end"
+    for _ in range(28):
+        deep = [deep]
+    db.put(thing(anything={Kind.A: deep}))
+    assert db.get_one(Thing, id="1").anything == {"a": deep}
+    same = [1]  # twice in a value is not inside itself
+    db.put(thing(anything=[same, same]))
+    assert db.get_one(Thing, id="1").anything == [[1], [1]]
 
 
 def test_numbers_of_38_digits_and_none_inside_values_are_stored() -> None:

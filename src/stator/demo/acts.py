@@ -283,7 +283,8 @@ class Demo:
 
     def _sample(self, live: LiveFleet, hottest: str, share: float) -> None:
         handled = self._gone_handled + sum(worker.state.handled for worker in self._workers)
-        lag = max((worker.state.lag_seconds or 0.0 for worker in self._workers), default=0.0)
+        known = [worker.state.lag_seconds for worker in self._workers]
+        lag = max((each for each in known if each is not None), default=None)
         self.story.samples.append(
             Sample(self._since(), live.written.tests, handled, lag, share, hottest)
         )

@@ -141,7 +141,11 @@ def _live(story: Story) -> Iterable[str]:
         [("written", written), ("handled", handled)],
         events,
     )
-    lag = [(sample.at, sample.lag_seconds) for sample in story.samples]
+    lag = [
+        (sample.at, sample.lag_seconds)
+        for sample in story.samples
+        if sample.lag_seconds is not None
+    ]
     yield line_chart("Lag of the slowest worker", [("seconds", lag)], events, unit=" s")
 
 

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A measurement; ``at`` is in seconds since the live part began."""
+    """A measurement; ``at`` is in seconds since the live part began.
+
+    ``lag_seconds`` is None until a worker has reported how far it is behind.
+    """
 
     at: float
     written: int
     handled: int
-    lag_seconds: float
+    lag_seconds: float | None
     hottest_share: float
     hottest: str
 

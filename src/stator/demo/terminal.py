@@ -34,11 +34,12 @@ def _times(story: Story, console: Console) -> None:
     if not samples:
         return
     rates = [(b.handled - a.handled) / max(b.at - a.at, 0.1) for a, b in pairwise(samples)]
+    lags = [each.lag_seconds for each in samples if each.lag_seconds is not None]
     lines = {
         "handled/s": (rates, f"up to {max(rates, default=0):,.0f}"),
         "seconds behind": (
-            [sample.lag_seconds for sample in samples],
-            f"at most {max(s.lag_seconds for s in samples):.1f}",
+            lags,
+            f"at most {max(lags):.1f}" if lags else "unknown",
         ),
         "hottest partition": (
             [sample.hottest_share for sample in samples],

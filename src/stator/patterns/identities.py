@@ -30,7 +30,7 @@ class Identities:
             return (given,)
         if not isinstance(given, tuple) or len(given) != len(self._encodings):
             raise RequestRefused(
-                f"{given!r} is not an identity of {self.info.name}",
+                f"{_shown(given)} is not an identity of {self.info.name}",
                 hint=f"pass an object, or a tuple of {', '.join(self.info.identity)}",
             )
         return given
@@ -42,6 +42,11 @@ class Identities:
         """Return the value that ``text`` encodes, or a tuple if the identity has several fields."""
         values = keys.split(self._encodings, text)
         return values[0] if len(values) == 1 else values
+
+
+def _shown(given: Any) -> str:
+    """Return the type of a wrong identity, without the values that it holds."""
+    return f"a tuple of {len(given)}" if isinstance(given, tuple) else f"a {type(given).__name__}"
 
 
 def encoding_name(info: EntityInfo, field: str) -> str:

@@ -117,7 +117,7 @@ class Links(OnDb[D], Generic[D, L, R]):
         for end, given in ((self._left, left), (self._right, right)):
             if not end.identities.owns(given):
                 raise RequestRefused(
-                    f"{given!r} is not an object of {end.of.name}",
+                    f"a {type(given).__name__} is not an object of {end.of.name}",
                     hint=f"pass a {end.of.name} object: its fields are copied into the link",
                 )
         given_attributes = encode_plain(attributes)
@@ -398,9 +398,7 @@ class Links(OnDb[D], Generic[D, L, R]):
         request = {"TableName": end.of.table.name, "Key": key, "ConsistentRead": True}
         item: Item | None = (yield Call("GetItem", request, self._label)).get("Item")
         if item is None:
-            raise ItemNotFound(
-                f"{end.of.name} {end.identities.value(text)} does not exist", item=None
-            )
+            raise ItemNotFound(f"{end.shown(text)} does not exist", item=None)
         return item
 
     def _ends_of(self, entity: Any, left: Any, right: Any) -> list[tuple[_End, str]]:
@@ -423,7 +421,8 @@ class Links(OnDb[D], Generic[D, L, R]):
         ]
         if not found:
             raise RequestRefused(
-                f"{entity!r} is neither a {self._left.of.name} nor a {self._right.of.name}",
+                f"a {type(entity).__name__} is neither a {self._left.of.name} nor a "
+                f"{self._right.of.name}",
                 hint="pass an object of one of them, or its identity as left=... or right=...",
             )
         return found
@@ -503,9 +502,16 @@ class _End:
         return self.identities.text(given)
 
     def key(self, text: str) -> Item:
+        return self.of.key_from(self._identity(text))
+
+    def shown(self, text: str) -> str:
+        """Return the entity and the identity for messages: ``Order(order_id='o1')``."""
+        return self.of.shown(self._identity(text))
+
+    def _identity(self, text: str) -> dict[str, Any]:
         value = self.identities.value(text)
         values = value if isinstance(value, tuple) else (value,)
-        return self.of.key_from(dict(zip(self.of.identity, values, strict=True)))
+        return dict(zip(self.of.identity, values, strict=True))
 
     def copy(self, entity: Any) -> Value:
         return self.copied_of(self.of.codec.encode(entity))

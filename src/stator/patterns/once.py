@@ -340,8 +340,9 @@ class Once(OnDb[D]):
 
     def _record(self, key: str) -> LeaseItem:
         if type(key) is not str or not key:
+            shown = "an empty one" if isinstance(key, str) else f"a {type(key).__name__}"
             raise RequestRefused(
-                f"once {self.name}: a key must be a non-empty str, not {key!r}",
+                f"once {self.name}: a key must be a non-empty str, not {shown}",
                 hint="pass text that identifies the request, for example str(order_id)",
             )
         stored_key = self._place.key(f"ONCE#{self.name}#{key}", "RECORD")

@@ -10,13 +10,22 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from stator.design.entities.wire import decode_number
+from stator.design.entities.wire import DEEPEST, decode_number
 from stator.errors import RequestRefused
 from stator.model.values import Value
 
 
-def encode_plain(value: Any) -> Value:
-    """Encode None, bool, int, Decimal, str, bytes, and lists and dictionaries of these."""
+def encode_plain(value: Any, level: int = 0) -> Value:
+    """Encode None, bool, int, Decimal, str, bytes, and lists and dictionaries of these.
+
+    ``level`` counts the lists and dictionaries around the value.
+    """
+    if level > DEEPEST:
+        raise RequestRefused(
+            f"the value contains itself, or has more than {DEEPEST} levels of lists and "
+            "dictionaries",
+            hint="store a value of fewer levels",
+        )
     match value:
         case None:
             return {"NULL": True}
@@ -29,9 +38,19 @@ def encode_plain(value: Any) -> Value:
         case bytes():
             return {"B": b64encode(value).decode()}
         case list() | tuple():
-            return {"L": [encode_plain(each) for each in value]}
+            return {"L": [encode_plain(each, level + 1) for each in value]}
         case Mapping():
-            return {"M": {str(name): encode_plain(each) for name, each in value.items()}}
+            for name in value:
+                if not isinstance(name, str):
+                    raise RequestRefused(
+                        f"the keys of a dictionary are text, not {type(name).__name__}",
+                        hint="turn the keys into text before the call",
+                    )
+            return {
+                "M": {
+                    str.__str__(name): encode_plain(each, level + 1) for name, each in value.items()
+                }
+            }
     raise RequestRefused(
         f"a {type(value).__name__} cannot be stored without a declared type",
         hint="use text, an int, a Decimal, bytes, or lists and dictionaries of these;"

@@ -33,6 +33,7 @@ from typing import Any, Literal
 
 import orjson
 
+from stator.design.entities.wire import decode_anything
 from stator.design.plan.own_table import FIELD, GUARD, OWNER
 from stator.errors import ConditionFailed, DesignError, TransactionFailed
 from stator.model.values import Item
@@ -278,18 +279,18 @@ class UniqueAudit(OnDb[D]):
         name, key = guard[FIELD]["S"], self._guard_key(guard)
 
         def finding(kind: Kind, reason: str) -> UniqueFinding:
-            shown = f"the guard {key[self._place.partition]['S']} {reason}"
+            shown = f"a guard of {self._of.name}.{name} {reason}"
             return UniqueFinding(kind, name, key, _owner_key(guard), None, shown)
 
         if name not in self._of.guarded:
-            return finding("orphan", f"is for {self._of.name}.{name}, which is not unique")
+            return finding("orphan", "is left over: the field is not unique")
         if owner is None or self._is_over(owner):
             return finding("orphan", "belongs to an item that no longer exists")
         value = unique_value(self._of, name, owner)
         if value is None or guard_key(self._place, self._of, name, value) != key:
-            return finding("orphan", f"belongs to an item whose {name} is {value!r}")
+            return finding("orphan", f"names {self._shown(owner)}, which has another {name}")
         if not _same(guard.get(self._place.ttl), self._expiry(owner)):
-            return finding("expiry", "does not expire at the same time as its item")
+            return finding("expiry", f"and {self._shown(owner)} expire at different times")
         return None
 
     def _judge_item(self, seen: _Seen, name: str) -> UniqueFinding | None:
@@ -298,11 +299,9 @@ class UniqueAudit(OnDb[D]):
         if item is None or value is None or self._is_over(item):
             return None
         key, guarded = self._of.stored_key(item), guard_key(self._place, self._of, name, value)
-        shown = f"{self._of.name} {orjson.dumps(key).decode()} has {name} {value!r}"
+        shown = f"{self._shown(item)} has a value of {name}"
         if guard is None or self._is_free(guard):
-            return UniqueFinding(
-                "missing", name, guarded, None, key, f"{shown}, which has no guard"
-            )
+            return UniqueFinding("missing", name, guarded, None, key, f"{shown} without a guard")
         owner = _owner_key(guard)
         if guard[OWNER] == owner_of(key):
             return None
@@ -314,7 +313,7 @@ class UniqueAudit(OnDb[D]):
                 guarded,
                 owner,
                 key,
-                f"{shown}, and so does {orjson.dumps(owner).decode()}",
+                f"{shown} that {self._shown(theirs)} has",
             )
         return UniqueFinding(
             "foreign",
@@ -322,8 +321,14 @@ class UniqueAudit(OnDb[D]):
             guarded,
             owner,
             key,
-            f"{shown}, guarded for another item that no longer has it",
+            f"{shown} that a guard has for a former owner",
         )
+
+    def _shown(self, item: Item | None) -> str:
+        """Return an item's entity and identity for messages, without its other values."""
+        item = item or {}
+        known = {name: decode_anything(item[name]) for name in self._of.identity if name in item}
+        return self._of.shown(known)
 
     def _is_over(self, item: Item) -> bool:
         return self._of.is_expired(item, self.context.now())

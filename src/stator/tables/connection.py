@@ -18,6 +18,7 @@ from stator.addresses import (
 )
 from stator.clock import Clock, SystemClock
 from stator.design.design import Design
+from stator.design.plan.lock_file import read_lock
 from stator.design.plan.plan import Plan
 from stator.engine import Engine
 from stator.errors import ConfigurationError
@@ -220,6 +221,7 @@ def make_context(design: Design, options: ConnectOptions) -> Context:
             f"connect() takes a Design, not {shown}",
             hint='write Design("shop", [Order], [orders_of_user])',
         )
+    _check_own(options)
     schema = Schema(design, _plan(design, options.get("plan")), options.get("prefix", ""))
     return Context(
         schema,
@@ -233,7 +235,47 @@ def make_context(design: Design, options: ConnectOptions) -> Context:
 def _plan(design: Design, plan: Plan | str | Path | None) -> Plan:
     if plan is None:
         return design.plan()
-    return plan if isinstance(plan, Plan) else Plan.from_json(Path(plan).read_text())
+    if isinstance(plan, Plan):
+        return plan
+    found = read_lock(Path(plan))
+    if found is None:
+        raise ConfigurationError(
+            f"plan={str(plan)!r}: there is no such file",
+            hint="write it with `stator plan --write`, or leave plan out to plan the design",
+        )
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "plan": (lambda given: given is None or isinstance(given, (Plan, str, Path)),
+             "a Plan, or the path of a lock file"),
+    "prefix": (lambda given: isinstance(given, str), "text"),
+    "cursor_key": (lambda given: given is None or isinstance(given, bytes), "bytes"),
+    "measure": (lambda given: isinstance(given, bool), "True or False"),
+    "observers": (lambda given: isinstance(given, Sequence) and all(map(callable, given)),
+                  "a list of functions"),
+    "threads": (lambda given: type(given) is int and given >= 1, "a whole number of 1 or more"),
+    "deadline_seconds": (lambda given: given is None or (_is_number(given) and given > 0),
+                         "a number above 0, or None"),
+}  # fmt: skip
+"""What the options of the data layer must be: a test, and the same in words."""
+
+
+def _check_own(options: ConnectOptions) -> None:
+    """Raise ConfigurationError for an option of the wrong type or outside its range."""
+    for name, (fits, wanted) in _RULES.items():
+        if name not in options:
+            continue
+        given = cast("dict[str, Any]", options)[name]
+        if not fits(given):
+            shown = given if _is_number(given) else f"a {type(given).__name__}"
+            raise ConfigurationError(
+                f"connect(): {name} is {shown}", hint=f"pass {wanted}; see help(stator.connect)"
+            )
 
 
 def _observers(options: ConnectOptions) -> tuple[Meter | None, tuple[Observer, ...]]:

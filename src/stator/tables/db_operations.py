@@ -24,13 +24,14 @@ from stator.design.patterns.pattern import (
     Question,
     Selection,
 )
-from stator.errors import ItemNotFound
+from stator.errors import ItemNotFound, RequestRefused
 from stator.tables.context import Context
 from stator.tables.lifecycle import TableSettings, TableSetup
 from stator.tables.reads import items, pattern_read
 from stator.tables.reads.pattern_read import Page, PatternFetch, PatternRead, ReadOptions
 from stator.tables.reads.scan import EntityScan
 from stator.tables.reads.snapshot import Get, read_snapshot
+from stator.tables.schema import EntityMap
 from stator.tables.work import Call, Pages, Work
 from stator.tables.writes.batches import Batch, BatchResult, Delete, OnError, check_on_error
 from stator.tables.writes.open_update import OpenUpdate
@@ -70,6 +71,13 @@ class DbOperations:
         is False for UpdateItem and for PartiQL statements, and True for all other operations.
         Transactions get a token, so that they can be repeated safely.
         """
+        given: Any = request
+        if not isinstance(operation, str) or not isinstance(given, Mapping):
+            wrong = ("name", operation) if isinstance(given, Mapping) else ("request", given)
+            raise RequestRefused(
+                f"db.call(): the {wrong[0]} of the operation is a {type(wrong[1]).__name__}",
+                hint='pass a name and a dict: db.call("DescribeTable", {"TableName": "shop"})',
+            )
         sent = dict(request)
         if operation in _TAKE_A_TOKEN:
             sent.setdefault("ClientRequestToken", self.context.token())
@@ -231,7 +239,7 @@ class DbOperations:
         return items.get_many(
             self.context,
             of,
-            [_as_identity(of.identity, each) for each in identities],
+            [_as_identity(of.identity, each) for each in _identities("get_many", of, identities)],
             consistent=consistent,
             include_expired=include_expired,
         )
@@ -261,10 +269,9 @@ class DbOperations:
         consistent and costs twice the units of ``get_many(..., consistent=True)``.
         """
         if len(gets) == 1 and not isinstance(gets[0], Get):
+            several = list(_several("snapshot", "Get", gets[0], 'Get(User, user_id="u1")'))
             return (
-                yield from read_snapshot(
-                    self.context, list(gets[0]), include_expired=include_expired
-                )
+                yield from read_snapshot(self.context, several, include_expired=include_expired)
             )
         found = yield from read_snapshot(self.context, gets, include_expired=include_expired)
         return tuple(found)
@@ -634,7 +641,13 @@ class DbOperations:
         the reason. With ``on_error="collect"``, the result has these ``failures`` instead.
         """
         check_on_error(on_error)
-        batch, result = Batch(self.context, changes), BatchResult()
+        if isinstance(changes, Delete) or type(changes) in self.context.schema.maps:
+            raise RequestRefused(
+                f"db.write_many() takes a list of changes, not one {type(changes).__name__}",
+                hint="put it into a list: db.write_many([order])",
+            )
+        several = _several("write_many", "changes", changes, "order")
+        batch, result = Batch(self.context, several), BatchResult()
         while (window := (yield from batch.window())) is not None:
             result.add(window)
         return result.settled(on_error)
@@ -646,9 +659,10 @@ class DbOperations:
 
         Items that could not be deleted raise BatchFailed, as in ``write_many``.
         """
-        names = self.context.schema.of(entity).identity
+        of = self.context.schema.of(entity)
+        several = _identities("delete_many", of, identities)
         return self.write_many(
-            (Delete(entity, **_as_identity(names, each)) for each in identities),
+            (Delete(entity, **_as_identity(of.identity, each)) for each in several),
             on_error=on_error,
         )
 
@@ -763,6 +777,24 @@ class DbOperations:
         )
         run = PatternWrite(self.context, kind, options)
         return run.preview() if dry_run else run.run()
+
+
+def _several(call: str, what: str, given: Any, example: str) -> Iterable[Any]:
+    """Return an argument that must be a list or another iterable. Raises RequestRefused if not.
+
+    Text, bytes and mappings are refused: Python iterates over their characters, bytes and keys.
+    """
+    if isinstance(given, Iterable) and not isinstance(given, (str, bytes, bytearray, Mapping)):
+        return given
+    raise RequestRefused(
+        f"db.{call}() takes a list of {what}, not one {type(given).__name__}",
+        hint=f"pass a list: [{example}]",
+    )
+
+
+def _identities(call: str, of: EntityMap, given: Any) -> Iterable[Any]:
+    example = ", ".join(f'"{name}": ...' for name in of.identity)
+    return _several(call, f"identities of {of.name}", given, f"{{{example}}}")
 
 
 def _as_identity(names: tuple[str, ...], value: Any) -> Mapping[str, Any]:

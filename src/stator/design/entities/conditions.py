@@ -106,8 +106,10 @@ def _parts(condition: Condition, kind: type[All] | type[Any_]) -> tuple[Conditio
 def as_condition(value: Any) -> Condition:
     if isinstance(value, Condition):
         return value
+    is_short = value is None or isinstance(value, (bool, FieldRef))
+    shown = repr(value) if is_short else f"a {type(value).__name__}"
     raise DesignError(
-        f"{value!r} is not a condition",
+        f"{shown} is not a condition",
         hint="compare a field of the entity, for example Order.total > 10",
     )
 

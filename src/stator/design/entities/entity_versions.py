@@ -40,6 +40,7 @@ from stator.design.entities.wire import (
     decode_anything,
     encode_anything,
     encoder,
+    text_key,
 )
 from stator.errors import DesignError, ItemMismatch, NewerVersion
 from stator.model.values import Item, Value
@@ -181,7 +182,7 @@ def _plain(value: Any) -> Value:
         case list() | tuple():
             return {"L": [_plain(each) for each in value]}
         case dict():
-            return {"M": {str(name): _plain(each) for name, each in value.items()}}
+            return {"M": {text_key(name): _plain(each) for name, each in value.items()}}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return encoder(shape_of(type(value), type(value).__name__))(value)
     return encode_anything(value)

@@ -335,8 +335,33 @@ def _encode_coded(shape: Coded) -> Encoder:
     return encode
 
 
-def encode_anything(value: Any) -> Value:
-    """Encode a value without a declared type, by its Python type."""
+DEEPEST = 100
+"""Levels of lists and dicts that a value without a declared type may have.
+
+DynamoDB stores 32 levels, and a packed ``large()`` value may have more. A value that contains
+itself has no end.
+"""
+
+
+def text_key(name: Any) -> str:
+    """Return a key of a dict, which must be text: DynamoDB has no other keys in maps."""
+    if not isinstance(name, str):
+        raise WrongValue(
+            f"expected a dict with str keys, got a key of type {type(name).__name__}", name
+        )
+    return str.__str__(name)  # the text of a member of a str Enum is its value
+
+
+def encode_anything(value: Any, level: int = 0) -> Value:
+    """Encode a value without a declared type, by its Python type.
+
+    ``level`` counts the lists and dicts around the value.
+    """
+    if level > DEEPEST:
+        raise WrongValue(
+            f"the value contains itself, or has more than {DEEPEST} levels of lists and dicts",
+            value,
+        )
     match value:
         case None:
             return {"NULL": True}
@@ -351,9 +376,14 @@ def encode_anything(value: Any) -> Value:
         case datetime():
             return {"S": encode_time(value)}
         case list() | tuple():
-            return {"L": [encode_anything(inner) for inner in value]}
+            return {"L": [encode_anything(inner, level + 1) for inner in value]}
         case dict():
-            return {"M": {str(name): encode_anything(inner) for name, inner in value.items()}}
+            return {
+                "M": {
+                    text_key(name): encode_anything(inner, level + 1)
+                    for name, inner in value.items()
+                }
+            }
     raise WrongValue(f"{type(value).__name__} cannot be stored", value)
 
 

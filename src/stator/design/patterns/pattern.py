@@ -499,8 +499,8 @@ class Pattern(Generic[P, Q]):
         Once the pattern has been traced, its function does not run again, because the query has the
         same form for all arguments.
         """
+        arguments = self._arguments(args, kwargs)
         if self._traced is not None:
-            arguments = self._arguments(args, kwargs)
             limit = self._traced.limit
             if isinstance(limit, Param):
                 check_limit(arguments[limit.name])
@@ -508,7 +508,7 @@ class Pattern(Generic[P, Q]):
         query = self.function(*args, **kwargs)
         if isinstance(query, Question):
             query.pattern = self
-            query.arguments = self._arguments(args, kwargs)
+            query.arguments = arguments
         return query
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -516,11 +516,10 @@ class Pattern(Generic[P, Q]):
             return dict(zip(self._names, args))
         try:
             bound = self._signature.bind(*args, **kwargs)
-        except TypeError:
-            cast("Callable[..., Any]", self.function)(
-                *args, **kwargs
-            )  # raises Python's own message
-            raise
+        except TypeError as error:
+            raise TypeError(
+                f"pattern {self.name}: {error}; call it as {self.name}({', '.join(self._names)})"
+            ) from None
         bound.apply_defaults()
         return bound.arguments
 

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from stator.design.entities.entity import info
 from stator.design.plan.demand import Demand
+from stator.design.plan.html_table import html_table
 from stator.design.plan.json_data import from_data, to_data
 from stator.design.plan.key_sizes import check_size
 from stator.design.plan.stored_shape import StoredField, VersionedShape
@@ -441,7 +442,7 @@ class PatternPlan:
 # --- the plan -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Plan:
     name: str
     layout: str
@@ -455,6 +456,33 @@ class Plan:
     warnings: tuple[str, ...] = field(default=())
     demand: Demand | None = None
     """The workload; None in a plan read from a lock of format 1."""
+
+    def __repr__(self) -> str:
+        parts = (
+            f"layout {self.layout}",
+            _counted(len(self.tables), "table"),
+            _counted(len(self.entities), "entity", "entities"),
+            _counted(len(self.patterns), "pattern"),
+            f"${self.dollars_per_month:,.2f} a month",
+        )
+        return f"<Plan {self.name}: {', '.join(parts)}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the patterns for a notebook."""
+        return html_table(
+            repr(self)[1:-1],
+            ("pattern", "request", "table or index", "key", "dollars a month"),
+            (
+                (
+                    each.name,
+                    each.operation,
+                    each.index or each.table,
+                    each.key_condition,
+                    f"{each.dollars_per_month:,.2f}",
+                )
+                for each in self.patterns
+            ),
+        )
 
     def table(self, name: str) -> TablePlan:
         return _named(self.tables, name, "table")
@@ -493,6 +521,10 @@ class Plan:
                 hint="a newer Stator wrote it: upgrade Stator",
             )
         return from_data(cls, data)
+
+
+def _counted(count: int, one: str, several: str = "") -> str:
+    return f"{count} {one if count == 1 else several or one + 's'}"
 
 
 _N = TypeVar("_N", TablePlan, EntityPlan, PatternPlan)

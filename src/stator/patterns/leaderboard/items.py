@@ -56,7 +56,7 @@ def exact_score(value: Score) -> Decimal:
     number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     if not number.is_finite() or len(number.normalize(EXACT).as_tuple().digits) > NUMBER_DIGITS:
         raise RequestRefused(
-            f"the score {value} cannot be stored exactly",
+            f"this {type(value).__name__} cannot be stored exactly as a score",
             hint=f"use a finite number of at most {NUMBER_DIGITS} digits",
         )
     return number

@@ -172,11 +172,14 @@ class TreeItems:
         }
         return Statement("Put", self._put(item, new=new), f"place {node.text}", self._sibling(node))
 
+    def _shown(self, text: str) -> str:
+        return f"{self.info.name} {self.identities.value(text)!r}"
+
     def _sibling(self, node: StoredNode) -> Any:
         def taken(item: Item | None) -> ConditionFailed:
             value = getattr(self.entity(node.data), self.order or "", None)
             return UniqueTaken(
-                f"another sibling has {self.order} {value!r}",
+                f"another sibling of {self._shown(node.text)} has its {self.order}",
                 item=item,
                 field=self.order or "",
                 value=value,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -10,6 +11,7 @@ from stator.design.entities.shapes import type_name
 from stator.design.entities.wire import REQUIRED, absent_value
 from stator.design.patterns.explanation import Explanation, explain_call
 from stator.design.patterns.pattern import Question
+from stator.design.plan.html_table import html_table
 from stator.design.plan.plan import IndexPlan, PatternPlan, Step
 from stator.design.plan.projection import projected
 from stator.errors import CursorRefused, ItemMismatch, RequestRefused
@@ -24,6 +26,7 @@ from stator.tables.work import Call, Gather, Work, gathered
 
 E = TypeVar("E")
 _MERGE_PAGE = 100
+_MOST_SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,30 @@ class Page(Generic[E]):
 
     def __len__(self) -> int:
         return len(self.items)
+
+    def _repr_html_(self) -> str:
+        """Return a table of the items for a notebook: one row each, one column for each field."""
+        rows = [_shown_fields(item) for item in self.items[:_MOST_SHOWN]]
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+        count = f"{len(self.items)} item{'' if len(self.items) == 1 else 's'}"
+        shown = f", the first {_MOST_SHOWN} shown" if len(self.items) > _MOST_SHOWN else ""
+        more = "more follow" if self.cursor is not None else "the last page"
+        return html_table(
+            f"Page: {count}{shown}; {more}",
+            columns,
+            ([row.get(name) for name in columns] for row in rows),
+        )
+
+
+def _shown_fields(item: Any) -> dict[str, Any]:
+    """Return the columns of an item. Results of ``only`` are tuples, whose columns are numbered."""
+    if isinstance(item, tuple):
+        return {str(at): value for at, value in enumerate(item, 1)}
+    if dataclasses.is_dataclass(item):
+        names = [field.name for field in dataclasses.fields(item)]
+    else:  # an object of another library
+        names = [name for name in getattr(item, "__dict__", ()) if not name.startswith("_")]
+    return {"entity": type(item).__name__, **{name: getattr(item, name) for name in names}}
 
 
 @dataclass(frozen=True, slots=True)

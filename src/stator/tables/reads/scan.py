@@ -24,9 +24,11 @@ class EntityScan:
                 f"db.scan({of.name}) reads, and pays for, every item of table {of.table.name}",
                 hint="declare a pattern for what you look for; pass allow=True to read everything",
             )
-        if not 1 <= segments <= 1_000_000:
+        given: Any = segments
+        if type(given) is not int or not 1 <= given <= 1_000_000:
+            shown = given if type(given) is int else f"a {type(given).__name__}"
             raise DesignError(
-                f"a scan has 1 to 1,000,000 segments, not {segments}",
+                f"a scan has 1 to 1,000,000 segments, not {shown}",
                 hint="use a few segments per core",
             )
         self.context = context

@@ -65,7 +65,8 @@ def read_snapshot(
 def _located(context: Context, get: Get[Any]) -> tuple[EntityMap, Item]:
     if not isinstance(get, Get):
         raise RequestRefused(
-            f"a snapshot reads Get(...), not {get!r}", hint='for example Get(Order, order_id="o1")'
+            f"a snapshot reads Get(...), not a {type(get).__name__}",
+            hint='for example Get(Order, order_id="o1")',
         )
     of = context.schema.of(get.entity)
     if not of.has_base(get.values):

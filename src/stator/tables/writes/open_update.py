@@ -52,6 +52,12 @@ class OpenUpdate(Generic[E]):
         """Make the update fail with ConditionFailed unless this condition holds."""
         self._when.append(condition)
 
+    def __repr__(self) -> str:
+        """Return the item's identity and the changed fields, without values."""
+        of, recording = self._of, self._recording
+        changed = ", ".join(map(recording.shown, recording.actions)) or "nothing yet"
+        return f"<update of {of.shown(self._values)}: {changed}>"
+
     def recorder(self) -> E:
         return cast("E", Recorder(self._recording))
 
@@ -113,6 +119,9 @@ class _UpdateBlock(Generic[E]):
 
     def __init__(self, update: OpenUpdate[E]) -> None:
         self._update = update
+
+    def __repr__(self) -> str:
+        return repr(self._update)
 
     @property
     def result(self) -> E | None:

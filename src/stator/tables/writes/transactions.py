@@ -20,6 +20,7 @@ from stator.tables.writes.writes import WritePlanner
 
 E = TypeVar("E")
 _RACES = 20
+_MOST_SHOWN = 10
 
 
 class Transaction:
@@ -34,18 +35,23 @@ class Transaction:
         self._preparation = WritePlanner(context)
         self._prepared: list[Prepare] = []
         self._intents: list[str] = []
+        self._shown: list[Callable[[], str]] = []
         self._open: list[tuple[EntityMap, list[Any]]] = []
         self._sent = False
 
     def create(self, entity: Storable, *, when: Any = None) -> None:
         """Write a new item. The transaction fails if the item exists."""
+        of = self._context.schema.of_object(entity)
         self._add(
+            lambda: f"create {of.shown_entity(entity)}",
             lambda: self._preparation.create(entity, when),
             lambda: f"create {self._given(entity)} {when!r}",
         )
 
     def put(self, entity: Storable, *, when: Any = None) -> None:
+        of = self._context.schema.of_object(entity)
         self._add(
+            lambda: f"put {of.shown_entity(entity)}",
             lambda: self._preparation.put(entity, when),
             lambda: f"put {self._given(entity)} {when!r}",
         )
@@ -56,6 +62,7 @@ class Transaction:
         """Delete an item: by class and identity, or as an object that was read."""
         of, values, given = target(self._context, entity, identity)
         self._add(
+            lambda: f"delete {of.shown(values)}",
             lambda: self._preparation.delete(
                 of, values, entity=given, when=when, must_exist=must_exist
             ),
@@ -75,6 +82,7 @@ class Transaction:
                 f"this check of {of.name} always holds", hint="pass when=..., or must_exist=True"
             )
         self._add(
+            lambda: f"check {of.shown(values)}",
             lambda: self._preparation.check(of, values, when, must_exist),
             lambda: f"check {of.name} {sorted(values.items())} {when!r}",
         )
@@ -103,6 +111,7 @@ class Transaction:
         finally:
             self._open.pop()
         self._add(
+            lambda: f"update {of.shown(values)}",
             lambda: self._preparation.update(
                 of, recording, values, entity=given, when=conditions, or_create=or_create
             ),
@@ -126,13 +135,22 @@ class Transaction:
 
         ``prepare`` plans them when the transaction is sent, and again after a ``LostRace``.
         """
-        self._add(prepare, lambda: "a pattern's")
+        self._add(lambda: "the writes of a pattern", prepare, lambda: "a pattern's")
 
-    def _add(self, prepare: Prepare, intent: Callable[[], str]) -> None:
+    def _add(self, shown: Callable[[], str], prepare: Prepare, intent: Callable[[], str]) -> None:
         if self._sent:
             raise RequestRefused("this transaction has been sent already", hint="start a new one")
+        self._shown.append(shown)
         self._prepared.append(prepare)
         self._intents.append(intent() if self._token is not None else "")
+
+    def __repr__(self) -> str:
+        """Return the writes so far, each with the identity of its item, without other values."""
+        shown = [each() for each in self._shown[:_MOST_SHOWN]]
+        if len(self._shown) > _MOST_SHOWN:
+            shown.append(f"and {len(self._shown) - _MOST_SHOWN} more")
+        state = "sent" if self._sent else "open"
+        return f"<Transaction, {state}: {', '.join(shown) or 'nothing yet'}>"
 
     def _given(self, entity: Any) -> str:
         """Return an entity as text for the token's checksum.
