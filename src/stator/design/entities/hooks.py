@@ -80,8 +80,8 @@ def run_hooks(made: Any, names: tuple[str, ...]) -> Any:
             continue
         if type(changed) is not type(made):
             raise DesignError(
-                f"{type(made).__name__}.{name} returned a {type(changed).__name__}, not "
-                f"a {type(made).__name__}",
+                f"{type(made).__name__}.{name} returned {type(changed).__name__}, "
+                f"not {type(made).__name__}",
                 hint="change the object itself and return nothing, or return a changed copy",
             )
         unknown = getattr(made, "__dict__", {}).get(UNKNOWN)
