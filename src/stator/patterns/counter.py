@@ -24,7 +24,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.errors import ConditionFailed, ConfigurationError, TransactionFailed
+from stator.errors import (
+    ConditionFailed,
+    ConfigurationError,
+    RequestRefused,
+    TransactionFailed,
+)
 from stator.model.limits import TRANSACTION_ITEMS
 from stator.model.values import Item
 from stator.patterns.consistent_read import read_snapshot
@@ -56,6 +61,11 @@ class Counter(OnDb[D]):
 
     @operation
     def add(self, amount: int = 1) -> Work[None]:
+        if type(amount) is not int:
+            raise RequestRefused(
+                f"counter {self.name}: add() takes an int, not {type(amount).__name__}",
+                hint="count in the smallest unit, such as cents",
+            )
         shard = self.context.random.randrange(self.shards)
         update = self._addition(self._shard(shard), amount)
         label = f"counter {self.name}"

@@ -29,7 +29,7 @@ from stator.backoff import Backoff
 from stator.clock import Clock, SystemClock
 from stator.coordination.lease import LeaseHold, LeaseItem, both
 from stator.coordination.stored_format import StoredFormat
-from stator.errors import LeaseLost, LockBusy
+from stator.errors import ConfigurationError, LeaseLost, LockBusy
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.tables.db import AsyncDb, Db
@@ -86,6 +86,11 @@ class Lock(OnDb[D]):
         owner: str | None = None,
     ) -> None:
         super().__init__(db)
+        if not isinstance(lease_seconds, int | float) or not 0 < lease_seconds < float("inf"):
+            raise ConfigurationError(
+                f"lock {name}: lease_seconds={lease_seconds!r} must be a number above 0",
+                hint="choose a time that a holder needs at most to renew its lease, such as 30",
+            )
         self.name = name
         self.lease_seconds = lease_seconds
         self.drift_seconds = drift_seconds

@@ -265,6 +265,11 @@ class Once(OnDb[D]):
         )
 
     def _run(self, key: str, work: Callable[[], Any], payload: Any) -> Any:
+        if inspect.iscoroutinefunction(work):
+            raise RequestRefused(
+                f"{key}: the work is a coroutine function, which a Db cannot await",
+                hint="use Once with an AsyncDb, or pass a plain function",
+            )
         me = cast("Any", self)
         attempt: Attempt = me.begin(key, payload)
         if attempt.is_done:

@@ -20,7 +20,7 @@ from decimal import Decimal
 from typing import Any, Literal, NoReturn, TypeVar
 
 from stator.design.entities.conditions import FieldRef
-from stator.design.entities.shapes import ListOf, Maybe, SetOf, Shape
+from stator.design.entities.shapes import ListOf, Maybe, Nested, SetOf, Shape, TypedMap
 from stator.design.entities.symbols import Symbol, Use
 from stator.design.entities.wire import WrongValue, encode_anything, encoder, omits
 from stator.design.patterns.filter_writer import shape_at
@@ -168,6 +168,7 @@ class Recording:
         }
 
     def set(self, path: Path, given: Any) -> None:
+        self._check_names(path)
         if isinstance(given, RecordedField):
             raise RequestRefused(
                 f"{given!r} has no value here: an update is recorded, not read",
@@ -194,6 +195,7 @@ class Recording:
             self._keep(RecordedAction(path, self.encoded(path, given), given))
 
     def remove(self, path: Path) -> None:
+        self._check_names(path)
         if (
             len(path) == 1
             and not isinstance(self.shape(path), Maybe)
@@ -209,6 +211,21 @@ class Recording:
             self._keep(RecordedAction(path, None))
         else:
             self.set(path, value)  # as a missing attribute would be read; index keys need the value
+
+    def _check_names(self, path: Path) -> None:
+        """Refuse a nested name that the class of the value does not have."""
+        for at in range(1, len(path)):
+            shape = self.shape(path[:at])
+            shape = shape.inner if isinstance(shape, Maybe) else shape
+            if not isinstance(shape, (Nested, TypedMap)):
+                continue
+            known = [name for name, _, _ in shape.fields]
+            if path[at] not in known:
+                raise RequestRefused(
+                    f"{self.shown(path[:at])} is a {shape.cls.__name__}, which has no field "
+                    f"{path[at]!r}",
+                    hint=f"its fields are {', '.join(known)}",
+                )
 
     def _is_omitted(self, path: Path, given: Any) -> bool:
         """Whether a value is stored by removing the path: None, or an empty set."""
