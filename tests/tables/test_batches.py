@@ -76,7 +76,7 @@ def test_one_bad_item_does_not_take_the_others_with_it(target: Target) -> None:
 def test_a_batch_raises_what_it_could_not_write_after_it_wrote_the_rest(target: Target) -> None:
     db = target.connect(shop())
     wrong = order(8, total="much")
-    with pytest.raises(BatchFailed, match=r"1 of 61 changes .*order_id='o008'") as caught:
+    with pytest.raises(BatchFailed, match=r"1 of 61 changes .*Order") as caught:
         db.write_many([wrong, *(order(n) for n in range(20, 80))])
     failed = caught.value
     assert failed.written == 60 and failed.hint is not None and "collect" in failed.hint

@@ -73,11 +73,11 @@ class BatchFailed(StatorError):
 
     def __init__(self, written: int, failures: Sequence[FailedWrite]) -> None:
         first = failures[0]
-        shown = repr(first.change)
-        shown = shown if len(shown) <= 120 else f"{shown[:117]}..."
+        lost = any(getattr(each.error, "sent", False) for each in failures)
         super().__init__(
-            f"{len(failures)} of {written + len(failures)} changes were not written. "
-            f"The first is {shown}: {first.error.message}"
+            f"{len(failures)} of {written + len(failures)} changes "
+            f"{'may not have been' if lost else 'were not'} written. "
+            f"The first is about {type(first.change).__name__}: {first.error.message}"
         )
         self.written = written
         self.failures = list(failures)

@@ -25,6 +25,8 @@ class ServiceError(StatorError):
     default_message: ClassVar[str] = ""
     after_unknown: bool = False
     """Set by a client that retried: an earlier attempt may have been carried out."""
+    operation: str | None = None
+    """The operation that failed, set by the data layer."""
     # AWS spells the member "message" in DynamoDB's own errors and "Message" in the errors of Coral,
     # the framework around it.
     message_member: ClassVar[str] = "message"

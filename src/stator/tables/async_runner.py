@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Generator, Sequence
 from typing import Any, TypeVar
 
 from stator.clock import Clock, pause
-from stator.errors import DbClosed, StatorError
+from stator.errors import DbClosed, ServiceError, StatorError
 from stator.tables.observers import Observer
 from stator.tables.runner import Observed
 from stator.tables.work import BlockingCall, Call, ConnectionState, Gather, Pages, Pause, Work
@@ -88,6 +88,13 @@ class AsyncRunner:
         return await asyncio.to_thread(effect.function)
 
     async def _call(self, call: Call) -> dict[str, Any]:
+        try:
+            return await self._observed(call)
+        except ServiceError as error:
+            error.operation = call.operation
+            raise
+
+    async def _observed(self, call: Call) -> dict[str, Any]:
         if not self.observers:
             return await self.transport.call(
                 call.operation,

@@ -14,11 +14,13 @@ of another. ``Db`` itself uses plain functions instead (see ``db``), which ``hel
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
+from stator.errors import ServiceError
 from stator.tables.context import Context
 from stator.tables.db import AsyncDb, Db
+from stator.tables.unknown_outcome import unproven
 from stator.tables.work import Pages, Work
 
 D = TypeVar("D", bound=Db | AsyncDb)
@@ -56,13 +58,19 @@ class Bound(Generic[P, T]):
 
 class BoundSync(Bound[P, T]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        result: T = self._instance.db.run(self._plan(self._instance, *args, **kwargs))
+        try:
+            result: T = self._instance.db.run(self._plan(self._instance, *args, **kwargs))
+        except ServiceError as error:
+            raise unproven(error)  # noqa: B904 - it is the error itself, or has it as its cause
         return result
 
 
 class BoundAsync(Bound[P, T]):
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
-        result: Awaitable[T] = self._instance.db.run(self._plan(self._instance, *args, **kwargs))
+    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            result: T = await self._instance.db.run(self._plan(self._instance, *args, **kwargs))
+        except ServiceError as error:
+            raise unproven(error)  # noqa: B904 - it is the error itself, or has it as its cause
         return result
 
 

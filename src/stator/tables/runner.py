@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from stator.clock import Clock
-from stator.errors import DbClosed, StatorError
+from stator.errors import DbClosed, ServiceError, StatorError
 from stator.tables.observers import MEASURED, WRITES, CallRecord, Observer, table_of, units_of
 from stator.tables.work import BlockingCall, Call, ConnectionState, Gather, Pages, Pause, Work
 from stator.transport import Transport
@@ -93,6 +93,13 @@ class Runner:
         return effect.function()
 
     def _call(self, call: Call) -> dict[str, Any]:
+        try:
+            return self._observed(call)
+        except ServiceError as error:
+            error.operation = call.operation
+            raise
+
+    def _observed(self, call: Call) -> dict[str, Any]:
         if not self.observers:
             return self.transport.call(
                 call.operation,

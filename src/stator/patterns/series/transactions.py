@@ -37,6 +37,7 @@ from stator.patterns.rollups.writes import RollupBook
 from stator.patterns.series.directory import Bucket
 from stator.patterns.series.layout import SeriesLayout
 from stator.patterns.series.placement import NO_ROOM, PlacedReading, SeriesPlacement
+from stator.tables.unknown_outcome import unproven
 from stator.tables.work import Gather, Pause, Work, gathered
 from stator.tables.writes.batches import BatchResult
 from stator.tables.writes.expressions import Expressions
@@ -108,7 +109,8 @@ class ReadingTransactionWriter:
             try:
                 left = yield from self._attempt(left, result, attempt)
             except StatorError as error:
-                result.failures += [FailedWrite(entity, error) for entity in left]
+                failed = unproven(error)
+                result.failures += [FailedWrite(entity, failed) for entity in left]
                 return result
             if not left:
                 return result

@@ -38,6 +38,7 @@ from stator.model.limits import BATCH_WRITE_BYTES, BATCH_WRITE_ITEMS
 from stator.model.values import Item
 from stator.tables.context import Context
 from stator.tables.schema import EntityMap, refused_by_hook
+from stator.tables.unknown_outcome import unproven
 from stator.tables.work import Call, Gather, Pause, Work
 from stator.tables.writes.sender import write
 from stator.tables.writes.statements import Statement
@@ -258,7 +259,8 @@ def send_writes(
             reply = yield Call("BatchWriteItem", {"RequestItems": _entries(left)}, label)
         except StatorError as error:
             if not isinstance(error, ServiceError) or error.retryable or len(left) == 1:
-                result.failures += [FailedWrite(change.source, error) for change in left]
+                failed = unproven(error)
+                result.failures += [FailedWrite(change.source, failed) for change in left]
             else:
                 yield from _halves(context, left, result, label)
             return result
