@@ -108,7 +108,7 @@ def verify(storage: Storage, progress: Progress | None = None) -> Verification:
 
 
 class _Faults:
-    """Collects the faults of one part, grouped by problem."""
+    """Collects the disagreements of one table, index or stream, grouped by their kind."""
 
     def __init__(self, where: str) -> None:
         self._where = where

@@ -235,7 +235,7 @@ class EntityMap:
 
     @cached_property
     def key_identity(self) -> KeyIdentity:
-        """Reads field values back from the table's key."""
+        """The decoder that reads field values back from an item's key."""
         return KeyIdentity(self)
 
     @cached_property

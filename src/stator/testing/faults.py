@@ -275,7 +275,10 @@ _Steps = Generator[_Send | _Wait, Any, dict[str, Any]]
 
 @dataclass(slots=True)
 class _Injector:
-    """Turns calls into steps: requests to send and waits. It performs no I/O itself."""
+    """Decides which faults a call meets.
+
+    It turns the call into steps (send this request, wait this long), and performs no I/O itself.
+    """
 
     before: Before | None
     after: After | None

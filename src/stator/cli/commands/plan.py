@@ -117,7 +117,7 @@ def _compare(file: DesignFile, plan: Plan) -> None:
 
 
 def _advise(file: DesignFile, plan: Plan) -> None:
-    """Print on stderr which locked base keys a plan without them would replace, and the savings."""
+    """Print on stderr which base keys would change without the lock file, and what that saves."""
     if file.frozen is None:
         return
     freed = plan_of(file.design, [each.name for each in plan.entities])

@@ -38,7 +38,7 @@ Step = str | int
 
 
 class Condition:
-    """A condition that an item either satisfies or does not."""
+    """A test of an item's fields, such as ``Order.total > 10``. Subclasses are its kinds."""
 
     __slots__ = ()
 

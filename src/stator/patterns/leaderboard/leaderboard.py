@@ -211,10 +211,10 @@ class Leaderboard(OnDb[D]):
         """Return up to ``limit`` members, the best first, and the cursor of the next page.
 
         The cursor is None after the last page. A page starts after the last entry of the page
-        before it, even if that member's score has changed since. Its first rank is found as
-        ``rank`` finds one. ``exact=False`` continues the numbering of the page before instead: that
-        costs no read, and is off by the changes made since the first page. A board is paged forward
-        only: ``previous`` of the page is always None.
+        before it, even if that member's score has changed since. The rank of the page's first
+        member is counted as ``rank`` does, which costs reads. With ``exact=False``, ranks continue
+        from the page before: that costs no read, but ranks are wrong if scores have changed since
+        the first page. A board is paged forward only: ``previous`` is always None.
         """
         check_limit(limit)
         reads = yield from self._reads(consistent)

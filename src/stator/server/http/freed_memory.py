@@ -31,10 +31,10 @@ class FreedMemory:
         self._seen = 0
 
     def sweep(self, arrived_bytes: int, arriving_bytes: int) -> None:
-        """Give memory back if a flood is over.
+        """Return freed memory to the operating system once a burst of large bodies is over.
 
-        ``arrived_bytes`` counts the bodies since the start, and ``arriving_bytes`` those that are
-        not complete.
+        ``arrived_bytes`` is the size of all bodies since the server started, and
+        ``arriving_bytes`` that of bodies that are not complete.
         """
         is_quiet = arrived_bytes == self._seen and not arriving_bytes
         self._seen = arrived_bytes

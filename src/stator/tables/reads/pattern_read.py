@@ -305,7 +305,11 @@ class PatternRead:
         return found
 
     def live_items(self, step: Step, items: list[Item]) -> Work[list[tuple[EntityMap, Item]]]:
-        """Return the whole items with their entities, without those that ``_entities`` skips."""
+        """Return pairs of the items that a step has read and their entities.
+
+        If an index holds only a part of an item, the whole item is fetched. Items that have
+        expired, and items of other entities, are left out.
+        """
         if step.fetch:
             items = yield from self._whole_items(step, items)
         schema, now = self.context.schema, self.context.now()

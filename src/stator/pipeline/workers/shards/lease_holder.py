@@ -149,8 +149,9 @@ class LeaseHolder(ABC):
     def lag_seconds(self) -> float | None:
         """Return the age of the oldest unhandled change, or None if it is not known now.
 
-        A change that was read grows older until it is handled. Without one, an answer of the
-        stream is only as good as it is fresh: none comes while a connection hangs.
+        If a change has been read and not handled, the lag is its age. Otherwise the lag comes from
+        the last answer of the stream. It is unknown if that answer is too old, for example because
+        the connection hangs.
         """
         lag = self.progress.lag_seconds
         if lag is None:
