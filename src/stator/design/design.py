@@ -72,9 +72,10 @@ class Design(Declaration):
         """Return the cheapest layout that serves every pattern: its keys, indexes and requests.
 
         ``previous`` is the plan that existing data was written under, as ``read_lock`` returns it.
-        By default, it is the one passed to ``keep_to``. Its base keys stay. ``rekey`` names
-        entities that may get another base key, for which their items must be moved. The rules are
-        in ``stator.design.planner.locked_choices``.
+        The default is the plan passed to ``keep_to``. The new plan keeps the base keys of
+        ``previous``, except for the entities named in ``rekey``. If such an entity gets another
+        base key, its stored items must be moved. ``stator.design.planner.locked_choices`` lists
+        the rules.
         """
         from stator.design.planner.planner import plan
 

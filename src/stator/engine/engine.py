@@ -175,7 +175,7 @@ class Engine:
         return self._closed
 
     def close(self) -> None:
-        """Close the engine. A process that was forked from the engine's has nothing to close."""
+        """Close the engine. Does nothing in a child process that inherited the engine by a fork."""
         if self._forks != _FORKS[0]:
             return
         with self.lock:

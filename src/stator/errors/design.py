@@ -32,7 +32,10 @@ class ItemMismatch(DesignError):
         self.identity: str | None = None
 
     def of_item(self, identity: str) -> ItemMismatch:
-        """Name the item whose value does not fit, for example ``Order(order_id='o1')``."""
+        """Add the item's identity, such as ``Order(order_id='o1')``, to the message; return self.
+
+        Does nothing if the message already names an item.
+        """
         if self.identity is None:
             self.identity = identity
             self.message = f"{self.message} (in {identity})"

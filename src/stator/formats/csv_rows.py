@@ -46,10 +46,10 @@ class BadLine:
 
 @dataclass(slots=True)
 class CsvBlock:
-    """Consecutive rows. A blank line is an empty row, and so is the place of a bad line.
+    """Consecutive rows. A blank line and a bad line each appear in ``rows`` as an empty row.
 
-    ``bad`` maps places in ``rows`` to bad lines. ``end_byte`` is the number of bytes before the
-    next block, and ``end_line`` the number of lines.
+    ``bad`` maps indexes of ``rows`` to bad lines. ``end_byte`` and ``end_line`` are the numbers of
+    bytes and lines in the file before the next block.
     """
 
     rows: list[list[str]] = field(default_factory=list)
@@ -86,7 +86,11 @@ class CsvReader:
         self._is_start = first_byte == 0
 
     def blocks(self) -> Iterator[CsvBlock]:
-        """Yield the blocks. Raises an error of ``DAMAGE`` for text that is no CSV or no UTF-8."""
+        """Yield the blocks.
+
+        Raises UnicodeDecodeError (one of ``DAMAGE``) for bytes that are not UTF-8, if ``errors`` is
+        "strict". Raises DataDamaged for UTF-16, or if too many quotes do not close.
+        """
         block, size, held, limit = CsvBlock(), 0, b"", _HEAD_BYTES
         while True:
             # A row that is not complete is read to the end of the line in which it gets too long.

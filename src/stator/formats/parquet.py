@@ -98,8 +98,8 @@ def join_parquet(parts: Sequence[Path], joined: Path, columns: Sequence[str] = (
     """Write the rows of several Parquet files into one.
 
     A column that is integer in one part and has fractions in another takes the wider type. Raises
-    DataDiffers if no single type can hold a column's values from all parts. Without parts, the file
-    has no rows, and ``columns`` of text.
+    DataDiffers if no single type can hold a column's values from all parts. If ``parts`` is empty,
+    the file has no rows, and a text column for each name in ``columns``.
     """
     arrow, parquet = pyarrow(), pyarrow("pyarrow.parquet")
     schema = (

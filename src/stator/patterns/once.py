@@ -13,9 +13,9 @@ If the work raises an error that says what happened, the record is deleted, and 
 runs the work again. If the error leaves the outcome unknown (a lost answer, a cancellation: see
 ``coordination.outcome``), the record stays *running*. The work may have been done, so another
 attempt takes over only once the time has passed, as it does if the process dies. Work that must
-never happen twice uses that time to find out: it looks at what it did before it does it again, or
-passes the key on as an idempotency key. If the first attempt finishes after it was taken over, it
-can no longer store its result, because the owner has changed.
+never happen twice needs a check of its own. It can look for the effects of an earlier attempt
+first, or pass the key on to the called service as an idempotency key. If the first attempt finishes
+after another took over, it can no longer store its result, because the owner has changed.
 
 Results keep their types (``typed_json``): the first caller and later ones get equal values. A
 record whose result is plain JSON has format 1, which older programs read; any other has format 2.
@@ -183,8 +183,8 @@ class Once(OnDb[D]):
         """Store the result, so that later attempts return it.
 
         Raises Unstorable if the result cannot be stored with its types, or is larger than an item
-        can be. Later attempts then raise it too: the work is done and is not repeated. Raises
-        TookTooLong if another attempt has taken over. Both errors carry the ``result``.
+        can be. Later attempts then raise Unstorable too: the work is done and is not repeated.
+        Raises TookTooLong if another attempt has taken over. Both errors carry the ``result``.
         """
         try:
             yield from self._finish(attempt, _outcome(result), result)
@@ -219,16 +219,16 @@ class Once(OnDb[D]):
     def fail(self, attempt: Attempt) -> Work[None]:
         """Forget an attempt, so that the next one may run.
 
-        Call it only if the work was certainly not done: the next attempt does it again. Does
-        nothing if another attempt took over.
+        Call ``fail`` only if the work was certainly not done, because the next attempt does the
+        work again. Does nothing if another attempt took over.
         """
         yield from self._record(attempt.key).delete(LeaseHold(attempt.owner))
 
     def _give_up(self, attempt: Attempt, error: BaseException) -> Work[None]:
         """End an attempt whose work raised an error.
 
-        The record is deleted if the error says what happened, and stays *running* otherwise. No
-        error of this write takes the place of the work's own.
+        The record is deleted if the error says what happened, and stays *running* otherwise. If
+        the deletion fails, ``error`` gets a note about the failure, which is not raised.
         """
         if not is_outcome_unknown(error, self.unknown_errors):
             try:
@@ -408,9 +408,10 @@ class AttemptBlock(OnDb[D]):
         return attempt
 
     def _end(self, error: BaseException | None) -> Work[None] | None:
-        """Return the work that ends the attempt: ``finish``, or what an error calls for.
+        """Return the work that ends the attempt: ``finish``, or ``_give_up`` after an error.
 
-        Returns None if there is nothing to write, because an earlier attempt had finished.
+        Returns None if there is nothing to write, because this attempt never began or an earlier
+        attempt had finished.
         """
         attempt = self._attempt
         if attempt is None or self._was_done:

@@ -127,8 +127,8 @@ def _write_dict(value: dict[Any, Any], where: str) -> Any:
 def _write_time(name: str, value: Any) -> Any:
     """Write a datetime or a time.
 
-    Text keeps an offset, but neither the name of a time zone nor ``fold``, which tells the two
-    hours apart when clocks go back.
+    ISO text keeps the UTC offset, but neither the name of a time zone nor ``fold``, which tells the
+    two hours apart when clocks go back. A value with either becomes a list: text, zone and fold.
     """
     zone = value.tzinfo
     key = zone.key if isinstance(zone, ZoneInfo) else None
@@ -235,7 +235,10 @@ def _read_member(content: list[Any]) -> Any:
 
 
 def _read_object(content: list[Any]) -> Any:
-    """Build an object from its fields, without ``__init__``, which already ran for them."""
+    """Build an object from its fields.
+
+    ``__init__`` of a dataclass is not called: it ran when the original object was made.
+    """
     cls, fields = _class(content[0]), {name: _read(each) for name, each in content[1].items()}
     if not dataclasses.is_dataclass(cls):
         return cls._make(fields[name] for name in cls._fields)

@@ -1,11 +1,12 @@
 """The audit of unique fields: every value must have its guard, and every guard its value.
 
-Guards keep ``unique()`` fields unique, and identities where the table's key holds more. A guard is
-an item of its own, written in the transaction of the item it belongs to
-(``tables.writes.unique_guards``). Guards and items agree as long as every write goes through a
-``Db``. They disagree after writes that bypass it: by an import, by another program or by restoring
-a table, or if a field became unique when data already existed. A value may then be blocked for no
-reason, or two items may share one. The audit finds:
+Guards keep ``unique()`` fields unique. They also keep identities unique if the table's key has
+fields besides the identity. A guard is an item of its own, written in the same transaction as the
+item that it belongs to (``tables.writes.unique_guards``). Guards and items agree as long as every
+write goes through a ``Db``. They disagree after writes that bypass the ``Db``: by an import, by
+another program or by restoring a table. They also disagree if a field became unique when data
+already existed. A value may then be blocked for no reason, or two items may share one value. The
+audit finds:
 
 - ``orphan``: a guard whose item is gone or has another value, or whose field is no longer unique.
   Repair: the guard is deleted.
@@ -21,9 +22,10 @@ The audit scans the guards and the entity's table page by page and looks up the 
 batches. Writers continue, so a page may be outdated by the time it is judged. Before a mismatch is
 reported, its guard and items are therefore read again in one TransactGetItems.
 
-A repair judges once more. It is one transaction, on condition that guard and items are as they were
-judged, and it changes only guards, never items. If another writer interferes, it looks again. A
-repair that dies half-way leaves the rest to the next run.
+A repair first reads guard and items once more. Each mismatch is then repaired in one transaction,
+on condition that guard and items have not changed since. Repairs change only guards, never items.
+If another writer interferes, the repair reads again. If a repair run dies half-way, the next run
+repairs the rest.
 """
 
 from __future__ import annotations

@@ -7,18 +7,18 @@ the folder open. DURABLE is the high-water mark (``high_water``).
 RocksDB opens a folder that lost acknowledged writes as if nothing had happened. So the folder is
 first opened to read, which changes nothing, and compared with its mark:
 
-- The manifest says from which log on RocksDB needs the logs. Its older logs are deleted. A manifest
-  that lost its end asks for a log that is gone, or for an older one than when the store was opened.
-- Each write has a number, and takes one place in memory when the logs are replayed. So the writes
-  that were replayed must be as many as there are numbers between the first and the last one. If
-  they are fewer, a log is missing, lost its end, or has a hole.
-- The last number must not be smaller than the last one that was acknowledged.
+- The manifest names the oldest log that RocksDB still needs. Older logs are deleted. A manifest
+  that lost its end names a deleted log, or an older log than when the store was opened.
+- Writes are numbered without gaps, and each replayed write takes one entry in memory. So the count
+  of replayed writes must match the range of their numbers. If the count is lower, a log is missing,
+  lost its end, or has a hole.
+- The last number must not be smaller than the last acknowledged number.
 
-After a restart of the machine, only the writes that were fsynced are required. With
-``durability="process"`` that is what the store held when it was opened; the loss of later writes is
-logged as a warning, and the folder is opened as it was at one moment before. As long as the machine
-did not restart, the operating system has every write that was acknowledged, with or without fsync,
-and all of them are required.
+As long as the machine did not restart, the operating system has every acknowledged write, with or
+without fsync, and all of these writes are required. After a restart of the machine, only fsynced
+writes are required. With ``durability="process"``, these are the writes that the store held when it
+was opened. The loss of later writes is logged as a warning, and the folder is opened in the state
+before the first lost write.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def check_format(folder: Path) -> None:
 
 
 def _is_start(path: Path) -> bool:
-    """Whether a file is one that a store has before anything is stored in it."""
+    """Whether a file may exist before RocksDB has finished creating the store."""
     name = path.name
     return name == high_water.NAME or name.endswith(".dbtmp") or name.startswith(_BEFORE_CURRENT)
 
@@ -187,9 +187,9 @@ def _read_only(folder: Path, prefix_bytes: int, mark: Mark) -> Rdict:
 def _recovery(mark: Mark) -> DBRecoveryMode:
     """Choose how RocksDB treats damage in a log.
 
-    A torn tail was never acknowledged and is dropped. Damage before it is an error, not a shorter
-    history. Only the logs of a store without fsync may have holes after a restart of the machine:
-    it opens as it was before the first.
+    A torn tail was never acknowledged and is dropped. Damage before the tail is an error. A store
+    without fsync is different after a restart of the machine: its logs may have holes. RocksDB then
+    keeps only the writes before the first hole.
     """
     if mark.mode == "process" and not mark.is_same_boot:
         return DBRecoveryMode.point_in_time()
@@ -248,10 +248,11 @@ def _check_last(folder: Path, last: int, required: int) -> None:
 
 
 def _first_in_logs(folder: Path, mark: Mark, extent: Extent) -> int | None:
-    """Return the number of the first write that only the logs hold, or None if it is not known.
+    """Return the number of the oldest write that is in the logs but in no table (SST file).
 
-    Until RocksDB stores a table, that is the number after the floor. From then on, a log with the
-    number that the manifest names starts with it.
+    If RocksDB still needs the same logs as when the store was opened, this is the number after the
+    floor. Otherwise the number is read from the oldest log that the manifest requires. Returns None
+    if that log is missing or empty, or if the logs hold no writes.
     """
     if extent.kept_log == mark.first_log:
         return mark.floor + 1

@@ -63,7 +63,7 @@ _UNFLUSHED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What DURABLE holds; the defaults are right for a folder without it."""
+    """The content of DURABLE. A folder without this file has the default values."""
 
     number: int = 0
     log: int = 0
@@ -76,8 +76,8 @@ class Mark:
     def is_same_boot(self) -> bool:
         """Whether the operating system has run without a restart since the mark was made.
 
-        Then nothing that was written can be missing, fsynced or not. If it is not known, this is
-        false.
+        If so, no acknowledged write can be missing, fsynced or not. False if the system has no boot
+        identity.
         """
         return self.boot == boot_id() != _UNKNOWN_BOOT
 
@@ -103,7 +103,11 @@ class Extent:
 
 
 class HighWater:
-    """The DURABLE file of one store. Until ``begin``, no other process can start to open it."""
+    """The DURABLE file of one store.
+
+    An instance locks the file until ``begin`` returns, so that two processes cannot open the store
+    at the same time.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -145,10 +149,10 @@ class HighWater:
             fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def position(self, db: Any) -> tuple[int, int]:
-        """Return the number of the last write, and the newest log that has writes.
+        """Return the number of the last write, and the number of the newest log that has writes.
 
-        RocksDB starts a log together with a memtable, and then has a new super version. The folder
-        is listed only then.
+        The folder is listed only if RocksDB's super version has changed, because a new log comes
+        with a new super version.
         """
         number = db.latest_sequence_number()
         version = db.property_int_value(_SUPER_VERSION)
@@ -174,7 +178,10 @@ class HighWater:
 
 
 def write_mark(folder: Path, extent: Extent) -> None:
-    """Give a folder that no process has open its mark; all its writes are on disk."""
+    """Write DURABLE into a folder that no process has open.
+
+    All writes in ``extent`` must be on disk.
+    """
     content = _ACKNOWLEDGED.pack(extent.last, 0)
     slot = content + _CHECK.pack(crc32(content))
     (folder / NAME).write_bytes(_opening(extent, "disk") + slot + slot)

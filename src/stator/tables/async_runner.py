@@ -48,7 +48,10 @@ class AsyncRunner:
         await self.transport.close()
 
     def _reopen_in_another_loop(self) -> None:
-        """Raise DbClosed, unless a later event loop runs: a client serves one after the other."""
+        """Reopen a closed connection if a different event loop is running now.
+
+        Raises DbClosed in the event loop that closed the connection.
+        """
         if self._connection.loop is asyncio.get_running_loop():
             raise DbClosed
         self._connection.is_closed = False

@@ -387,9 +387,9 @@ class DbOperations:
         Unknown names, fields of the key, and fields that Stator sets raise UpdateRefused. A value
         that does not fit its field raises ItemMismatch, and a missing item raises ItemNotFound.
 
-        The result is None, or with ``returns`` ("old" or "new") the item before or after. If you
-        pass an object instead of a class, the stored item must still have its version, as in
-        ``update``. ``once`` proves the outcome, as for ``create``.
+        Returns None, or with ``returns`` the item before ("old") or after ("new") the update. If
+        you pass an object instead of a class, the stored item must still have the object's
+        version, as in ``update``. ``once`` sends a transaction with a token, as in ``create``.
         """
         update: OpenUpdate[Any] = OpenUpdate(
             self.context, entity, identity, when=when, returns=returns, once=once
@@ -485,9 +485,9 @@ class DbOperations:
     ) -> Work[Page[F]]:
         """Return up to ``limit`` items, with cursors to the next page and the page before.
 
-        ``cursor=page.cursor`` continues after a page; it is None after the last one.
-        ``cursor=page.previous`` reads up to ``limit`` items before it, in the same order; it is
-        None on the first page. A pattern that is planned as a Scan can only be read forward.
+        ``cursor=page.cursor`` reads the next page. ``page.cursor`` is None on the last page.
+        ``cursor=page.previous`` reads the page before, in the same order. ``page.previous`` is None
+        on the first page. A pattern that is planned as a Scan can only be read forward.
         """
         return pattern_read.page(
             self.context, query, limit, cursor, ReadOptions(consistent, include_expired)
@@ -710,11 +710,12 @@ class DbOperations:
         was read; otherwise it is counted as skipped. ``dry_run`` deletes nothing: it returns the
         number of items, a sample of their identities, and the cost.
 
-        ``parallel`` is the number of items that are deleted at the same time. ``on_progress``
-        receives the result so far after every hundred items or so. Its ``cursor``, passed to a
-        later call, continues there, even if the process was killed: nothing is left out. ``limit``
-        ends the call after that many items, ``max_failures`` after that many failures. The result
-        then has a cursor, too.
+        ``parallel`` is the number of items that are deleted at the same time. ``limit`` ends the
+        call after that many items, ``max_failures`` after that many failures.
+
+        ``on_progress`` receives the result so far after every hundred items or so. Pass the
+        result's ``cursor`` to a later call to continue from there, even if the process was killed.
+        No item is left out. The result of a call that ends early has a cursor, too.
         """
         kind = PatternDelete(self.context, query, keep_blobs=keep_blobs)
         options = PatternWriteOptions(
@@ -763,10 +764,10 @@ class DbOperations:
     ) -> Work[PatternWriteResult | PatternWritePreview]:
         """Apply the same update to every item that a pattern finds.
 
-        ``change`` is a function that changes its argument, as the block of ``update`` does:
-        ``def close(order: Order) -> None: order.status = "closed"``. It is called once for each
-        item, and records: it cannot read the item. Each call updates an item once, even if the
-        update changes the key by which the pattern finds it.
+        ``change`` is a function that changes its argument, as the block of ``update`` does: ``def
+        close(order: Order) -> None: order.status = "closed"``. The function records changes and
+        cannot read the item. Each call of ``update_where`` updates an item once, even if the update
+        changes the key by which the pattern finds the item.
 
         The conditions and the other arguments are those of ``delete_where``. If a killed run is
         continued, relative changes (``+=``) may be applied twice to the last hundred items or so.

@@ -46,11 +46,13 @@ _TRANSACTIONS = ("TransactWriteItems", "TransactGetItems")
 class WriteExplanation:
     """The request that a write would send, and its price.
 
-    ``reads`` are the requests that would be sent before it. ``conditions`` are its conditions, with
-    names and values filled in. ``units`` is the price in write units; for a snapshot, in read
-    units. If ``is_least``, the stored item may make it more. ``units_once`` is the price with
-    ``once=True``, and ``units_with_token`` the price with a ``write_token()`` field. ``operation``
-    is None if nothing would be written. ``blobs`` counts the values that would be offloaded.
+    ``operation`` is None if nothing would be written. ``reads`` are the requests that would be sent
+    before the write. ``conditions`` are the write's conditions, with names and values filled in.
+
+    ``units`` is the price in write units; for a snapshot, in read units. ``is_least`` says that the
+    price is a lower bound, because it depends on the stored item. ``units_once`` is the price with
+    ``once=True``, and ``units_with_token`` the price with a ``write_token()`` field. ``blobs``
+    counts the values that would be offloaded.
     """
 
     operation: str | None
@@ -103,7 +105,7 @@ def _shown(request: dict[str, Any]) -> list[str]:
 
 
 def explain_write(context: Context, work: Work[Any]) -> WriteExplanation:
-    """Run work without sending anything, up to the first request that writes, and explain that."""
+    """Explain the first request of ``work`` that writes, without sending any request."""
     run = _Run()
     try:
         call = run.until_write(work)
@@ -134,7 +136,7 @@ def explain_write(context: Context, work: Work[Any]) -> WriteExplanation:
 
 
 class _Run:
-    """Answers effects as if nothing were stored."""
+    """Runs work without I/O. Every read gets an empty answer, as if nothing were stored."""
 
     def __init__(self) -> None:
         self.reads: list[Call] = []
@@ -269,7 +271,10 @@ class _Explained:
 
     @property
     def explanation(self) -> WriteExplanation:
-        """The explanation. There is one after the block."""
+        """The explanation of the block's writes.
+
+        Raises RequestRefused before the block has ended.
+        """
         if self._explanation is None:
             raise RequestRefused(
                 "there is no explanation before the with block has ended",

@@ -153,10 +153,10 @@ class EntityMap:
         return self.key_values(item), b'{"PutRequest":{"Item":%b}}' % orjson.dumps(item)
 
     def as_stored(self, item: Item) -> Any:
-        """Return the object of an item, read in the current shape of the entity, without hooks.
+        """Decode an item into an object of the entity, upcast to the current shape. No hooks run.
 
-        Attributes that the class does not know stay with the object, and ``item`` writes them back.
-        So a program that was deployed before a field was added does not erase it.
+        The object keeps attributes that the class does not know, and ``item`` writes them back. So
+        a program that was deployed before a field was added does not erase that field.
         """
         try:
             if not self._known.issuperset(item):
@@ -168,7 +168,7 @@ class EntityMap:
             raise mismatch.of_item(self._shown_item(item)) from mismatch.__cause__
 
     def current(self, item: Item) -> Item:
-        """Return an item in the current shape. Upcasts see its fields, but not its keys."""
+        """Return an item upcast to the current shape. Upcasts get the fields without the keys."""
         if item.get(VERSION_ATTRIBUTE) == self.shape_version.value:
             return item
         own = {name: item[name] for name in self._own if name in item}
@@ -268,10 +268,10 @@ class EntityMap:
     # -- times and versions
 
     def stamped(self, entity: Any, now: float, *, fresh: bool, token: str | None = None) -> Stamped:
-        """Return a copy with version, times and expiry as a write at ``now`` sets them.
+        """Return a copy of the entity with the version, times and expiry of a write at ``now``.
 
-        The hooks of ``@before_write`` run first. ``fresh`` means that the write creates the item.
-        ``token`` is the write token, for an entity that has a field for it.
+        The ``@before_write`` hooks run first. ``fresh`` means that the write creates the item.
+        ``token`` is stored in the entity's ``write_token()`` field, if there is such a field.
         """
         if not self.has_stamps:
             return Stamped(entity, {})
@@ -309,7 +309,10 @@ class EntityMap:
     def stamped_or_refused(
         self, entity: Any, now: float, *, fresh: bool, token: str | None = None
     ) -> Stamped:
-        """Return ``stamped``, for one of many writes. Any error of a hook is a RequestRefused."""
+        """Stamp an entity like ``stamped``, for one of many writes.
+
+        Raises RequestRefused if a hook raises an error that is not a StatorError.
+        """
         if not self.before_write:
             return self.stamped(entity, now, fresh=fresh, token=token)
         try:
@@ -389,7 +392,7 @@ def _own_attributes(plan: EntityPlan, table: TablePlan) -> set[str]:
 
 
 def refused_by_hook(of: EntityMap, entity: Any, error: Exception) -> RequestRefused:
-    """Return the error of one of many writes whose ``@before_write`` method raised ``error``."""
+    """Return the RequestRefused for one write of a batch whose ``@before_write`` hook failed."""
     return RequestRefused(
         f"@before_write of {of.shown_entity(entity)} refused the write: "
         f"{type(error).__name__}: {error}",

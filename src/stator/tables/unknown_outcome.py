@@ -1,9 +1,9 @@
 """Writes whose error does not prove that they were not applied.
 
-A client repeats a write whose answer was lost. If a repeat is then throttled to the end, the error
-is Throttled, but the first attempt may have been applied. Reporting Throttled would say that
-nothing happened. ``unproven`` returns OutcomeUnknown for such an error. Single writes look for a
-proof first (``writes.sender``); batches and pattern objects use this function as it is.
+A client retries a write whose answer was lost. If all retries are throttled, the last error is
+Throttled, although the first attempt may have been applied. Throttled would tell the caller that
+nothing was written. ``unproven`` therefore returns OutcomeUnknown for such an error. Single writes
+look for a proof first (``writes.sender``). Batches and pattern objects call ``unproven`` directly.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from stator.tables.observers import WRITES
 
 
 def unproven(error: StatorError) -> StatorError:
-    """Return OutcomeUnknown if the error follows a write whose answer was lost, else the error.
+    """Return OutcomeUnknown if an earlier attempt of the write may have been applied.
 
-    A failed condition is an answer about the stored item, which its caller has to judge.
+    Otherwise, returns ``error`` itself. Failed conditions and cancelled transactions are also
+    returned as they are: the caller must compare them with the stored item.
     """
     if not isinstance(error, ServiceError) or not error.after_unknown:
         return error

@@ -57,8 +57,8 @@ def command(
 ) -> None:
     """Show a design's keys, indexes and requests, with their cost and the reasons.
 
-    If the lock file <name>.design.json is next to the design, its base keys are kept. A key that
-    would be cheaper is shown with what it saves; --rekey plans it.
+    If the lock file <name>.design.json is next to the design, its base keys are kept. If
+    another base key would be cheaper, the command shows the saving; --rekey plans with that key.
 
     Example: stator plan shop.py --write
     """

@@ -56,8 +56,9 @@ class Codec:
     """The generated functions of one entity.
 
     ``encode_field`` and ``decode_field`` handle single fields, for keys, conditions and updates.
-    ``omits_field`` says for which values a field's attribute is left out. ``current`` returns an
-    item of an earlier version in the current shape (``entity_versions``), as ``decode`` reads it.
+    ``omits_field`` says for which values a field's attribute is left out. ``current`` converts a
+    stored item to the current version of the entity's shape (``entity_versions``), without decoding
+    the item.
     """
 
     encode: Callable[[Any], Item]
@@ -99,8 +100,8 @@ def make_codec(
 ) -> Codec:
     """Generate the codec of a class whose fields have these shapes.
 
-    ``entity`` is the name of the entity in errors. ``versions`` is the version of its shape, by
-    default 1.
+    ``entity`` is the name of the entity in errors. ``versions`` holds the version of the entity's
+    shape and its upcasts. The default is version 1 without upcasts.
     """
     versions = versions or ShapeVersion(entity, 1, "raise")
     if maker is None and not is_plain(cls):

@@ -5,8 +5,9 @@ Python's ``and``, ``or`` and ``not`` cannot be overloaded. If a condition is use
 it raises an error that says what to write instead.
 
 Type checkers see a class-level reference as the field's own type, which makes ``Order.total > "x"``
-an error. ``attr(Order.name).begins_with("A")`` provides the methods that only a reference has. It
-also makes ``attr(Order.shipped_at) > moment`` acceptable to them if the field may be None.
+an error. They do not see methods that only a reference has. For these, write ``attr``, as in
+``attr(Order.name).begins_with("A")``. Type checkers also accept ``attr(Order.shipped_at) > moment``
+for a field that may be None.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ Step = str | int
 
 
 class Condition:
-    """A test of an item's fields, such as ``Order.total > 10``. Subclasses are its kinds."""
+    """A test of an item's fields, such as ``Order.total > 10``. Each kind has a subclass."""
 
     __slots__ = ()
 
@@ -117,8 +118,9 @@ def as_condition(value: Any) -> Condition:
 class FieldRef(Symbol):
     """A reference to a field of a class, such as ``Order.total``.
 
-    Comparing it builds a condition. Whatever needs the value of the field is refused. It is not a
-    data descriptor, so ``order.total`` on an instance is the value, not a reference.
+    Comparing a reference builds a condition. Operations that need the field's value, such as
+    arithmetic, raise an error. On an instance, ``order.total`` is the value: FieldRef is not a data
+    descriptor, so the instance attribute takes precedence.
     """
 
     __slots__ = ("owner", "path")

@@ -2,8 +2,8 @@
 
     register_codec(Money, encode=str, decode=Money.parse, stored=str)
 
-``timedelta``, paths, IP addresses and time zones are registered here, and pydantic's own types when
-a field first has one (``model_libraries``).
+This module registers ``timedelta``, paths, IP addresses and time zones. ``model_libraries`` has the
+codecs of pydantic's own types.
 """
 
 from __future__ import annotations

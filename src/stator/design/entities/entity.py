@@ -61,9 +61,10 @@ KeyTemplate = tuple[str, str] | tuple[str]
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """What the user set by hand on an entity: keys, indexes and name, which the planner keeps.
+    """The keys, indexes and name that the user set on an entity. The planner keeps these.
 
-    ``version`` is the version of its shape, and ``on_newer`` the rule for items of a later one.
+    ``version`` is the version of the entity's shape. ``on_newer`` says how to read items that a
+    later version wrote.
     """
 
     key: KeyTemplate | None = None

@@ -100,9 +100,11 @@ class ShapeVersion:
         self.upcasts[version] = function
 
     def current(self, item: Item, encode_field: Mapping[str, Encoder]) -> Item:
-        """Return an item in the current shape. An item that has this shape is returned as it is.
+        """Return an item in the current shape, after all upcasts from its version on.
 
-        ``encode_field`` has the encoders of the current fields.
+        An item of the current version is returned unchanged. An item of a later version raises
+        NewerVersion, or is returned unchanged with ``on_newer="ignore_unknown"``. ``encode_field``
+        maps each field of the current class to its encoder.
         """
         stored = version_of(item)
         if stored == self.version:

@@ -28,23 +28,23 @@ _MARK = "__stator_hooks__"
 
 
 def before_write(method: H) -> H:
-    """Run a method on the object before it is written, to complete, check or refuse it.
+    """Mark a method to run before each write of an object, to complete, check or refuse the write.
 
-    The method may change fields, and raises an error to refuse the write. It gets a copy: the
-    caller's object receives the changes once the write has succeeded. A method of a frozen entity
-    returns the changed copy.
+    The method may change fields, and raises an error to refuse the write. The method runs on a copy
+    of the caller's object. That object receives the changes once the write has succeeded. In a
+    frozen entity, the method returns a changed copy.
 
-    It runs for ``create``, ``put`` and ``upsert``, alone, in transactions and in batches, and for
-    bulk loads of an entity. An update records changes and has no object, so it runs no hook. It
-    may run more than once for a write, if the write is planned again after a race.
+    The method runs for ``create``, ``put`` and ``upsert``, alone, in transactions and in batches,
+    and for bulk loads of an entity. An update has no object, so no hook runs. If a write is planned
+    again after a race, the method runs again.
     """
     return _marked(method, "before_write")
 
 
 def after_load(method: H) -> H:
-    """Run a method on every object that is read from the tables, or from their streams.
+    """Mark a method to run on every object that is read from a table or a stream.
 
-    The method may change fields. A method of a frozen entity returns the changed copy.
+    The method may change fields. In a frozen entity, the method returns a changed copy.
     """
     return _marked(method, "after_load")
 
@@ -73,7 +73,11 @@ def hooks_of(cls: type[Any], kind: Kind) -> tuple[str, ...]:
 
 
 def run_hooks(made: Any, names: tuple[str, ...]) -> Any:
-    """Call hooks on an object, one after the other. Return the object, or what they return."""
+    """Call the named hooks on an object in turn, and return the resulting object.
+
+    A hook that returns a changed copy replaces the object for the hooks after it. Raises
+    DesignError if a hook returns an object of another class.
+    """
     for name in names:
         changed = getattr(made, name)()
         if changed is None:

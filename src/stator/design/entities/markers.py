@@ -48,12 +48,12 @@ def _marked(
 
 
 def _set_by_writes(marker: Marker, default_factory: Callable[[], Any]) -> Any:
-    """Return a field that writes set by themselves.
+    """Return a field whose value is set by each write, not by the program.
 
-    Type checkers refuse it as an argument of ``__init__``, because programs do not choose its
-    value. At run time ``__init__`` takes it: ``dataclasses.replace`` passes every such argument of
-    the copied object on, and resets all other fields to their defaults. The copy would otherwise
-    lose its version and its time of creation.
+    Type checkers refuse the field as an argument of ``__init__``. At run time ``__init__`` accepts
+    it, for the sake of ``dataclasses.replace``. That function copies only the fields that
+    ``__init__`` accepts and resets all others to their defaults. A copy would otherwise lose its
+    version and its time of creation.
     """
     return field(default_factory=default_factory, metadata={_METADATA: marker})
 

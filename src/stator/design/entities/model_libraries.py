@@ -43,7 +43,10 @@ class ForeignTypes:
         return None if codec is None else Coded.of(codec, reader.shape(codec.stored, where))
 
     def tag(self, annotation: Any) -> tuple[str, Any] | None:
-        """Return the tag that a library itself gives to a model: its attribute and its value."""
+        """Return the attribute name and value of the tag that a library gives to a model.
+
+        Returns None if the annotation has no such tag.
+        """
         library = _library_behind(annotation)
         return None if library is None else library.tag(annotation)
 
@@ -103,11 +106,17 @@ class Library(Protocol):
         ...
 
     def codec(self, annotation: Any) -> CustomCodec | None:
-        """Return the codec of one of the library's own types, or None if it is no such type."""
+        """Return the codec of one of the library's own types.
+
+        Returns None if the annotation is no such type.
+        """
         ...
 
     def tag(self, model: Any) -> tuple[str, Any] | None:
-        """Return the name and value by which the library tells a model from others, or None."""
+        """Return the attribute name and value of the tag that the library gives to a model.
+
+        The tag tells the models of a union apart. Returns None if the model has no tag.
+        """
         ...
 
     def maker(self, model: type, entity: str | None) -> Callable[[dict[str, Any]], Any]:

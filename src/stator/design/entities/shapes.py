@@ -72,10 +72,10 @@ def as_kept(shape: Shape) -> Shape:
 
 
 def as_kept_unless(shape: Shape, default: Callable[[], Any] | None) -> Shape:
-    """Return the shape of a field with this default, or None for a field without a default.
+    """Return the shape of a field, given the function that creates the field's default value.
 
-    The field's absent attribute is read as the default. So None, or an empty set, is stored if it
-    is not the default.
+    ``default`` is None for a field without a default. An absent attribute is read as the default.
+    So if the default is not None or an empty set, such a value must be stored (``as_kept``).
     """
     if default is None or not isinstance(shape, (Maybe, SetOf)):
         return shape
@@ -137,7 +137,10 @@ class Nested:
 
 @dataclass(frozen=True, slots=True)
 class TypedMap:
-    """A TypedDict: a map with known members. The bool says whether a member is required."""
+    """A TypedDict: a map with known members.
+
+    ``fields`` holds the name and shape of each member, and whether the member is required.
+    """
 
     cls: type
     fields: tuple[tuple[str, Shape, bool], ...]
@@ -185,8 +188,8 @@ class Anything:
 class Maybe:
     """An optional type. If a field is None, its attribute is left out.
 
-    If ``kept``, None is stored as NULL instead: in a list or a map, and in a field whose default
-    is not None. There, a value that is left out would not be read as None.
+    If ``kept``, None is stored as NULL instead. This is so in lists and maps, and in fields whose
+    default is not None: an absent attribute would be read as the default.
     """
 
     inner: Shape
@@ -232,7 +235,10 @@ class ModelReader(Protocol):
     def is_model(self, annotation: Any) -> bool: ...
 
     def tag(self, annotation: Any) -> tuple[str, Any] | None:
-        """Return the tag that the library gives to a model: its name and value. None for none."""
+        """Return the attribute name and value of the tag that the library gives to a model.
+
+        Returns None if the annotation has no such tag.
+        """
         ...
 
 
@@ -306,7 +312,7 @@ class ShapeReader:
     def members(self, annotation: Any, where: str) -> list[tuple[str, Shape, bool]]:
         """Return, for each field of a dataclass, its name, its shape and whether it has a default.
 
-        This reader is the one for members of the class.
+        Call this method on the reader that ``inside`` returns for the class.
         """
         cls = typing.get_origin(annotation) or annotation
         hints = _hints(annotation, where)
@@ -401,7 +407,10 @@ def field_shapes(
 
 
 def _hints(annotation: Any, where: str) -> dict[str, Any]:
-    """Return the annotations of a class, with the type arguments of its generic bases put in."""
+    """Return the annotations of a class by field name, with type parameters replaced.
+
+    Raises DesignError if an annotation uses an undefined name.
+    """
     cls = typing.get_origin(annotation) or annotation
     try:
         hints = typing.get_type_hints(cls, include_extras=True)

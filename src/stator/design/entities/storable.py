@@ -1,7 +1,7 @@
 """The types that ``db.create`` and the like accept, as type checkers see them.
 
-An adapted model has its own library's class as its type, so the bound names pydantic and msgspec
-by an attribute that only their classes have. Neither library is imported.
+Type checkers see an adapted model as a class of pydantic or msgspec. The protocols here recognise
+such classes by an attribute that only that library's classes have. Neither library is imported.
 """
 
 from __future__ import annotations

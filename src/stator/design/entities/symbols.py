@@ -26,7 +26,7 @@ SHOWN_USES: dict[Use, str] = {
 
 
 def _refusing(use: Use) -> Any:
-    """Return a method that refuses this use."""
+    """Return a special method that calls ``_refuse(use)``, which raises an error."""
 
     def refuse(symbol: Symbol, *_: Any, **__: Any) -> NoReturn:
         symbol._refuse(use)
@@ -35,7 +35,10 @@ def _refusing(use: Use) -> Any:
 
 
 class Symbol:
-    """Refuses what needs a value. Subclasses say in ``_refuse`` what to write instead."""
+    """Base class of symbols: every operator that needs a value calls ``_refuse``.
+
+    Subclasses implement ``_refuse``, which raises an error that says what to write instead.
+    """
 
     __slots__ = ()
 

@@ -344,7 +344,7 @@ itself has no end.
 
 
 def text_key(name: Any) -> str:
-    """Return a key of a dict, which must be text: DynamoDB has no other keys in maps."""
+    """Return a dict key as a plain str. Raises WrongValue if the key is not a str."""
     if not isinstance(name, str):
         raise WrongValue(
             f"expected a dict with str keys, got a key of type {type(name).__name__}", name
@@ -419,7 +419,7 @@ def decoder(shape: Shape) -> Decoder:
 
 
 def choices(shape: Choice) -> dict[Any, Any]:
-    """Return the choices by their stored values: the members of an Enum, or the values."""
+    """Map each stored value to its Python value: an Enum member, or the value of a Literal."""
     enum: Any = shape.enum
     return {value: value if enum is None else enum(value) for value in shape.values}
 

@@ -17,11 +17,12 @@ A guard is an item that reserves a unique value, in ``own_table``, the design's 
 write that changes a unique field reads the item first, and runs in a transaction with the field's
 guard. Plans do not say which fields are unique, so these statements need the design. Pattern
 objects, tokens, workers and views also use that table. With ``with_patterns``, one statement allows
-all of that.
+every action on its items.
 
-Loads with a condition and table sinks send guarded writes, which are PartiQL statements. They are
-no patterns of a design. With ``with_guarded_writes``, one statement allows them on every table:
-the statements, the strong reads after refusals, and the single writes that replace a statement.
+Loads with a condition and table sinks send guarded writes, which are PartiQL statements. Guarded
+writes belong to no pattern. With ``with_guarded_writes``, one statement allows guarded writes on
+every table: the PartiQL statements, the strong reads after a refusal, and the single writes that
+replace a statement.
 """
 
 from __future__ import annotations
@@ -86,8 +87,7 @@ def policy(
 ) -> Exported:
     """Return one policy for the named patterns, by default for all patterns.
 
-    ``design`` says which fields are unique. With the plan's keys, this says which guards the writes
-    need. ``with_patterns``
+    ``design`` says which fields are unique, and so which guards the writes need. ``with_patterns``
     allows every action on items in the design's additional table. ``with_guarded_writes`` allows
     loads with a condition, and sinks that write to the design's tables.
     """

@@ -58,7 +58,8 @@ _ESTIMATE_HINT = "use 0 or more; a rough estimate is enough"
 class Param(Symbol):
     """Stands for an argument while a pattern is traced.
 
-    A field may be compared with it. Whatever needs its value is refused.
+    A pattern may compare a field with the argument. Operations that need the argument's value
+    raise DesignError.
     """
 
     def __init__(self, name: str, annotation: Any) -> None:
@@ -89,7 +90,10 @@ class Param(Symbol):
     __hash__ = Symbol.__hash__
 
     def _compared(self, other: Any) -> Any:
-        """Leave a comparison with a field to the field."""
+        """Return NotImplemented for a field, so that Python calls the field's own comparison.
+
+        Raises DesignError for anything else.
+        """
         return NotImplemented if isinstance(other, FieldRef) else self._refuse("comparison")
 
     def _refuse(self, use: Use) -> NoReturn:
@@ -359,8 +363,8 @@ class Query(Selection[E], Generic[E]):
     def only(self, *fields: Any) -> Only[Any]:
         """Return only these fields of each item, as a tuple: ``only(Order.order_id, Order.total)``.
 
-        It makes the answers smaller, not cheaper: DynamoDB reads and bills whole items. The caller
-        of a pattern may add it, because the plan stays the same.
+        Replies become smaller, not cheaper: DynamoDB reads and bills whole items. A caller may
+        also apply ``only`` to the query that a pattern returns, because the plan stays the same.
         """
         return Only(self.ask.projected(fields), self.pattern, self.arguments)
 

@@ -125,7 +125,11 @@ def _value(name: str, shape: Shape) -> Any:
 
 
 def _coded(name: str, shape: Coded) -> Any:
-    """Return an example of a type with its own codec: one of a few stored values that it reads."""
+    """Return an example value of a type with its own codec.
+
+    The example is the first of a few stored values that the codec can decode. Raises DesignError if
+    the codec can decode none of these.
+    """
     for stored in (_value(name, shape.stored), *_STORED_EXAMPLES):
         try:
             return shape.decode(stored)

@@ -46,8 +46,8 @@ _NOTICEABLE = 0.005
 class LockChange:
     """One difference: its risk for existing data, its subject, what changed, and what to do.
 
-    ``blocks`` says whether the lock file must not be written before that is done. By default, it
-    must not if items would be orphaned.
+    ``blocks`` is True if the lock file must not be written before ``do`` is done. With None, the
+    risk decides: only ``orphans`` blocks.
     """
 
     risk: Risk

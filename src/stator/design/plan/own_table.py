@@ -36,9 +36,9 @@ def own_table(design: str, prefix: str = "") -> TablePlan:
 
 
 def needs_own_table(entities: Iterable[type], plan: Plan) -> bool:
-    """Whether a design with these entities needs the table, for the guards of an entity.
+    """Whether any of these entities has guards, which are stored in the table.
 
-    Programs that use pattern objects need the table in any case.
+    Programs that use pattern objects always need the table.
     """
     return any(guarded_fields(entity, plan) for entity in entities)
 
@@ -50,8 +50,8 @@ def unique_fields(entity: type) -> tuple[str, ...]:
 def guarded_fields(entity: type, plan: Plan) -> tuple[str, ...]:
     """Return the fields of an entity whose values have guards.
 
-    IDENTITY is among them if the table's key holds more than the identity. The key alone would then
-    accept two items with the same identity.
+    The result includes IDENTITY if the table's key has fields besides the identity. Without a
+    guard, the table could then hold two items with the same identity under different keys.
     """
     return (*unique_fields(entity), *((IDENTITY,) if plan.entity(entity).is_guarded else ()))
 

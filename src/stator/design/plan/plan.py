@@ -188,7 +188,7 @@ class EntityPlan:
 
     @property
     def is_guarded(self) -> bool:
-        """Whether the identity needs a guard, because the table's key holds more than it."""
+        """Whether the identity needs a guard: the table's key has fields besides the identity."""
         return not set(self.base_fields) <= set(self.identity)
 
     def item(self, entity: Any) -> Item:

@@ -6,11 +6,11 @@ from stator.design.plan.plan import IndexPlan, Plan, Request, Step, TablePlan
 
 
 def projected(plan: Plan, step: Step, request: Request, fields: tuple[str, ...]) -> Request:
-    """Return the request with a projection to these fields, and what readers need besides them.
+    """Return the request with a ProjectionExpression for these fields.
 
-    Readers need the keys, for cursors and for merging, the attribute that the step is ordered by,
-    the discriminator, and the time of expiry. A request that reads an index to find whole items
-    stays as it is, because the fields are not in the index.
+    The projection also has the attributes that readers always need: the keys (for cursors and
+    merging), the attribute that orders the step, the discriminator and the expiry time. If the step
+    reads only keys from an index and then fetches whole items, the request is returned unchanged.
     """
     if step.fetch:
         return request
@@ -31,7 +31,10 @@ def _keys(index: IndexPlan | None) -> tuple[str, ...]:
 
 
 def _holds(index: IndexPlan | None, table: TablePlan, name: str) -> bool:
-    """Whether the index has the attribute. DynamoDB refuses to project others."""
+    """Whether the index has the attribute; True without an index.
+
+    DynamoDB rejects a projection to attributes that an index lacks.
+    """
     if index is None or index.projection == "ALL":
         return True
     return name in (*index.included, *_keys(index), table.partition, table.sort)

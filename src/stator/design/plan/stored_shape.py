@@ -68,7 +68,7 @@ class StoredField:
 class ShapeChange:
     """A difference between two shapes: its risk for existing items, and what to do about it.
 
-    ``blocks`` says whether the lock file must not be written before that is done.
+    ``blocks`` is True if the lock file must not be written before ``do`` is done.
     """
 
     risk: Risk
@@ -99,7 +99,10 @@ def _field(name: str, shape: Shape, has_default: bool, role: str | None = None) 
 
 
 def stored_type(shape: Any) -> StoredType:
-    """Return the stored type of a shape. A shape of a kind that is not listed goes by its name."""
+    """Return the stored type of a shape.
+
+    For a shape without a case below, the stored type has only the name that ``type_name`` returns.
+    """
     match shape:
         case Maybe(inner):
             return StoredType("optional", (stored_type(inner),))

@@ -382,9 +382,10 @@ def may_be_base(
 ) -> bool:
     """Whether a path can be the table's key for an entity.
 
-    The key must hold the whole identity, and nothing else: then get, update and delete by identity
-    are one request, an identity exists once, and no other field is fixed. ``beyond_identity`` also
-    allows further fields that never change. Only a locked key may have them.
+    The key must hold the whole identity and nothing else. Then get, update and delete by identity
+    take one request each, no two items have the same identity, and all other fields can change.
+    ``beyond_identity`` also allows further fields that never change. Set this only for a locked
+    key.
     """
     known = info(path.entity)
     if path.constants or not set(known.identity) <= set(path.fields):

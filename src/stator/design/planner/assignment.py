@@ -32,8 +32,9 @@ UNCAPPED: Final[Caps] = (99, 99)
 class EntityLayout:
     """The choices for one entity.
 
-    ``assigned`` has the placement of each need, in the order of the needs. None means a Scan, or a
-    leg of a pattern that one query serves.
+    ``assigned`` has the placement of each need, in the order of the needs. None means that a Scan
+    serves the need. None also stands for a leg (one entity's part of a pattern over several
+    entities) if a single query serves the whole pattern.
     """
 
     base: Placement
@@ -55,8 +56,9 @@ def within(used: Caps, caps: Caps) -> bool:
 class Assignment:
     """The search for the placements of one entity, with its base key already chosen.
 
-    Some placements may be required: they are open from the start. ``apart`` has the patterns over
-    several entities that send one request for each entity; the legs of other patterns cost nothing.
+    ``forced`` placements are part of every result. ``apart`` names the patterns over several
+    entities that send one request for each entity. A leg is one entity's part of such a pattern.
+    Legs of patterns that are not in ``apart`` cost nothing.
     """
 
     def __init__(

@@ -7,8 +7,8 @@ their names differ. A sort key begins with the label of its entity, which keeps 
 partition apart.
 
 In a partition key of several fields, labels stand in the order in which the fields are declared.
-Entities that are read together share one order, that of the entity with the shortest identity
-first: a tenant before its projects. Labels fixed by a lock stay.
+Entities that are read together share one order. The labels of the entity with the fewest identity
+fields come first: those of a tenant before those of its projects. A lock keeps its labels.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class KeyLabels:
         return self.columns.get((info(entity).name, field)) or self._own(entity, field)
 
     def place(self, entity: type[Entity], field: str) -> tuple[int, str]:
-        """Return a sort key for the fields of a partition key."""
+        """Return the rank of a field, by which ``sorted`` orders the fields of a partition key."""
         label = self.field(entity, field)
         if label in self.order:
             return self.order.index(label), label
@@ -91,7 +91,8 @@ def labels_of(
 def _shared_order(labels: KeyLabels, groups: list[TogetherGroup], kept: KeyLabels) -> list[str]:
     """Return the order of labels for entities that are read together.
 
-    It is the order in which fields are declared, or that of existing keys if the two disagree.
+    Labels follow the order in which fields are declared. If existing keys (``kept``) have another
+    order, their labels come first, in that order.
     """
     members = {member.entity for group in groups for member in group.members}
     declared = dict.fromkeys(

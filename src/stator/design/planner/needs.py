@@ -124,9 +124,9 @@ class Need:
 class TogetherGroup:
     """Needs of several entities that a pattern reads together.
 
-    One query of one partition serves them, or one request for each entity. Each entry of
-    ``shared`` stands for one value that every member compares a field with. It lists these fields
-    in the order of ``members``.
+    Either one query of one partition serves all the needs, or one request for each entity does.
+    Each entry of ``shared`` stands for one value that every member compares a field with. The entry
+    lists these fields in the order of ``members``.
     """
 
     name: str

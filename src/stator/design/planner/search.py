@@ -81,8 +81,8 @@ NODE_BUDGET: Final = 200_000
 class GroupLayout:
     """How a pattern over several entities is served: by base keys, by one index, or apart.
 
-    Apart means one request for each entity. Then there are no ``placements``, and the reads are
-    needs of the entities: their cost is not in ``dollars``.
+    Apart means one request for each entity. Then ``placements`` is empty and ``dollars`` is 0: the
+    layouts of the entities include the cost of these reads.
     """
 
     group: TogetherGroup
@@ -193,9 +193,9 @@ class Component:
         return GroupLayout(group, found, self._dollars(group, tuple(each.path for each in found)))
 
     def ways(self, group: TogetherGroup, bases: dict[type[Entity], Placement]) -> list[GroupLayout]:
-        """Return the ways to serve a group with these base keys.
+        """Return the ways to serve a group with these base keys; apart is always among them.
 
-        If the base keys serve it, no index is tried.
+        Indexes are tried only if the base keys do not serve the group.
         """
         met = self.in_base(group, bases)
         apart = GroupLayout(group, (), 0.0)
@@ -399,10 +399,10 @@ class _BaseSearch:
         return total, most
 
     def _price(self, way: GroupLayout, bases: dict[type[Entity], Placement]) -> tuple[float, float]:
-        """Return the least cost of a group's reads, and what else its entities pay at least.
+        """Return lower bounds: the cost of a group's reads, and the further cost of its entities.
 
-        The second part is for indexes, which several groups may share. Both are FAR if an entity
-        cannot serve its part.
+        The further cost is that of indexes, which several groups may share. Both bounds are FAR if
+        an entity cannot be laid out this way.
         """
         added = 0.0
         if way.in_base:

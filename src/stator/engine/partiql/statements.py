@@ -75,7 +75,7 @@ def read_statement(request: dict[str, Any]) -> Statement:
 
 @dataclass(frozen=True, slots=True)
 class _PlainInsert:
-    """An INSERT of which every attribute is a parameter, in the order of the parameters."""
+    """An INSERT whose attribute values are all parameters. ``names`` has one name for each."""
 
     table_name: str
     names: tuple[str, ...]
@@ -83,9 +83,9 @@ class _PlainInsert:
 
 @lru_cache(maxsize=4096)
 def _plain_insert(text: str) -> _PlainInsert | None:
-    """Return what is needed to bind a plain INSERT, or None if the statement is anything else.
+    """Return the table and attribute names of a plain INSERT, or None for any other statement.
 
-    Bulk writers send the same INSERT with other parameters again and again.
+    The result is cached by text: bulk writers repeat one INSERT with different parameters.
     """
     node = parse(text).statement
     if not isinstance(node, syntax.InsertStatement) or not isinstance(node.value, syntax.Struct):

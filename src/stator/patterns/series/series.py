@@ -232,8 +232,8 @@ class Series(OnDb[D], Generic[D, E]):
     ) -> Work[Page[E]]:
         """Return up to ``limit`` readings of a range, and the cursor of the next page.
 
-        The cursor is None after the last page. A series is paged in the order asked for only:
-        ``previous`` of the page is always None.
+        The cursor is None after the last page. A series is paged forward only, in the order of
+        ``newest_first``: ``previous`` of the page is always None.
         """
         arguments = {
             "by": self.layout.by.text(by),

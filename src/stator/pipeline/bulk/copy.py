@@ -3,7 +3,7 @@
 A parallel Scan feeds the writers of a load; reading and writing each have a rate of their own.
 Every segment of the Scan is a lane with a position of its own: the key after which it continues.
 The first pages of each run are small, and the oldest rows are preferred, so the positions move soon
-after the start. A copy that is killed again and again therefore gets on.
+after the start. Therefore even a copy that is killed again and again makes progress.
 
 The hashes of the items are summed as they are written (``checksum``). At the end the target is
 scanned and must have the same sum. The journal also holds the progress of that Scan, under
@@ -378,7 +378,11 @@ class Copy:
         return not reply["Items"] and "LastEvaluatedKey" not in reply
 
     def _verified(self, journal: Journal, state: JournalState, show: Callable[[], None]) -> bool:
-        """Compare the target with the copied items; the journal records how far this has got."""
+        """Compare the target with the copied items, and record the progress in the journal.
+
+        Returns True if they are equal. Raises DataDiffers if they are not. Returns False, without a
+        comparison, if the target had items before the copy.
+        """
         if not state.place["was_empty"]:
             return False
         begun = state.place["verifying"] or {"lane": 0, "after": None, **Digest().to_data()}

@@ -251,7 +251,10 @@ class TableSink(ChangeSink):
 
 
 def _reason(outcome: Outcome) -> StatorError | None:
-    """Return why a change was not written, or None if it was, or if a later one was."""
+    """Return the error that kept a change from being written.
+
+    Returns None if the change was written, or if the target already has this change or a later one.
+    """
     if isinstance(outcome, (Applied, Stale)):
         return None
     error = outcome.error

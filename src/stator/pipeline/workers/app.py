@@ -125,9 +125,9 @@ class StreamApp:
     def release_guards(self, *entities: type[Any]) -> None:
         """Free the guarded values of items that expired or that another program deleted.
 
-        These are ``unique()`` values, and identities where the table's key holds more.
-
-        Without ``entities``, do so for all entities that have such values.
+        Guarded values are ``unique()`` values. An identity is guarded, too, if the table's key
+        contains more than the identity. Without arguments, this covers all entities with guarded
+        values.
         """
         given = self.entities_checked(entities or self.design.entities)
         plan = self.design.plan()

@@ -33,8 +33,8 @@ class FreedMemory:
     def sweep(self, arrived_bytes: int, arriving_bytes: int) -> None:
         """Return freed memory to the operating system once a burst of large bodies is over.
 
-        ``arrived_bytes`` is the size of all bodies since the server started, and
-        ``arriving_bytes`` that of bodies that are not complete.
+        ``arrived_bytes`` is the size of all bodies received since the server started.
+        ``arriving_bytes`` is the size of the bodies that are still incomplete.
         """
         is_quiet = arrived_bytes == self._seen and not arriving_bytes
         self._seen = arrived_bytes

@@ -187,7 +187,7 @@ class _Writer:
 
 
 def _is_text_enum(shape: Choice) -> bool:
-    """Whether all members of a str Enum are allowed, so that a test of the type is enough."""
+    """Whether a field accepts every member of a str Enum, so that checking the type is enough."""
     return shape.enum is not None and shape.scalar.python is str and not shape.is_literal
 
 

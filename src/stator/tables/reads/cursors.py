@@ -46,7 +46,7 @@ def make_cursor(
     *,
     backward: bool = False,
 ) -> str:
-    """Return a signed cursor, which leads forward unless it is ``backward``."""
+    """Return a signed cursor to the next page, or with ``backward`` to the page before."""
     head = [_BACKWARD, returned] if backward else [returned]
     body = orjson.dumps([*head, *positions])
     return urlsafe_b64encode(_mac(body, pattern, arguments, key) + body).rstrip(b"=").decode()

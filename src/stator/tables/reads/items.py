@@ -103,7 +103,7 @@ def batch_get(
 def batch_get_with(
     chance: random.Random, table: str, keys: list[Item], label: str, *, consistent: bool
 ) -> Work[list[Item]]:
-    """Return the items with these keys like ``batch_get``. ``chance`` randomises the pauses."""
+    """Return the items with these keys like ``batch_get``. ``chance`` adds jitter to back-off."""
     chunks = [keys[at : at + BATCH_GET_KEYS] for at in range(0, len(keys), BATCH_GET_KEYS)]
     parts = [_batch_get_chunk(chance, table, chunk, label, consistent) for chunk in chunks]
     if len(parts) == 1:

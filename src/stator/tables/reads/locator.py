@@ -115,10 +115,10 @@ def _request(
 
 
 def _is_it(of: EntityMap, item: Item, values: Mapping[str, Any]) -> bool | None:
-    """Whether an item, or its entry in an index, is the one with these values.
+    """Whether an item or an index entry belongs to the entity and has the identity in ``values``.
 
-    An index may hold other entities, and other items of the same partition. Returns None if the
-    entry has too few attributes to tell.
+    An index query may also find other entities, and other items of the same partition. Returns None
+    if the entry has too few attributes to tell.
     """
     discriminator = of.plan.discriminator
     if discriminator is not None and discriminator in item:

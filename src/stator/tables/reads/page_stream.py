@@ -28,9 +28,10 @@ from stator.tables.work import Call, Work
 
 
 class PageStream:
-    """One request of a pattern. ``request`` has no ``Limit``, because each call sets its own.
+    """The answers to one request of a pattern, read page by page.
 
-    A ``backward`` stream begins at "end" or before a key, and is done at "start".
+    ``request`` has no ``Limit``, because each call sets its own. A forward stream reads from
+    ``position`` to "end". A ``backward`` stream reads from ``position`` to "start".
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class PageStream:
 
     @property
     def turning_point(self) -> Position:
-        """The position from which the other direction leads to the items before this page."""
+        """The position from which the opposite direction returns the items before this page."""
         if not isinstance(self._position, dict):
             return self._position
         return self._goal if self._first is None else self._key(self._first)

@@ -33,8 +33,8 @@ _MOST_SHOWN = 50
 class Page(Generic[E]):
     """Some of the items a pattern finds, in the pattern's order.
 
-    ``cursor`` leads to the next page; it is None after the last. ``previous`` leads to the page
-    before; it is None on the first page, and wherever pages are read forward only.
+    ``cursor`` leads to the next page, and is None on the last page. ``previous`` leads to the page
+    before. ``previous`` is None on the first page, and for patterns that are only read forward.
     """
 
     items: list[E]
@@ -224,10 +224,11 @@ class PatternRead:
         return Page(items, self._forward_cursor(far, after), self._backward_cursor(near, before))
 
     def _counts(self, found: int, far: list[Position]) -> tuple[int, int]:
-        """Return how many items of the pattern come before the start and the end of this page.
+        """Return the numbers of items before the start and before the end of this page.
 
-        Items may have been inserted or deleted since a backward cursor was made. The numbers are
-        exact again when the page is the first one.
+        ``found`` is the number of items on the page, ``far`` the positions where the read stopped.
+        Going backward, the numbers are estimates if items were inserted or deleted meanwhile. They
+        are exact on the first page.
         """
         if not self.backward:
             return self.returned, self.returned + found
@@ -274,7 +275,10 @@ class PatternRead:
             stream.receive(reply)
 
     def _merge(self, streams: list[PageStream], want: int | None) -> Work[list[Item]]:
-        """Take the next items of several requests, in the order of the walk."""
+        """Take the next items of several requests, merged in the direction of the read.
+
+        Returns up to ``want`` items, or up to ``_MERGE_PAGE`` without ``want``.
+        """
         limit = want or _MERGE_PAGE
         choose = min if streams[0].step.forward is not self.backward else max
         taken: list[Item] = []
@@ -385,7 +389,11 @@ class PatternRead:
 
 
 def _field(of: EntityMap, name: str, item: Item) -> Any:
-    """Return one field of an item. A missing attribute is read as in a whole entity."""
+    """Return the value of one field of an item.
+
+    A missing attribute gives the field's default. Raises ItemMismatch if there is no default, or if
+    the stored value does not fit the field.
+    """
     if name in item:
         try:
             return of.codec.decode_field[name](item[name])

@@ -88,7 +88,7 @@ class BatchResult:
             raise BatchFailed(self.written, self.failures) from self.failures[0].error
 
     def settled(self, on_error: OnError) -> BatchResult:
-        """Return this result, or raise its failures if the caller does not collect them."""
+        """Return this result, or raise BatchFailed for failures with ``on_error="raise"``."""
         if on_error == "raise":
             self.raise_for_failures()
         return self

@@ -31,10 +31,10 @@ from stator.tables.schema import EntityMap
 
 
 def patch_values(of: EntityMap, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the changes as values of the fields' types.
+    """Return the changes with each value converted to the type of its field.
 
-    Raises UpdateRefused if a name is not that of a field which a caller may change, and
-    ItemMismatch if a value does not fit its field.
+    Raises UpdateRefused if ``changes`` is empty or names a field that a caller may not change.
+    Raises ItemMismatch if a value does not fit its field.
     """
     if not changes:
         raise UpdateRefused(f"the patch of {of.name} is empty", hint="name a field to change")
@@ -74,9 +74,9 @@ def _value(of: EntityMap, name: str, value: Any) -> Any:
 
 
 def _typed(shape: Shape, value: Any) -> Any:
-    """Return a value from JSON as a value of the shape.
+    """Convert a value from JSON to the type that ``shape`` describes.
 
-    A value that JSON gives in no other form is returned as it is; its encoder checks it later.
+    Values that need no conversion are returned unchanged. The encoder checks them later.
     """
     match shape:
         case Maybe(inner):

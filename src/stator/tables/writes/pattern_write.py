@@ -131,12 +131,12 @@ class PatternWriteResult:
 
 @dataclass(frozen=True, slots=True)
 class PatternWritePreview:
-    """The result of a dry run: what a write by pattern would touch, and what it would cost.
+    """The result of a dry run: the items that a write by pattern would touch, and its cost.
 
     ``count`` items match. ``sample`` has the identities of the first ones. ``write_units`` is
-    computed from the stored items, with their indexes and guards. ``read_units`` is what reading
-    the items cost; the run itself costs it again. ``dollars`` is for the run, at the on-demand
-    prices of us-east-1. ``cursor`` is None unless a ``limit`` ended the dry run.
+    computed from the stored items, with their indexes and guards. ``read_units`` is the cost of
+    reading the items, which the real run pays again. ``dollars`` is the price of the real run, at
+    the on-demand prices of us-east-1. ``cursor`` is None unless a ``limit`` ended the dry run.
     """
 
     count: int
@@ -182,8 +182,8 @@ class PatternWriteOptions:
 class FoundItem:
     """An item that a pattern found.
 
-    ``entity`` has the fields as they were read. It is not an object of the entity if that has
-    ``large()`` fields, because their values are not needed here.
+    ``entity`` has the item's fields as attributes. For an entity with ``large()`` fields, it is a
+    stand-in and not an instance of the class, because the large values are not loaded.
     """
 
     of: EntityMap
@@ -279,7 +279,10 @@ class PatternUpdate:
         )
 
     def after(self, found: FoundItem, now: float) -> tuple[Item | None, frozenset[str]]:
-        """Return the item after the update, and the attributes that DynamoDB computes."""
+        """Return the item after the update, and the names of attributes that DynamoDB computes.
+
+        The computed attributes still have their old values in the returned item.
+        """
         of, known = found.of, self.recording.known()
         if of.updated is not None:
             known[of.updated] = datetime.fromtimestamp(now, UTC)
@@ -321,8 +324,8 @@ def _values(found: FoundItem) -> dict[str, Any]:
 def bound_condition(query: Question, of: EntityMap) -> Condition | None:
     """Return the pattern's conditions on one entity, with the call's arguments filled in.
 
-    An equality condition on a field of another entity applies to the field of the same name, as the
-    planner reads it. Returns None if nothing is compared.
+    A pattern over several entities may compare a field of one entity only. An equality condition
+    then applies to fields of the same name in the others. Returns None if there is no condition.
     """
     found: list[Condition] = []
     for test in query.ask.tests:
@@ -385,7 +388,10 @@ class _FoundItems(PatternRead):
         )
 
     def _shown_arguments(self) -> dict[str, str]:
-        """Bind the cursor to the kind of write and its direction as well."""
+        """Return the arguments as text, with the kind of write and the reversed indexes.
+
+        A cursor is therefore valid only for the same kind of write in the same direction.
+        """
         backwards = [stream.step.index or "" for stream in self._routes_backwards()]
         return super()._shown_arguments() | {"#": f"{self._kind.name} {backwards}"}
 
@@ -404,9 +410,10 @@ class _FoundItems(PatternRead):
         return request
 
     def _forward(self, route: StepRoute) -> bool | None:
-        """Return the direction in which items that move are left behind, or None for any.
+        """Return the read direction in which updated items move behind the reader.
 
-        A pattern with a limit keeps its own order, because the order decides what it finds.
+        True is forward, False is backward. Returns None if no ``updated()`` field is in the sort
+        key that is read, or if the pattern has a limit: its order decides which items it finds.
         """
         if not self._kind.moving or self.plan.steps[0].limit or self.plan.steps[0].limit_param:
             return None
@@ -421,7 +428,7 @@ class _FoundItems(PatternRead):
         return None
 
     def moving_fields(self) -> set[str]:
-        """Return the fields that the write changes and by whose key the pattern finds items."""
+        """Return the fields that the write changes and that the pattern's index key contains."""
         schema = self.context.schema
         return {
             field
@@ -576,7 +583,7 @@ class PatternWrite:
                 result.gone += not is_there
 
     def _attempts(self, found: FoundItem) -> Work[bool]:
-        """Write one item, again after throttling. Return False if there was none to delete."""
+        """Write one item, and retry after throttling. Return False if a delete found no item."""
         for attempt in range(_ATTEMPTS):
             try:
                 return (yield from self._one(found))

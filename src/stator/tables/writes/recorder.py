@@ -55,7 +55,7 @@ _HINTS: dict[Use, str] = {
 
 
 class Computed(Symbol):
-    """A value that DynamoDB will compute: it can be assigned, and nothing else."""
+    """A value that DynamoDB will compute. An update can assign the value, but cannot read it."""
 
     __slots__ = ()
     path: Path

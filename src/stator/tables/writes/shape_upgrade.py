@@ -37,9 +37,10 @@ _Place = tuple[str, tuple[tuple[str, str], ...]]
 
 
 class ShapeUpgrade:
-    """Makes writes of one planner rely on the current shape of their items.
+    """Makes each write of a planner require the current shape version of its item.
 
-    It remembers the versions that failed writes have found, until the writes are planned again.
+    It remembers which items failed writes found in another version, until the writes are planned
+    again.
     """
 
     def __init__(self, context: Context) -> None:
@@ -50,7 +51,8 @@ class ShapeUpgrade:
     def shape(self, of: EntityMap, key: Item) -> Work[Value | None]:
         """Return the version that a write must require, or None if the entity has no versions.
 
-        If a write has found an earlier version before, the item is upgraded first.
+        If an earlier attempt found an older version, the item is upgraded first. If an earlier
+        attempt found a newer version and ``on_newer`` allows it, that newer version is returned.
         """
         if of.shape_version.value is None:
             return None
@@ -62,9 +64,10 @@ class ShapeUpgrade:
         return of.shape_version.value if found is None else {"N": str(found)}
 
     def required(self, of: EntityMap, key: Item, terms: Terms, otherwise: Meaning) -> Work[Meaning]:
-        """Require that the item is absent or has the current shape.
+        """Add the condition to ``terms`` that the item is absent or has the required version.
 
-        Return the meaning of the failed condition, based on ``otherwise``.
+        Returns a function that turns a failed condition into an error. ``otherwise`` handles
+        failures that the version does not explain.
         """
         shape = yield from self.shape(of, key)
         if shape is not None:
@@ -72,7 +75,10 @@ class ShapeUpgrade:
         return self.meaning(of, key, otherwise)
 
     def not_newer(self, of: EntityMap, key: Item, terms: Terms, otherwise: Meaning) -> Meaning:
-        """Require that the item has no later version than the class. Return the new meaning."""
+        """Add the condition to ``terms`` that the item's version is not newer than the class.
+
+        Returns a function that turns a failed condition into an error, as ``required`` does.
+        """
         own = of.shape_version.value
         if own is None:
             return otherwise
@@ -90,7 +96,12 @@ class ShapeUpgrade:
     def meaning(
         self, of: EntityMap, key: Item, otherwise: Meaning, *, older_is_fine: bool = False
     ) -> Meaning:
-        """Return a meaning that plans the write again if the item's shape made it fail."""
+        """Return a function that turns a failed condition into an error.
+
+        The function returns LostRace if the item's version made the write fail, so that the write
+        is planned again. It raises NewerVersion for a newer item with ``on_newer="raise"``.
+        ``otherwise`` handles all other failures. ``older_is_fine`` accepts older versions.
+        """
         if of.shape_version.value is None:
             return otherwise
         place = _place(of, key)

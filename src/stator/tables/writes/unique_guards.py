@@ -215,10 +215,10 @@ def unique_value(of: EntityMap, field: str, item: Item | None) -> Any:
 
 
 def watched_attributes(of: EntityMap, old: Item | None) -> dict[str, Value | None]:
-    """Return the attributes that a write relies on when it plans its guards, as read in ``old``.
+    """Return the attributes of ``old`` that must be unchanged when the guards are written.
 
-    None stands for an attribute that must be missing. An identity cannot change under a key, so
-    only the existence of the item matters, and any identity attribute shows it.
+    The value is None for an attribute that must be missing. A guarded identity is represented by
+    its first attribute: an identity cannot change under a key, so only its existence matters.
     """
     names = [of.identity[0] if name == IDENTITY else name for name in of.guarded]
     return {name: None if old is None else old.get(name) for name in names}

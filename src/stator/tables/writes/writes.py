@@ -428,10 +428,10 @@ def _after(
     values: Mapping[str, Any],
     created_at: float | None,
 ) -> Item:
-    """Return the item after an update, as far as its values are known before the write.
+    """Return the item after an update, with all values that are known before the write.
 
-    Guarded values and the expiry of their guards are always known. If the update creates the item,
-    its expiry is counted from ``created_at``, which is None if the update cannot create items.
+    Guarded values and the expiry of their guards are always known. ``created_at`` is the time from
+    which the expiry of a new item counts, or None if the update cannot create items.
     """
     after: Item = dict(old or {})
     if old is None:

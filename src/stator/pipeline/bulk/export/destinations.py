@@ -133,8 +133,8 @@ class Destination:
     def remove_leftovers(self, kept: Container[str]) -> None:
         """Remove part files that a killed run wrote but did not record in its journal.
 
-        ``kept`` holds the names of the recorded parts. The source may have changed since, so a
-        part that was not recorded need not be written again under the same name.
+        ``kept`` holds the names of the recorded parts. If the source has changed since, the
+        resumed run would not overwrite all other parts, and they would stay in the export.
         """
         for path in sorted(self.folder.rglob("*")):
             name = path.relative_to(self.folder).as_posix()
@@ -217,7 +217,10 @@ class Destination:
         return self.file.with_name(f"{self.file.name}.{MANIFEST}")
 
     def read_manifest(self) -> dict[str, Any] | None:
-        """Return the manifest of a finished export, or None if there is none of Stator's."""
+        """Return the manifest of a finished export.
+
+        Returns None if there is no readable manifest, or if Stator did not write it.
+        """
         try:
             found = orjson.loads(
                 self._manifest_object() if self.is_remote else self._manifest_path.read_bytes()

@@ -192,8 +192,9 @@ class ExportJob:
     def _manifest_of_this_export(self, run: str | None) -> dict[str, Any] | None:
         """Return the manifest if this export is complete, else None.
 
-        ``run`` is the identifier in the journal, or None without one. A destination in S3 may hold
-        the manifest of an earlier export; with a journal, only the manifest of its run counts.
+        ``run`` is the identifier of the run in the journal, or None if there is none. If ``run`` is
+        set, only a manifest of the same run counts: S3 may hold the manifest of an earlier export.
+        Raises BulkError if there is no journal and the manifest belongs to another export.
         """
         manifest = self.to.read_manifest()
         if manifest is None:

@@ -6,10 +6,10 @@ with their fingerprints, its target, and every option that decides what is writt
 must have the same description; otherwise it is refused, and the error names the difference.
 
 Everything before the journal's position is done. Everything after it may have been done, and is
-done again: a put of the same item changes nothing. A load also records the rows after it that are
-done (``rows_ahead``), and does not repeat them. The counts and the length of the dead-letter
-file are the values at that position. Every row is therefore counted once, and every failed row
-becomes one dead letter.
+done again: a put of the same item changes nothing. A load also records which rows after the
+position are done (``rows_ahead``), and does not repeat these rows. The counts and the length of the
+dead-letter file are the values at that position. Every row is therefore counted once, and every
+failed row becomes one dead letter.
 
 The layout has a version, ``stator_journal``. A journal without one is version 1. A journal with a
 higher version than this code knows is refused: a newer Stator wrote it and must finish it. Version

@@ -3,9 +3,9 @@
 A reader hands out rows in blocks of a few thousand, in the order of the input. The rows of a block
 are written in any order. A row is done when it is written or stored as a dead letter. A block is
 done when all its rows are. The ``Watermark`` is the position up to which every block is done. A
-resumed job begins there. A load also records the rows after it that are done (``rows_ahead``), and
-does not repeat them. Otherwise a load that is killed before its oldest rows are done would never
-get on.
+resumed job begins at the watermark. A load also records which rows after the watermark are done
+(``rows_ahead``), and does not repeat these rows. Otherwise a load that is repeatedly killed before
+its oldest rows are done would never make progress.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Block:
     """Consecutive rows of one lane; a lane is an input or a segment of a Scan.
 
     ``end`` is the position after the last row; ``left`` is the number of rows that are not done
-    yet. ``done`` has a flag for each row (``rows_ahead``); it is empty if nobody asks for flags.
+    yet. ``done`` has a flag for each row (``rows_ahead``), or is empty if the job keeps no flags.
     """
 
     source: str
@@ -125,8 +125,8 @@ class PendingEntity(PendingRow):
 class JobSnapshot:
     """The state of a job at one moment.
 
-    ``place`` is the journal's form of the positions. ``ahead`` has the input, the first row and the
-    flags (``Block.done``) of each block after the watermark.
+    ``place`` holds the positions as the journal stores them. ``ahead`` has the input, the first row
+    and the flags (``Block.done``) of each block after the watermark.
     """
 
     positions: dict[int, Any]
@@ -140,8 +140,8 @@ class JobSnapshot:
 class Watermark:
     """Tracks how far each lane is done.
 
-    ``passed`` is called with each finished block, in the lane's order. ``reasons`` are those for
-    which the table refused rows in earlier runs.
+    ``passed`` is called with each finished block, in the lane's order. ``reasons`` lists why the
+    table refused rows in earlier runs.
     """
 
     def __init__(
@@ -226,11 +226,12 @@ class Watermark:
     def snapshot(
         self, length: Callable[[], int], place_of: Callable[[dict[int, Any]], dict[str, Any]]
     ) -> JobSnapshot:
-        """Return positions, counts and rows ahead.
+        """Return a consistent view of positions, counts and rows ahead.
 
-        ``length`` and ``place_of`` are called at the same moment, while no block can finish. Units,
-        bytes and rows that were there already are counted up to now, because a resumed job does not
-        write the rows ahead again.
+        ``length`` returns the length of the dead-letter file, and ``place_of`` the journal's form
+        of the positions. No block can finish during these calls. Units, bytes and rows already in
+        the table include the blocks after the watermark: a resumed job does not write the rows
+        ahead again.
         """
         with self._lock:
             counts = replace(

@@ -1,7 +1,7 @@
 """The rows after the watermark that are done already: a resumed load does not send them again.
 
-Rows are written in random order, so at most times many rows after the watermark are done. The
-journal holds a flag for each row after it, one byte, compressed:
+Rows are written in random order, so usually many rows after the watermark are done. The journal
+holds one byte for each row after the watermark, its flag. The flags are compressed:
 
 - 0: the row is not done, or it is too far after the watermark.
 - 1: the row is written. A resumed load skips it.
@@ -28,9 +28,10 @@ _LOST = "the table refused the row before the load was resumed; the reason is no
 
 
 class RowsAhead:
-    """The flags of the rows of each input, from some row on.
+    """The flags that earlier runs recorded for the rows after the watermark, for each input.
 
-    ``data`` is what ``to_data`` returned. Raises ValueError if it is something else.
+    ``data`` is the result of ``to_data``, or None without an earlier run. Raises ValueError if the
+    flags in ``data`` are damaged.
     """
 
     def __init__(self, data: dict[str, Any] | None = None) -> None:
@@ -43,7 +44,7 @@ class RowsAhead:
                 raise ValueError(str(error)) from None
 
     def flags(self, source: int, first_row: int, count: int) -> bytearray:
-        """Return the flags of ``count`` rows of an input."""
+        """Return the flags of ``count`` rows of an input; 0 for rows without a recorded flag."""
         found = bytearray(count)
         if source in self._flags:
             first, flags = self._flags[source]
@@ -64,11 +65,11 @@ class RowsAhead:
         blocks: Iterable[tuple[int, int, bytes]],
         reasons: list[str],
     ) -> dict[str, Any]:
-        """Return the flags after a position as data for the journal.
+        """Return the flags after a position as data for the journal; empty if no flag is set.
 
-        ``blocks`` are the input, the first row and the flags of each block that this run has read.
-        They replace the flags of earlier runs, with which they began. ``reasons`` begin with those
-        of earlier runs.
+        ``blocks`` has the input, the first row and the flags of each block after the watermark that
+        this run has read. These flags include and replace those of earlier runs. ``reasons`` lists
+        the reasons of earlier runs first, then those of this run.
         """
         parts: dict[int, list[tuple[int, bytes]]] = {}
         for source, part in self._flags.items():
@@ -86,7 +87,10 @@ class RowsAhead:
 
 
 def _joined(start: int, parts: list[tuple[int, bytes]]) -> bytes:
-    """Return the flags of the rows from ``start`` on. Later parts replace earlier ones."""
+    """Return the flags of up to ``MOST_ROWS`` rows from ``start`` on.
+
+    Each part has its first row and its flags. Where parts overlap, the later part wins.
+    """
     end = min(start + MOST_ROWS, max(first + len(flags) for first, flags in parts))
     joined = bytearray(max(0, end - start))
     for first, flags in parts:

@@ -106,8 +106,10 @@ class Writers:
         entities: EntityWriter | None = None,
         rows: int = BATCH_WRITE_ITEMS,
     ) -> None:
-        """``key_names`` and ``shape`` serve conditions: the table's key, and every attribute that
-        an item of the table may have, if that is known.
+        """Only rows with a condition need ``key_names`` and ``shape``.
+
+        ``key_names`` are the attributes of the table's key. ``shape`` names every attribute that an
+        item of the table may have, or is None if that is unknown.
         """
         self._transport = transport
         self._table = orjson.dumps(table)
@@ -259,7 +261,11 @@ class Writers:
         self._check_patience(outcome.error)
 
     def _ended(self, entry: PendingRow, write: GuardedPut, outcome: Outcome) -> None:
-        """Account for a row that was not written, for good."""
+        """Account for a row whose guarded write failed and is not retried.
+
+        The row counts as written if the stored item equals the row; otherwise it becomes a dead
+        letter. An error that would hit every row is raised.
+        """
         if isinstance(outcome, Refused):
             if isinstance(outcome.error, _FATAL):
                 raise outcome.error

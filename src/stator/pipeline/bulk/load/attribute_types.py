@@ -100,7 +100,10 @@ def parse_types(options: Sequence[str]) -> dict[str, str]:
 
 
 def check_key_types(key: TableKey, given: Mapping[str, str]) -> None:
-    """Raise ConfigurationError if a type is given that the table's key contradicts."""
+    """Raise ConfigurationError if a ``--type`` option gives a key attribute a different type.
+
+    ``given`` holds the options: type by attribute name.
+    """
     for name, kind in given.items():
         if key.kinds.get(name, kind) != kind:
             raise ConfigurationError(
@@ -113,10 +116,11 @@ def check_key_types(key: TableKey, given: Mapping[str, str]) -> None:
 def column_types(
     rows: RawRows, key: TableKey, renamed: Mapping[str, str], chosen: Mapping[str, str]
 ) -> tuple[AttributeType, ...]:
-    """Return the attributes that columns become.
+    """Return the name and type of the attribute that each column is loaded into.
 
-    Raises ConfigurationError if a key attribute is not among them, if two columns become the same
-    attribute, if a column has no name, or if a renaming names no column.
+    ``renamed`` holds the ``--map`` options, ``chosen`` the ``--type`` options. Dropped columns are
+    left out. Raises ConfigurationError if no column supplies a key attribute, if two columns supply
+    the same attribute, if a column has no name, or if a ``--map`` option names an unknown column.
     """
     check_named(rows.names, renamed)
     found = []

@@ -17,9 +17,9 @@ from stator.pipeline.bulk.load.readers import RawRows, UnreadableRow
 
 
 def letter_rows(blocks: Iterable[RawRows]) -> Iterator[RawRows]:
-    """Yield the rows in the contents of dead letters, from blocks of lines with the letters.
+    """Parse blocks of dead-letter lines and yield the rows that the letters contain.
 
-    A block of the result has neighbouring letters with the same format, columns and types.
+    Each yielded block holds consecutive letters with the same format, columns and types.
     """
     for lines in blocks:
         group: RawRows | None = None

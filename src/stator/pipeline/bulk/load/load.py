@@ -329,9 +329,9 @@ class LoadPlan:
         yield from self.entries_from(RowPosition(), dead, lambda _: None)
 
     def _learn_types(self, start: RowPosition) -> None:
-        """Choose the attribute types of the inputs up to ``start`` as the first run did.
+        """Choose the attribute types of each CSV input up to ``start``, as the first run did.
 
-        The first rows of an input choose the types of its CSV columns, not those after ``start``.
+        The types come from the first rows of each input, so a resumed run reads these rows again.
         """
         for source in self.inputs[1 : start.source + 1]:
             head = next(self._read(source), None) if source.format == "csv" else None

@@ -85,7 +85,11 @@ class RawRows:
     def content(
         self, values: Iterable[Any], types: Mapping[str, str] | None = None
     ) -> LetterContent:
-        """Return a row of columns as the content of a dead letter."""
+        """Return the content of a dead letter for one row.
+
+        ``values`` has one value per column. ``types`` are the column types; only CSV rows keep
+        them.
+        """
         is_text = "csv" in self.kinds
         row = dict(zip(self.names, values))
         return LetterContent("csv" if is_text else "values", row, types if is_text else None)

@@ -162,7 +162,10 @@ class LeaseHolder(ABC):
         return lag if since <= self.tools.options.idle_seconds + _FRESH_SECONDS else None
 
     def set_lag(self, seconds: float | None, *, is_handling: bool = False) -> None:
-        """Record the lag as of now. ``is_handling`` says that it is the age of a change in hand."""
+        """Record the lag and the current time.
+
+        ``is_handling`` says that ``seconds`` is the age of a change that was read but not handled.
+        """
         self.progress.lag_seconds = seconds
         self._lag_at = self.context.now()
         self._is_handling = is_handling

@@ -64,7 +64,7 @@ class GuardCondition:
         return cls(text, (("#guard", attribute),), {":guard": value})
 
     def parameters(self) -> dict[str, Any]:
-        """Return the members of a request with this ConditionExpression."""
+        """Return the ConditionExpression with its names and values, as parameters of a request."""
         made: dict[str, Any] = {"ConditionExpression": self.text}
         if self.names:
             made["ExpressionAttributeNames"] = dict(self.names)
@@ -73,7 +73,7 @@ class GuardCondition:
         return made
 
     def case(self, key_names: tuple[str, ...]) -> GuardCase:
-        """Return when the condition is true, in a table with these key attributes."""
+        """Return for which items the condition is true, in a table with these key attributes."""
         return _guard_case(self.text, self.names, key_names)
 
     def allows_absent(self, case: GuardCase) -> bool:
@@ -93,9 +93,11 @@ class GuardCondition:
 class GuardCase:
     """When a condition is true: for an absent item, and for a stored one.
 
-    ``absent`` is None if that depends on the values. ``where`` is the condition on a stored item in
-    PartiQL, with the placeholders of its parameters in ``parameters``. It is True or False if every
-    stored item gives the same answer, and None if PartiQL cannot express it.
+    ``absent`` is the answer for an absent item, or None if the answer depends on the values.
+
+    ``where`` is the condition on a stored item as PartiQL text. ``where`` is True or False if every
+    stored item gives the same answer, and None if PartiQL cannot express the condition.
+    ``parameters`` names the placeholder of each parameter in ``where``, in order.
     """
 
     absent: bool | None
@@ -160,7 +162,7 @@ def _is_read(operand: Operand) -> bool:
 
 
 def _on_stored(node: Condition, key_names: tuple[str, ...]) -> Condition | bool:
-    """Return what is left of a condition if the item exists: every stored item has its key."""
+    """Simplify a condition for an item that exists. Every stored item has its key attributes."""
     match node:
         case Function("attribute_exists" | "attribute_not_exists" as name, (Path((first,)),)):
             return name == "attribute_exists" if first in key_names else node
@@ -177,7 +179,11 @@ def _on_stored(node: Condition, key_names: tuple[str, ...]) -> Condition | bool:
 def _joined(
     junction: type[And] | type[Or], operands: list[Condition | bool], *, decisive: bool
 ) -> Condition | bool:
-    """Join operands. One operand with the ``decisive`` value decides; the other has no effect."""
+    """Join operands with AND or OR, and simplify those that are True or False.
+
+    An operand equal to ``decisive`` decides the result: False for AND, True for OR. An operand with
+    the opposite value is dropped.
+    """
     if any(each is decisive for each in operands):
         return decisive
     left = [each for each in operands if not isinstance(each, bool)]

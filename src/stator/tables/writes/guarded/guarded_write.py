@@ -40,11 +40,12 @@ _STORED = "#__stored"
 
 @dataclass(frozen=True, slots=True)
 class AppliedProof:
-    """What a stored item shows if a write was applied, although its answer was lost.
+    """Evidence in the stored item that a write was applied, although its answer was lost.
 
-    The write stores ``value`` in ``attribute``. If ``value`` is unique to the write, an equal
-    stored value proves it: a write token. If writers store rising values in order and never leave
-    one out, a higher stored value proves it as well (``reached``): a position in a log.
+    The write stores ``value`` in ``attribute``. If no other write stores this value (a write
+    token), an equal stored value is the proof. ``reached`` says that a higher stored value is a
+    proof, too. This needs writers that store rising values in order, without gaps, such as
+    positions in a log.
     """
 
     attribute: str
@@ -130,7 +131,7 @@ class GuardedPut:
         ]
 
     def call(self, step: Step) -> tuple[str, dict[str, Any]]:
-        """Return the request of a step that is sent alone. It is a put, whatever the step."""
+        """Return the operation and request that carry out any step alone: always a PutItem."""
         request = {"TableName": self.table, "Item": self.item, **self.guard.parameters()}
         return "PutItem", request
 
@@ -301,12 +302,18 @@ def _values(guard: GuardCondition, key_names: tuple[str, ...]) -> list[Value]:
 
 
 def _stored_and(guard: GuardCondition, key: Item, request: dict[str, Any]) -> dict[str, Any]:
-    """Complete a request that must not create an item, as an UPDATE of PartiQL does not."""
+    """Return the request with a condition that the item exists and meets the guard.
+
+    UpdateItem creates missing items otherwise; PartiQL's UPDATE never does.
+    """
     return _conditional(guard, key, request, f"attribute_exists({_STORED}) AND ({guard.text})")
 
 
 def _unless_absent(guard: GuardCondition, key: Item, request: dict[str, Any]) -> dict[str, Any]:
-    """Complete a delete, which succeeds if there is no item, as a DELETE of PartiQL does."""
+    """Return the request with a condition that the item is absent or meets the guard.
+
+    A DeleteItem then succeeds if there is no item, like PartiQL's DELETE.
+    """
     return _conditional(guard, key, request, f"attribute_not_exists({_STORED}) OR ({guard.text})")
 
 

@@ -45,9 +45,10 @@ def update_text(
     key_names: Iterable[str],
     where: str | None,
 ) -> str:
-    """Return an UPDATE. Its parameters are the assigned values, the added ones, key and ``where``.
+    """Return an UPDATE statement.
 
-    Raises NotInPartiQL if there is nothing to change.
+    Its parameters are, in order: the assigned values, the added values, the key, and the parameters
+    of ``where``. Raises NotInPartiQL if there is nothing to change.
     """
     changes = [f"{quoted(name)} = ?" for name in assigned]
     changes += [f"{quoted(name)} = {quoted(name)} + ?" for name in added]

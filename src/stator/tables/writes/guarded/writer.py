@@ -73,9 +73,9 @@ Trouble = ServiceError | ConnectionTrouble
 
 @dataclass(slots=True)
 class GuardedResult:
-    """The outcomes of some writes, in their order, and what they took.
+    """The outcomes of several writes, in the order of the writes, with units and requests used.
 
-    The units are those that replies reported; they are 0 unless the writer measures.
+    The units are 0 unless the writer was created with ``measure``.
     """
 
     outcomes: list[Outcome]
@@ -227,7 +227,11 @@ class GuardedWriter:
     def _next(
         self, ended: _Attempt, queue: deque[_Attempt], outcomes: list[Outcome | None]
     ) -> Iterable[_Attempt]:
-        """Return the next write of an item, if the one before it has a definite outcome."""
+        """Start the next queued write of an item, and return it in a tuple.
+
+        The tuple is empty if the queue is empty, or if ``ended`` has no definite outcome. Without a
+        definite outcome, all queued writes end in Later.
+        """
         if not queue:
             return ()
         outcome = ended.outcome
@@ -268,7 +272,7 @@ class GuardedWriter:
             self._recent.add(attempt.key)
 
     def _exists(self, attempt: _Attempt) -> None:
-        """An INSERT found an item: change it, if the guard condition may be true for it."""
+        """Choose the step after an INSERT that found an existing item."""
         write = attempt.write
         if write.can("update"):
             attempt.step = "update"
@@ -278,21 +282,27 @@ class GuardedWriter:
             attempt.step = "read"
 
     def _is_refused(self, attempt: _Attempt) -> None:
-        """A condition failed. If the item may be gone, and may be created, look at it."""
+        """Choose the step after a failed condition.
+
+        A refused UPDATE may mean that the item is gone. If the write can insert, the item is read.
+        """
         if attempt.step == "update" and attempt.write.can("insert"):
             attempt.step = "read"
         else:
             self._is_false(attempt)
 
     def _is_false(self, attempt: _Attempt) -> None:
-        """The guard condition is false for a stored item that has not been read."""
+        """End the write as Stale, because the guard condition is false for the stored item.
+
+        The item is read first if the caller wants old items or if an earlier answer was lost.
+        """
         if self._old_items or attempt.write.uncertain:
             attempt.step = "read"
         else:
             attempt.outcome = Stale()
 
     def _seen(self, attempt: _Attempt, stored: Item | None) -> None:
-        """The item was read: end the write, or choose its next step."""
+        """End the write or choose its next step, based on the item that was read."""
         write = attempt.write
         attempt.turns += 1
         if attempt.turns > _TURNS:
@@ -309,7 +319,11 @@ class GuardedWriter:
             self._ended(attempt, stored)
 
     def _ended(self, attempt: _Attempt, stored: Item | None) -> None:
-        """The guard condition is false for the stored item, or there is no item to change."""
+        """End a write whose guard condition is false, or which has no item to change.
+
+        The outcome is Stale if no answer was lost. Otherwise it is Applied with a proof in
+        ``stored``, and Unknown without.
+        """
         write = attempt.write
         if not write.uncertain:
             attempt.outcome = Stale(stored)
@@ -326,7 +340,7 @@ class GuardedWriter:
             )
 
     def _failed(self, attempt: _Attempt, error: StatorError) -> None:
-        """An error ended a step. It is repeated now, later, or not at all."""
+        """Handle the error of a step: set the outcome, or leave it unset to repeat the step now."""
         write = attempt.write
         if _may_have_happened(error):
             write.uncertain = True
@@ -348,7 +362,7 @@ class GuardedWriter:
     # -- one round of requests
 
     def _round(self, attempts: list[_Attempt], usage: _Usage) -> Work[None]:
-        """Send the current step of every attempt, as few requests as possible at once."""
+        """Send the current step of every attempt, in as few requests as possible, in parallel."""
         statements: defaultdict[str, list[_Statement]] = defaultdict(list)
         reads: defaultdict[str, list[_Attempt]] = defaultdict(list)
         parts: list[Work[None]] = []
@@ -464,7 +478,10 @@ class GuardedWriter:
             self._applied(attempt)
 
     def _after_refused_call(self, attempt: _Attempt, stored: Item | None) -> None:
-        """A step of an update was refused, and the refusal shows the stored item."""
+        """Choose the step after a refused request of a GuardedUpdate.
+
+        ``stored`` is the item that the refusal returned, or None if there is no item.
+        """
         if attempt.step == "insert":
             attempt.step = "update"
         elif stored is None and attempt.write.can("insert"):
@@ -489,7 +506,10 @@ class GuardedWriter:
             self._seen(attempt, found.get(key_text(key)))
 
     def _unread(self, attempt: _Attempt, error: Trouble) -> None:
-        """The item could not be read. A put that is sent alone shows the item without a read."""
+        """Handle a failed read of the item.
+
+        If reads are forbidden, a GuardedPut goes on with a PutItem, which needs no read.
+        """
         if isinstance(error, AccessDenied) and isinstance(attempt.write, GuardedPut):
             attempt.step = "put"
         elif isinstance(error, ConnectionTrouble) or error.retryable:
@@ -502,9 +522,9 @@ class GuardedWriter:
 
 @dataclass(slots=True)
 class StatementTexts:
-    """Statement texts by what they depend on. None stands for a step that PartiQL cannot express.
+    """A cache of PartiQL texts. The text is None for a step that must be sent as a single request.
 
-    Items without a schema may have ever new sets of attributes, so the cache is bounded.
+    Items without a schema can have any set of attributes, so the size of the cache is limited.
     """
 
     _texts: dict[tuple[str, TextKey], str | None] = field(default_factory=dict)
@@ -530,7 +550,7 @@ class StatementTexts:
 
 
 class _RecentKeys:
-    """The keys of items that were written lately, two generations of them."""
+    """A bounded set of recently written keys. When it is full, the older half is dropped."""
 
     def __init__(self) -> None:
         self._new: set[Any] = set()
