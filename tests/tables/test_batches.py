@@ -195,3 +195,11 @@ def test_a_number_that_dynamodb_does_not_have_names_its_field() -> None:
     assert isinstance(failure.error, ItemMismatch)
     assert "Gauge.level" in str(failure.error)
     assert result.written == 1
+
+
+def test_the_keys_of_a_mapping_may_be_identities(target: Target) -> None:
+    db = target.connect(shop())
+    db.put(Product(sku="lamp", stock=1))
+    assert db.get_many(Product, {"lamp": 2, "desk": 1}) == [Product(sku="lamp", stock=1), None]
+    with pytest.raises(RequestRefused, match="not one dict"):
+        db.get_many(Product, {"sku": "lamp"})  # type: ignore[arg-type, unused-ignore]

@@ -794,6 +794,9 @@ def _several(call: str, what: str, given: Any, example: str) -> Iterable[Any]:
 
 
 def _identities(call: str, of: EntityMap, given: Any) -> Iterable[Any]:
+    """Return several identities. A mapping stands for its keys, unless it is one identity."""
+    if isinstance(given, Mapping) and not set(given) <= set(of.identity):
+        given = list(given)
     example = ", ".join(f'"{name}": ...' for name in of.identity)
     return _several(call, f"identities of {of.name}", given, f"{{{example}}}")
 
