@@ -97,6 +97,17 @@ def _zero_block(file: Path, share: float) -> None:
     file.write_bytes(content)
 
 
+def _swap(file: Path, _: float) -> None:
+    """Exchange the mark with a log."""
+    log = max(file.parent.glob("*.log"), default=None)
+    if log is None:
+        file.unlink()
+        return
+    content = file.read_bytes()
+    file.write_bytes(log.read_bytes())
+    log.write_bytes(content)
+
+
 @pytest.mark.parametrize("harm", [_delete, _empty, _cut, _zero_end, _zero_block])
 @pytest.mark.parametrize(
     "pattern", ["*.log", "MANIFEST-*", "CURRENT", "*.sst", "OPTIONS-*", "IDENTITY", "DURABLE"]
@@ -123,6 +134,38 @@ def test_one_damaged_file_is_an_error_or_loses_nothing(
             assert _holds_everything(path), (name, share)
         except StorageError:
             assert before == {file.name: file.read_bytes() for file in path.glob("*.sst")}
+
+
+@pytest.mark.parametrize("mark", [_delete, _empty, _cut, _swap])
+@pytest.mark.parametrize("harm", [_delete, _empty, _cut])
+@pytest.mark.parametrize("end", _ENDS)
+@pytest.mark.parametrize("durability", ["disk", "process"])
+def test_a_lost_mark_does_not_hide_a_damaged_log(
+    folders: Callable[[str, str], Path],
+    tmp_path: Path,
+    durability: str,
+    end: str,
+    harm: Callable[[Path, float], None],
+    mark: Callable[[Path, float], None],
+) -> None:
+    path = tmp_path / "data"
+    shutil.copytree(folders(durability, end), path)
+    for log in path.glob("*.log"):
+        harm(log, 0.9)
+    mark(path / "DURABLE", 0.3)
+    with pytest.raises(StorageCorrupt, match="DURABLE"):
+        _holds_everything(path)
+
+
+def test_a_folder_without_its_mark_opens_on_request(
+    folders: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    path = tmp_path / "data"
+    shutil.copytree(folders("disk", "killed"), path)
+    (path / "DURABLE").unlink()
+    (path / "FORMAT").write_text("1\n")
+    assert _holds_everything(path)
+    assert (path / "FORMAT").read_text() == "2\n"
 
 
 @pytest.mark.parametrize("end", _ENDS)
@@ -365,9 +408,7 @@ def test_a_mark_of_an_earlier_version_is_read(
     assert read_mark(path).number == 900
 
 
-def test_a_damaged_mark_is_as_good_as_none(
-    folders: Callable[[str, str], Path], tmp_path: Path
-) -> None:
+def test_a_damaged_mark_is_noticed(folders: Callable[[str, str], Path], tmp_path: Path) -> None:
     chance = random.Random(3)
     path = tmp_path / "data"
     shutil.copytree(folders("disk", "killed"), path)
@@ -379,7 +420,8 @@ def test_a_damaged_mark_is_as_good_as_none(
         assert read_mark(path).number in (0, 899, 900)
     (path / "DURABLE").write_bytes(chance.randbytes(len(whole)))
     assert read_mark(path) == Mark()
-    assert _holds_everything(path)
+    with pytest.raises(StorageCorrupt, match="DURABLE"):
+        _holds_everything(path)
 
 
 def test_two_processes_that_open_at_once_do_not_take_each_other_for_damage(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 The folder holds RocksDB's files and three of ours. FORMAT holds the version of the layout; a folder
 with a newer version is refused before RocksDB touches it. LOCK_HOLDER names the process that has
-the folder open. DURABLE is the high-water mark (``high_water``).
+the folder open. DURABLE is the high-water mark (``high_water``). Folders of format 1 may lack it;
+a folder of format 2 without a readable mark is refused, because a lost mark hides lost writes.
 
 RocksDB opens a folder that lost acknowledged writes as if nothing had happened. So the folder is
 first opened to read, which changes nothing, and compared with its mark:
@@ -47,7 +48,9 @@ from stator.storage.high_water import Durability, Extent, HighWater, Mark
 
 log = logging.getLogger("stator.storage")
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+_MARKED_SINCE: Final = 2
+"""From this version on, every folder has a high-water mark."""
 _FORMAT_BYTES = 32
 _MIB = 1024 * 1024
 
@@ -112,6 +115,13 @@ def check_format(folder: Path) -> None:
         raise StorageFormatUnsupported(str(folder), int(text), FORMAT_VERSION)
     if not has_store:
         raise StorageCorrupt(str(folder), "its CURRENT file is missing")
+    if int(text) >= _MARKED_SINCE and not high_water.is_marked(folder):
+        raise StorageCorrupt(
+            str(folder),
+            f"its {high_water.NAME} file is missing or damaged, so nobody can tell whether "
+            "acknowledged writes are missing; to open it with what it holds, write 1 into its "
+            "FORMAT file",
+        )
 
 
 def _is_start(path: Path) -> bool:
@@ -121,8 +131,9 @@ def _is_start(path: Path) -> bool:
 
 
 def write_format(folder: Path) -> None:
+    """Give a folder the current format version. It must have its high-water mark already."""
     marker = folder / "FORMAT"
-    if not marker.exists():
+    if not marker.exists() or marker.read_text().strip() != str(FORMAT_VERSION):
         temporary = folder / "FORMAT.new"
         temporary.write_text(f"{FORMAT_VERSION}\n")
         temporary.replace(marker)
@@ -145,9 +156,9 @@ def open_to_write(path: str, prefix_bytes: int, durability: Durability) -> tuple
             db = Rdict(path, options, {"default": options})
         else:
             db = Rdict(path, _options(prefix_bytes, _recovery(Mark())))
-        write_format(folder)
         (folder / _HOLDER).write_text(f"{os.getpid()}\n")
         water.begin(db, durability)
+        write_format(folder)
     except Exception as error:
         if water is not None:
             water.close()

@@ -205,6 +205,17 @@ def read_mark(folder: Path) -> Mark:
     return Mark(number, log, floor, first_log, _MODES.get(mode, "disk"), boot)
 
 
+def is_marked(folder: Path) -> bool:
+    """Whether a folder has a mark that can be read: one of the two slots is whole."""
+    try:
+        content = (folder / NAME).read_bytes()
+    except OSError:
+        return False
+    if len(content) == _OLD_BYTES:
+        return any(_unpack(_OLD, content, at) for at in (0, 12))
+    return any(_unpack(_ACKNOWLEDGED, content, _SLOTS + at) for at in (0, _SLOT_BYTES))
+
+
 def boot_id() -> bytes:
     """Identify this run of the operating system, or return zeros if it has no identity."""
     try:
