@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
@@ -129,3 +130,38 @@ def test_sums_are_exact_to_38_digits() -> None:
         numbers.add("1" + "0" * 50, "1")
     with pytest.raises(ValidationFailed, match="overflow"):
         numbers.add("9" + "0" * 125, "9" + "0" * 125)
+
+
+@given(
+    st.sampled_from(["", "-", "+"]),
+    st.text("0", max_size=700),
+    st.text("0123456789", min_size=1, max_size=45),
+    st.text("0", max_size=700),
+    st.text("0", max_size=700),
+    st.text("0123456789", max_size=45),
+    st.integers(-400, 400),
+)
+def test_long_numbers_are_read_as_their_decimal(
+    sign: str, front: str, whole: str, zeros: str, inner: str, fraction: str, power: int
+) -> None:
+    text = f"{sign}{front}{whole}{zeros}.{inner}{fraction}{zeros}e{power}"
+
+    def read(normalised: Callable[[], str]) -> str:
+        try:
+            return normalised()
+        except ValidationFailed as refused:
+            return refused.message
+
+    value = Decimal(text)
+    if not value:
+        return  # the exponent of a zero is checked as well
+    assert read(lambda: numbers.normalise(text)) == read(lambda: numbers.from_decimal(value))
+
+
+def test_millions_of_digits_are_refused_without_reading_them_all() -> None:
+    with pytest.raises(ValidationFailed, match="magnitude larger"):
+        numbers.normalise("1" * 3_000_000)
+    with pytest.raises(ValidationFailed, match="more than 38"):
+        numbers.normalise("1." + "1" * 3_000_000)
+    assert numbers.normalise("0." + "0" * 3_000_000) == "0"
+    assert numbers.normalise("7." + "0" * 3_000_000) == "7"

@@ -26,6 +26,7 @@ _EXACT = Context(prec=320, Emax=999_999, Emin=-999_999, traps=[InvalidOperation]
 # AWS refuses an exponent past 64 bits; Python refuses to convert one of thousands of digits.
 _LEAST_EXPONENT, _MOST_EXPONENT = -(1 << 63), (1 << 63) - 1
 _LONGEST_EXPONENT = 64
+_LONG_CHARACTERS = 400
 # Operations with the older texts read a number as Java's BigDecimal does. There this exponent wraps
 # around to an underflow (captured from AWS by the paritysuite conformance suite).
 _WRAPPING_EXPONENT = (1 << 31) - 1
@@ -99,13 +100,37 @@ def _normalise_slowly(text: str) -> str:
         raise ValidationFailed(OVERFLOW)
     if power < -1000:
         raise ValidationFailed(UNDERFLOW)
-    value = Decimal(text)
+    value = Decimal(_shortened(text, power) if len(text) > _LONG_CHARACTERS else text)
     if not value and exponent:
         if power > NUMBER_MAX_EXPONENT:
             raise ValidationFailed(OVERFLOW)
         if power < NUMBER_MIN_EXPONENT:
             raise ValidationFailed(UNDERFLOW)
     return from_decimal(value)
+
+
+def _shortened(text: str, power: int) -> str:
+    """Return the same number without its zeros at both ends, in scientific notation.
+
+    Decimal takes a long time for millions of digits. Raises ValidationFailed if the number has too
+    many digits to be stored.
+    """
+    mantissa = text.lower().partition("e")[0]
+    whole, _, fraction = mantissa.lstrip("+-").partition(".")
+    digits = (whole + fraction).lstrip("0")
+    significant = digits.rstrip("0")
+    if not significant:
+        return "0"
+    exponent = power - len(fraction)
+    magnitude = exponent + len(digits) - 1
+    if magnitude > NUMBER_MAX_EXPONENT:
+        raise ValidationFailed(OVERFLOW)
+    if magnitude < NUMBER_MIN_EXPONENT:
+        raise ValidationFailed(UNDERFLOW)
+    if len(significant) > NUMBER_DIGITS:
+        raise ValidationFailed(TOO_PRECISE)
+    sign = "-" if mantissa.startswith("-") else ""
+    return f"{sign}{significant}e{exponent + len(digits) - len(significant)}"
 
 
 def from_decimal(value: Decimal) -> str:
