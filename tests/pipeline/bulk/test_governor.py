@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+
 import pytest
 
 from stator.clock import VirtualClock
@@ -79,3 +82,50 @@ def test_the_reason_says_whose_limit_it_was() -> None:
     assert throttled_scope(error("TableWriteAccountLimitExceeded")) == "account"
     assert throttled_scope(RequestLimitExceeded("slow")) == "account"
     assert throttled_scope(Throttled("slow")) == "table"
+
+
+def served(
+    governor: Governor, clock: VirtualClock, seconds: float, accepts: Callable[[float], bool]
+) -> float:
+    """Send requests of 25 units for so long, and return the units a second that got through."""
+    start, got = clock.now(), 0.0
+    while clock.now() - start < seconds:
+        governor.acquire(25)
+        clock.advance(0.0005)  # a request takes time, whatever is allowed
+        if accepts(25):
+            governor.consumed(25, 25)
+            got += 25
+        else:
+            governor.returned(25)
+            governor.throttled("table")
+    return got / (clock.now() - start)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.6])
+def test_throttling_that_does_not_depend_on_the_rate_does_not_stop_a_job(share: float) -> None:
+    clock, chance = VirtualClock(), random.Random(5)
+    governor = Governor(clock)
+    served(governor, clock, 30, lambda units: chance.random() >= share)
+    assert served(governor, clock, 30, lambda units: chance.random() >= share) > 2_000
+
+
+@pytest.mark.parametrize("capacity", [500.0, 1_000.0, 9_000.0])
+def test_a_job_uses_most_of_what_a_table_accepts_and_wastes_little(capacity: float) -> None:
+    clock = VirtualClock()
+    governor = Governor(clock)
+    tokens, filled_at, refused = capacity, clock.now(), 0
+
+    def accepts(units: float) -> bool:
+        nonlocal tokens, filled_at, refused
+        tokens = min(capacity, tokens + (clock.now() - filled_at) * capacity)
+        filled_at = clock.now()
+        if tokens < units:
+            refused += 1
+            return False
+        tokens -= units
+        return True
+
+    served(governor, clock, 20, accepts)
+    refused = 0
+    assert served(governor, clock, 120, accepts) > capacity * 0.6
+    assert refused < 0.35 * 120 * capacity / 25

@@ -214,3 +214,48 @@ def test_a_json_field_without_a_name_is_refused_unless_it_is_dropped(tmp_path: P
         assert (report.written, report.failed) == (0, 1)
         report = loaded(engine, path, tmp_path / "bad", map=("id=pk", "="))
         assert (report.written, report.failed) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "made", [pa.float32(), pa.float64(), pa.int8(), pa.decimal128(9, 4)], ids=str
+)
+def test_numbers_of_a_repaired_parquet_row_stay_numbers(tmp_path: Path, made: Any) -> None:
+    value: Any = Decimal(5) if pa.types.is_decimal(made) else 5
+    table = pa.table(
+        {"pk": ["a", "b"], "size": pa.array([value, value], made), "bad": [1.0, math.nan]}
+    )
+    pq.write_table(table, tmp_path / "x.parquet")
+    bad = tmp_path / "bad.jsonl"
+    with Engine.open() as engine:
+        create(engine)
+        assert loaded(engine, tmp_path / "x.parquet", bad).failed == 1
+        [letter] = letters_in(bad)
+        letter["content"]["bad"] = 2
+        again = write_lines(tmp_path / "again.jsonl", [letter])
+        assert loaded(engine, again, tmp_path / "still.jsonl", format="dead-letters").failed == 0
+        items = stored(engine)
+        assert items["a"]["size"] == items["b"]["size"]
+        assert "N" in items["a"]["size"]
+
+
+def test_one_file_is_not_both_journal_and_dead_letters(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "a.jsonl", [{"pk": "a"}])
+    same = tmp_path / "same"
+    with Engine.open() as engine:
+        create(engine)
+        for options in (
+            LoadOptions(journal=same, dead_letters=same),
+            LoadOptions(journal=path, keep_journal=True),
+        ):
+            with pytest.raises(ConfigurationError, match="--journal"):
+                load(str(path), engine_target(engine), options)
+        assert json.loads(path.read_text()) == {"pk": "a"}
+
+
+def test_hidden_files_of_a_folder_are_not_loaded(tmp_path: Path) -> None:
+    write_lines(tmp_path / "a.jsonl", [{"pk": "a"}])
+    write_lines(tmp_path / ".b.jsonl", [{"pk": "b"}])
+    with Engine.open() as engine:
+        create(engine)
+        report = load(str(tmp_path), engine_target(engine), LoadOptions(keep_journal=False))
+        assert report.written == 1

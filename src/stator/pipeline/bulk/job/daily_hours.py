@@ -109,6 +109,14 @@ class Gate:
                 watch()
             self._clock.sleep(max(0.001, min(opens_at - now, _SLICE_SECONDS)))
 
+    def pause(self, seconds: float) -> None:
+        """Wait for so long, or until the job is to stop."""
+        left = seconds
+        while left > 0 and not self._stopped.is_set():
+            wait = min(left, _SLICE_SECONDS)
+            self._clock.sleep(wait)
+            left -= wait
+
     @property
     def is_stopped(self) -> bool:
         """Whether the job is to stop: a thread that waited must not start a request."""

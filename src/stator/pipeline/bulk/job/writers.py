@@ -149,8 +149,7 @@ class Writers:
                 tries = 0
                 continue
             tries += 1
-            if not self._stopping.is_set():
-                self._clock.sleep(_BACKOFF.delay(tries, self._chance.random()))
+            self._governor.gate.pause(_BACKOFF.delay(tries, self._chance.random()))
             self._window.give_back(left)
 
     @property
@@ -232,10 +231,21 @@ class Writers:
         applied = [
             entry for entry, outcome in zip(sent, result.outcomes) if isinstance(outcome, Applied)
         ]
-        # Replies report the units of applied writes. A refused write is billed as well.
+        # Replies report the units of applied writes. A refused write is billed as well, but one
+        # that is to be sent later is not.
         estimated = sum(entry.units for entry in applied)
-        consumed = (result.write_units or estimated) + units - estimated
-        self._governor.consumed(units, consumed)
+        later = [each for each in result.outcomes if isinstance(each, Later)]
+        waiting = sum(
+            entry.units for entry, each in zip(sent, result.outcomes) if isinstance(each, Later)
+        )
+        consumed = (result.write_units or estimated) + units - estimated - waiting
+        slow = next((each.error for each in later if isinstance(each.error, SlowDown)), None)
+        if len(later) == len(sent) and sent:
+            self._governor.returned(units)
+        else:
+            self._governor.consumed(units, consumed)
+        if slow is not None:
+            self._governor.throttled(throttled_scope(slow))
         self._settle(applied, consumed)
         left: list[PendingRow] = []
         for entry, write, outcome in zip(sent, writes, result.outcomes):
@@ -256,8 +266,6 @@ class Writers:
     def _postponed(self, entry: PendingRow, write: GuardedPut, outcome: Later) -> None:
         if write.uncertain:
             self._uncertain.add(entry.key)
-        if isinstance(outcome.error, SlowDown):
-            self._governor.throttled(throttled_scope(outcome.error))
         self._check_patience(outcome.error)
 
     def _ended(self, entry: PendingRow, write: GuardedPut, outcome: Outcome) -> None:

@@ -100,7 +100,9 @@ def find_inputs(names: Iterable[str], format_name: str | None = None) -> list[In
 def _files(name: str) -> list[str]:
     if os.path.isdir(name):
         files = sorted(
-            str(path) for path in Path(name).rglob("*") if path.is_file() and _format(str(path))[0]
+            str(path)
+            for path in Path(name).rglob("*")
+            if path.is_file() and _format(str(path))[0] and not _is_hidden(path.relative_to(name))
         )
         if not files:
             raise ConfigurationError(
@@ -118,6 +120,11 @@ def _files(name: str) -> list[str]:
             f"{name} {problem}", hint="check the path; it is relative to the current folder"
         )
     return matched
+
+
+def _is_hidden(path: Path) -> bool:
+    """Whether a file of a folder, or a folder above it, is hidden by a dot."""
+    return any(part.startswith(".") for part in path.parts)
 
 
 def _file(path: str, format_name: str | None) -> Input:

@@ -169,6 +169,7 @@ class LoadPlan:
         self.chance = chance or random.Random()  # noqa: S311 - for shuffling and jitter
         self.inputs = find_inputs([files] if isinstance(files, str) else files, self.options.format)
         _check_dead_letters(self.options.dead_letters, self.inputs)
+        _check_journal(self.options.journal, self.options.dead_letters, self.inputs)
         self._renamed = parse_map(self.options.map)
         self._given = parse_types(self.options.types)
         self.condition = (
@@ -508,6 +509,24 @@ def _check_delimiter(delimiter: str | None) -> None:
 
 def _key_kinds(key: TableKey) -> dict[str, str]:
     return {name: key.kinds[name] for name in key.names}
+
+
+def _check_journal(
+    journal: str | Path | None, dead_letters: str | Path | None, inputs: Iterable[Input]
+) -> None:
+    """Refuse a journal that is also the file of the dead letters, or one of the inputs."""
+    if journal is None:
+        return
+    place = Path(journal).resolve()
+    if dead_letters is not None and Path(dead_letters).resolve() == place:
+        raise ConfigurationError(
+            f"--journal and --dead-letters both name {journal}", hint="name two different files"
+        )
+    if any(not each.is_stdin and Path(each.name).resolve() == place for each in inputs):
+        raise ConfigurationError(
+            f"--journal {journal} is one of the files to load",
+            hint="name another file for the journal",
+        )
 
 
 def _check_dead_letters(path: str | Path | None, inputs: Iterable[Input]) -> None:

@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from itertools import chain, islice
 from typing import Any, BinaryIO, Final
 
@@ -92,6 +93,13 @@ class RawRows:
         """
         is_text = "csv" in self.kinds
         row = dict(zip(self.names, values))
+        if not is_text:
+            # A float of 32 bits is read as text; see ``python_values``.
+            row |= {
+                name: Decimal(row[name])
+                for name, kind in zip(self.names, self.kinds)
+                if kind == "N" and isinstance(row[name], str)
+            }
         return LetterContent("csv" if is_text else "values", row, types if is_text else None)
 
     @property
