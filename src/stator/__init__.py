@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from stator.design.entities.markers import created as created
     from stator.design.entities.markers import ident as ident
     from stator.design.entities.markers import large as large
+    from stator.design.entities.markers import soft_delete as soft_delete
+    from stator.design.entities.markers import stored as stored
     from stator.design.entities.markers import ttl as ttl
     from stator.design.entities.markers import unique as unique
     from stator.design.entities.markers import updated as updated
     from stator.design.entities.markers import version as version
     from stator.design.entities.markers import write_token as write_token
+    from stator.design.entities.packed_numbers import packed as packed
     from stator.design.patterns.pattern import Bundle2 as Bundle2
     from stator.design.patterns.pattern import Bundle3 as Bundle3
     from stator.design.patterns.pattern import Bundle4 as Bundle4
@@ -105,8 +108,9 @@ _HOMES = {
     "stator.design.entities.entity": "Entity upcast",
     "stator.design.entities.hooks": "after_load before_write",
     "stator.design.entities.markers": (
-        "counter created ident large ttl unique updated version write_token"
+        "counter created ident large soft_delete stored ttl unique updated version write_token"
     ),
+    "stator.design.entities.packed_numbers": "packed",
     "stator.design.patterns.pattern": (
         "Bundle2 Bundle3 Bundle4 BundleMany Count Only Query creates deletes find read together "
         "updates write"

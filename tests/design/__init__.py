@@ -15,10 +15,14 @@ entities.codec_source: test_codec_source.py
 entities.wire: test_codec_source.py
 entities.adapters: test_adapters.py
 entities.custom_codecs: ../tables/test_stored_types.py
+entities.stored_names: ../tables/test_stored_names.py
+entities.packed_numbers: test_packed_numbers.py
+entities.variants: ../tables/test_variants.py
 entities.model_libraries: test_adapters.py, ../tables/test_stored_types.py
 entities.storable: ../typing/test_typing.py
 patterns.pattern: test_patterns.py
 patterns.annotations: test_asking.py
+patterns.quantities: test_wrong_quantities.py
 patterns.explanation: test_explain.py
 patterns.filter_writer: test_planner_engine.py
 plan.html_table: test_html_table.py
@@ -35,7 +39,7 @@ plan.drift: test_drift.py
 plan.own_table: export/test_tables.py
 plan.example_items: documents/test_documents.py
 planner.planner: test_planner.py
-planner.needs: test_asking.py
+planner.needs: test_asking.py, test_selected_fields.py (``only``)
 planner.access_paths: test_planner.py
 planner.choices: test_planner_optimal.py
 planner.cost_model: test_planner.py

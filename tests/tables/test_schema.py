@@ -29,7 +29,7 @@ from stator import (
 )
 from stator.clock import VirtualClock
 from stator.design.entities.markers import NOT_YET
-from stator.errors import VersionConflict
+from stator.errors import ConfigurationError, DesignError, VersionConflict
 from tests.targets import Target
 
 
@@ -214,3 +214,28 @@ def test_models_that_cannot_change_are_written_and_updated() -> None:
     with db.update(Packed, item_id="b", or_create=True) as p:
         p.count += 1  # type: ignore[misc]  # the class is frozen, the update is not
     assert db.get(Packed, item_id="b") == Struct("b", 1)
+
+
+def test_a_plan_of_another_design_is_refused() -> None:
+    class Thing(Entity):
+        thing_id: str = ident()
+
+    other = Design("others", [Thing])
+    with pytest.raises(ConfigurationError, match="of the design others, not of things"):
+        connect(Design("things", [Thing]), plan=other.plan())
+
+
+def test_a_plan_with_fields_that_the_class_lost_is_refused() -> None:
+    def design(*fields: str) -> Design:
+        body: dict[str, Any] = {"__annotations__": dict.fromkeys(("thing_id", *fields), str)}
+        Thing: Any = type("Thing", (Entity,), body | {"thing_id": ident()})
+
+        @read()
+        def things(value: str) -> Any:
+            return find(Thing).where(getattr(Thing, fields[0]) == value)
+
+        return Design("things", [Thing], [things] if fields else [])
+
+    stale = design("colour").plan()
+    with pytest.raises(DesignError, match="under colour, which the class Thing does not have"):
+        connect(design(), plan=stale)

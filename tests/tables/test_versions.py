@@ -307,6 +307,26 @@ def test_an_update_of_a_later_version_follows_the_rule(target: Target, new: Db) 
     assert new.get(OrderV3, order_id="o1") == current(total_cents=6)
 
 
+def test_code_without_a_version_notices_items_of_later_versions(target: Target, new: Db) -> None:
+    new.create(current())
+    first = older(target, OrderV1)
+    with pytest.raises(NewerVersion), first.update(OrderV1, order_id="o1") as order:
+        order.total = Decimal(1)
+    with pytest.raises(NewerVersion), first.update(OrderV1, or_create=True, order_id="o1") as order:
+        order.total = Decimal(1)
+    with pytest.raises(NewerVersion):
+        first.upsert(V1)
+    with pytest.raises(NewerVersion):
+        first.put(V1, when=OrderV1.total > 1)
+    with (
+        pytest.raises(NewerVersion),
+        first.transaction() as tx,
+        tx.update(OrderV1, order_id="o1") as order,
+    ):
+        order.total = Decimal(1)
+    assert new.get(OrderV3, order_id="o1") == current()
+
+
 def test_updates_of_missing_items_still_say_so(new: Db) -> None:
     with pytest.raises(ItemNotFound), new.update(OrderV3, order_id="o9") as order:
         order.note = "x"

@@ -14,6 +14,7 @@ from typing import Any, Literal, Self
 
 from stator.design.entities.entity import Entity, info
 from stator.design.patterns.pattern import DeclaredWrite, Pattern, WritePattern
+from stator.design.patterns.quantities import check_quantity
 from stator.design.plan.plan import Plan
 from stator.errors import DesignError
 
@@ -82,6 +83,17 @@ class Declaration:
         return f"<design {self.name}: {len(self.entities)} entities, {len(self.reads)} reads>"
 
     def _check(self, everything: tuple[Any, ...]) -> None:
+        for entity in self.entities:
+            if info(entity).is_variant:
+                root = info(entity).root.__name__
+                raise DesignError(
+                    f"{self.name}: {entity.__name__} is a variant of {root}, not an entity",
+                    hint=f"list {root} alone; its variants belong to it",
+                )
+        if not self.entities:
+            raise DesignError(
+                f"the design {self.name} has no entities", hint="list them: Design(name, [Order])"
+            )
         names = [info(entity).name for entity in self.entities]
         _refuse_repeats(names, "entities")
         _refuse_repeats(
@@ -110,8 +122,19 @@ class Declaration:
                     f"{entity.__name__} has a volume, rate or size but is not in the design",
                     hint=f"add {entity.__name__} to the entities of {self.name}",
                 )
+        self._check_numbers()
         for entity in self.entities:
             self.volume(entity)
+
+    def _check_numbers(self) -> None:
+        for what, given in (
+            ("volumes", self._volumes),
+            ("writes", self._writes),
+            ("sizes", self.sizes),
+        ):
+            for entity, value in given.items():
+                number = value.count if isinstance(value, Per) else value
+                check_quantity(f"{self.name}: {what} of {entity.__name__}", number)
 
     def _refuse_strangers(
         self, pattern: Pattern[..., Any] | WritePattern, targets: tuple[type[Entity], ...]

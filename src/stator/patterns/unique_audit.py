@@ -333,7 +333,7 @@ class UniqueAudit(OnDb[D]):
         return self._of.shown(known)
 
     def _is_over(self, item: Item) -> bool:
-        return self._of.is_expired(item, self.context.now())
+        return self._of.is_gone(item, self.context.now())
 
     def _is_free(self, guard: Item) -> bool:
         expires = guard.get(self._place.ttl)

@@ -235,13 +235,16 @@ def make_context(design: Design, options: ConnectOptions) -> Context:
 def _plan(design: Design, plan: Plan | str | Path | None) -> Plan:
     if plan is None:
         return design.plan()
-    if isinstance(plan, Plan):
-        return plan
-    found = read_lock(Path(plan))
+    found = plan if isinstance(plan, Plan) else read_lock(Path(plan))
     if found is None:
         raise ConfigurationError(
             f"plan={str(plan)!r}: there is no such file",
             hint="write it with `stator plan --write`, or leave plan out to plan the design",
+        )
+    if found.name != design.name:
+        raise ConfigurationError(
+            f"plan= is a plan of the design {found.name}, not of {design.name}",
+            hint="pass the plan or lock file of this design",
         )
     return found
 

@@ -140,6 +140,7 @@ def _described(method: _F, plan: Callable[..., Any], owner: str, result: str) ->
         return_annotation=result.format(inner[1] if inner is not None else returned)
     )
     described: Any = method
+    plan.__qualname__ = plan.__name__  # Python names it if an argument is wrong
     described.__name__ = plan.__name__
     described.__qualname__ = f"{owner}.{plan.__name__}"
     described.__doc__ = plan.__doc__
@@ -216,6 +217,7 @@ class Db:
     update = _open_update(DbOperations.update)
     patch = _run(DbOperations.patch)
     delete = _run(DbOperations.delete)
+    restore = _run(DbOperations.restore)
 
     fetch = _iterate(DbOperations.fetch)
     page = _run(DbOperations.page)
@@ -294,6 +296,7 @@ class AsyncDb:
     update = _open_update_async(DbOperations.update)
     patch = _await(DbOperations.patch)
     delete = _await(DbOperations.delete)
+    restore = _await(DbOperations.restore)
 
     fetch = _iterate_async(DbOperations.fetch)
     page = _await(DbOperations.page)

@@ -175,7 +175,7 @@ class DbOperations:
                 item=None,
             )
         [stored] = yield from items.decoded(self.context, of, [item])
-        names = of.fields if of.before_write else of.stamps
+        names = of.own_fields if of.before_write else of.stamps
         of.write_back(entity, {name: getattr(stored, name) for name in names})
         result: E = stored
         return result
@@ -187,19 +187,23 @@ class DbOperations:
         *,
         consistent: bool = False,
         include_expired: bool = False,
+        include_deleted: bool = False,
         **identity: Any,
     ) -> Work[E | None]:
         """Return the item with this identity, or None: ``db.get(User, user_id="u1")``.
 
         ``consistent`` asks for a strongly consistent read. An item past its ``ttl()`` counts as
-        absent unless ``include_expired`` is set.
+        absent unless ``include_expired`` is set, and a deleted one with a ``soft_delete()`` field
+        unless ``include_deleted`` is set.
         """
+        of = self.context.schema.of_class(entity)
         return items.get(
             self.context,
-            self.context.schema.of(entity),
-            identity,
+            of,
+            of.given(identity),
             consistent=consistent,
             include_expired=include_expired,
+            include_deleted=include_deleted,
         )
 
     def get_one(
@@ -209,6 +213,7 @@ class DbOperations:
         *,
         consistent: bool = False,
         include_expired: bool = False,
+        include_deleted: bool = False,
         **identity: Any,
     ) -> Work[E]:
         """Return the item with this identity. Raises ItemNotFound if there is none.
@@ -216,10 +221,15 @@ class DbOperations:
         The arguments are those of ``get``.
         """
         found = yield from self.get(
-            entity, consistent=consistent, include_expired=include_expired, **identity
+            entity,
+            consistent=consistent,
+            include_expired=include_expired,
+            include_deleted=include_deleted,
+            **identity,
         )
         if found is None:
-            shown = self.context.schema.of(entity).shown(identity)
+            of = self.context.schema.of_class(entity)
+            shown = of.shown(of.given(identity))
             raise ItemNotFound(f"{shown} does not exist", item=None)
         return found
 
@@ -230,18 +240,23 @@ class DbOperations:
         *,
         consistent: bool = False,
         include_expired: bool = False,
+        include_deleted: bool = False,
     ) -> Work[list[E | None]]:
         """Return items in the order of ``identities``, with None for each missing item.
 
         An identity is a mapping of fields. If the identity is a single field, its value is enough.
         """
-        of = self.context.schema.of(entity)
+        of = self.context.schema.of_class(entity)
         return items.get_many(
             self.context,
             of,
-            [_as_identity(of.identity, each) for each in _identities("get_many", of, identities)],
+            [
+                of.given(_as_identity(of.identity, each))
+                for each in _identities("get_many", of, identities)
+            ],
             consistent=consistent,
             include_expired=include_expired,
+            include_deleted=include_deleted,
         )
 
     @overload
@@ -407,6 +422,7 @@ class DbOperations:
         when: Any = None,
         must_exist: bool = False,
         keep_blobs: bool = False,
+        purge: bool = False,
         returns: Literal["old"] | None = None,
         once: bool = False,
         **identity: Any,
@@ -420,6 +436,7 @@ class DbOperations:
         when: Any = None,
         must_exist: bool = False,
         keep_blobs: bool = False,
+        purge: bool = False,
         returns: Literal["old"] | None = None,
         once: bool = False,
     ) -> Work[E | None]: ...
@@ -431,6 +448,7 @@ class DbOperations:
         when: Any = None,
         must_exist: bool = False,
         keep_blobs: bool = False,
+        purge: bool = False,
         returns: Literal["old"] | None = None,
         once: bool = False,
         **identity: Any,
@@ -441,18 +459,39 @@ class DbOperations:
         missing item raises ItemNotFound. With ``keep_blobs``, the item's blobs are moved under
         ``kept/`` instead of deleted. With ``returns="old"``, return the deleted item, or None if
         there was none. ``once`` proves the outcome, as for ``create``.
+
+        If the entity has a ``soft_delete()`` field, the item is marked as deleted instead.
+        ``restore`` brings it back, and ``purge`` really removes it.
         """
         of, values, read = target(self.context, entity, identity)
         return write_entity(
             self.context,
             of,
             lambda: self._writes.delete(
-                of, values, entity=read, when=when, must_exist=must_exist, keep_blobs=keep_blobs
+                of,
+                values,
+                entity=read,
+                when=when,
+                must_exist=must_exist,
+                keep_blobs=keep_blobs,
+                purge=purge,
             ),
             f"delete {of.name}",
             returns=returns,
             once=once,
         )
+
+    def restore(self, entity: type[E], /, **identity: Any) -> Work[E]:
+        """Bring back an item that ``delete`` marked in its ``soft_delete()`` field, and return it.
+
+        An item that is not deleted is returned as it is. Raises ItemNotFound if there is no item,
+        and UniqueTaken if another item has one of its unique values by now.
+        """
+        of = self.context.schema.of_class(entity)
+        yield from write(
+            self.context, lambda: self._writes.restore(of, of.given(identity)), f"restore {of.name}"
+        )
+        return (yield from self.get_one(entity, consistent=True, **identity))
 
     # -- patterns
 
@@ -607,6 +646,7 @@ class DbOperations:
         segments: int = 1,
         consistent: bool = False,
         include_expired: bool = False,
+        include_deleted: bool = False,
     ) -> Pages[E]:
         """Iterate over every item of an entity by reading its whole table.
 
@@ -615,10 +655,10 @@ class DbOperations:
         """
         return EntityScan(
             self.context,
-            self.context.schema.of(entity),
+            self.context.schema.of_class(entity),
             allow=allow,
             segments=segments,
-            options=ReadOptions(consistent, include_expired),
+            options=ReadOptions(consistent, include_expired, include_deleted),
         )
 
     # -- several at once
@@ -659,7 +699,7 @@ class DbOperations:
 
         Items that could not be deleted raise BatchFailed, as in ``write_many``.
         """
-        of = self.context.schema.of(entity)
+        of = self.context.schema.of_class(entity)
         several = _identities("delete_many", of, identities)
         return self.write_many(
             (Delete(entity, **_as_identity(of.identity, each)) for each in several),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -21,7 +22,8 @@ from stator.design.entities.entity import EntityField, info
 from stator.design.entities.entity_versions import UNKNOWN, VERSION_ATTRIBUTE, version_of
 from stator.design.entities.hooks import hooks_of, run_hooks
 from stator.design.entities.markers import NOT_YET
-from stator.design.entities.shapes import Epoch
+from stator.design.entities.shapes import CLASS_TAG, Epoch
+from stator.design.patterns.pattern import Ask
 from stator.design.plan.key_sizes import check_size
 from stator.design.plan.key_text import encoding_of
 from stator.design.plan.own_table import IDENTITY, own_table
@@ -39,6 +41,8 @@ from stator.tables.codegen.key_writer import (
     key_writer,
 )
 from stator.tables.key_identity import KeyIdentity, TableKeyReader
+
+_NONE: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -60,6 +64,7 @@ class EntityMap:
         self.name = plan.name
         self.codec: Codec = self.info.codec
         self.fields: dict[str, EntityField] = self.info.fields
+        self.own_fields = self.info.own_fields
         self.identity = plan.identity
         self.key_names = (table.partition,) if table.sort is None else (table.partition, table.sort)
         self.key_values = _key_values(table)
@@ -69,6 +74,7 @@ class EntityMap:
         self.updated = self._role("updated")
         self.ttl = self._role("ttl")
         self.write_token = self._role("write_token")
+        self.deleted = self._role("soft_delete")
         self.unique = tuple(field.name for field in self.fields.values() if field.role == "unique")
         self.guarded = (*self.unique, *((IDENTITY,) if plan.is_guarded else ()))
         """The fields whose values have guards. IDENTITY stands for the whole identity."""
@@ -82,14 +88,24 @@ class EntityMap:
         self.is_written_alone = bool(self.guarded or self.large) or self.version is not None
         self.stamps = tuple(
             name
-            for name in (self.version, self.created, self.updated, self.ttl, self.write_token)
+            for name in (
+                self.version,
+                self.created,
+                self.updated,
+                self.ttl,
+                self.write_token,
+                self.deleted,
+            )
             if name is not None
         )
         """The fields that a write sets by itself."""
         model = getattr(self.info, "model", cls)
         self.before_write = hooks_of(model, "before_write")
         self._after_load = hooks_of(model, "after_load")
-        self.decode: Callable[[Item], Any] = self._load if self._after_load else self.as_stored
+        self.as_stored: Callable[[Item], Any] = self._decode_own
+        """Decodes an item without hooks. Of an entity with variants, it returns the variant."""
+        self.decode: Callable[[Item], Any] = self._load if self._after_load else self._decode_own
+        """Decodes an item, and runs its ``@after_load`` hooks."""
         self.has_stamps = any(
             (
                 self.version,
@@ -102,12 +118,18 @@ class EntityMap:
         )
         """Whether the object that is stored differs from the object that is passed to a write."""
         self._is_plain = dataclasses.is_dataclass(cls) and is_plain(cls)
+        self._refuse_stale(plan)
         self._write_keys = key_writer(self.info, plan.keys)
         self._write_base = key_writer(self.info, base_keys(plan))
         self._base_fields = tuple(
             (key.name, key.template.parts[0].value) for key in base_keys(plan) if is_the_field(key)
         )
         self.shape_version = self.info.shape_version
+        self.tag: dict[str, Any] = {CLASS_TAG: cls._class} if self.info.is_variant else {}
+        """The variant, as a field and its value. Empty if this is not a variant's map."""
+        self.variants: Mapping[str, EntityMap] = {}
+        self.all_fields = info(self.info.root).fields.keys() if self.tag else self.fields.keys()
+        """The fields of the entity and of all its variants."""
         self._own = _own_attributes(plan, table) - self.fields.keys()
         self._known = frozenset({*self.fields, *self._own}) | (
             frozenset() if self.shape_version.value is None else {VERSION_ATTRIBUTE}
@@ -125,6 +147,17 @@ class EntityMap:
         """Every attribute that an item of this entity may have: fields, keys, discriminator."""
         names = {*self.fields, *(key.name for key in self.plan.keys), *self.key_names}
         return frozenset(names if self._type is None else {*names, self._type[0]})
+
+    def _refuse_stale(self, plan: EntityPlan) -> None:
+        """Refuse a plan whose keys name fields that the class no longer has."""
+        known = info(self.info.root).fields
+        missing = {name for key in plan.keys for name in fields_of(key)} - known.keys()
+        if missing:
+            raise DesignError(
+                f"the plan keeps {plan.name} under {', '.join(sorted(missing))}, "
+                f"which the class {self.info.name} does not have",
+                hint="write the lock file again with `stator plan --write`, or pass its own plan",
+            )
 
     def _role(self, role: str) -> str | None:
         return next((field.name for field in self.fields.values() if field.role == role), None)
@@ -152,7 +185,40 @@ class EntityMap:
         item = self.item(entity)
         return self.key_values(item), b'{"PutRequest":{"Item":%b}}' % orjson.dumps(item)
 
-    def as_stored(self, item: Item) -> Any:
+    def take_variants(self, variants: Mapping[str, EntityMap]) -> None:
+        """Decode each item as the variant that it is. The variants' own maps do the same."""
+        if not variants:
+            return
+        self.variants = variants
+        family = (self, *variants.values())
+        stored = {tag: each.as_stored for tag, each in variants.items()}
+        loaded = {tag: each.decode for tag, each in variants.items()}
+        as_stored = self._by_variant(self.as_stored, stored)
+        decode = self._by_variant(self.decode, loaded)
+        for each in family:
+            each.as_stored, each.decode = as_stored, decode
+            each.neighbours = self.neighbours
+
+    def _by_variant(
+        self, own: Callable[[Item], Any], variants: Mapping[str, Callable[[Item], Any]]
+    ) -> Callable[[Item], Any]:
+        def decode(item: Item) -> Any:
+            tag = item.get(CLASS_TAG)
+            if tag is None:
+                return own(item)
+            found = variants.get(tag.get("S", ""))
+            if found is None:
+                raise ItemMismatch(
+                    self.name,
+                    CLASS_TAG,
+                    f"no variant has this tag; known are {', '.join(variants)}",
+                    tag.get("S"),
+                ).of_item(self._shown_item(item))
+            return found(item)
+
+        return decode
+
+    def _decode_own(self, item: Item) -> Any:
         """Decode an item into an object of the entity, upcast to the current shape. No hooks run.
 
         The object keeps attributes that the class does not know, and ``item`` writes them back. So
@@ -193,7 +259,7 @@ class EntityMap:
         return self.shown(found) if found else f"{self.name} {self.stored_key(item)}"
 
     def _load(self, item: Item) -> Any:
-        return run_hooks(self.as_stored(item), self._after_load)
+        return run_hooks(self._decode_own(item), self._after_load)
 
     def key_of(self, entity: Any) -> Item:
         """Return the table's key for an object."""
@@ -215,7 +281,7 @@ class EntityMap:
             except KeyError as error:
                 raise DesignError(
                     f"the key of {self.name} needs {error.args[0]}",
-                    hint=f"pass {', '.join(self.base_fields)}",
+                    hint=f"pass {self.info.listed(self.base_fields)}",
                 ) from None
             if value is not None:
                 check_size(self.name, key, value, values)
@@ -253,7 +319,15 @@ class EntityMap:
         A read by key does not verify these values: a caller who identifies an item by ``values``
         must compare them with the stored item.
         """
-        return {name: value for name, value in values.items() if name not in self.base_fields}
+        beside = {name: value for name, value in values.items() if name not in self.base_fields}
+        return beside | self.tag if self.tag else beside
+
+    def given(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return field values that a program passes, under the names of their attributes."""
+        stored = self.info.stored_names
+        if not stored:
+            return values
+        return {stored.get(name, name): value for name, value in values.items()}
 
     def has_base(self, values: Mapping[str, Any]) -> bool:
         """Whether these values include every field of the table's key."""
@@ -261,7 +335,7 @@ class EntityMap:
             if name not in self.fields:
                 raise DesignError(
                     f"{self.name} has no field {name!r}",
-                    hint=f"it is identified by {', '.join(self.identity)}",
+                    hint=f"it is identified by {self.info.listed(self.identity)}",
                 )
         return all(name in values for name in self.base_fields)
 
@@ -300,7 +374,7 @@ class EntityMap:
     def _before_write(self, entity: Any) -> tuple[Any, dict[str, Any]]:
         """Run the hooks on a deep copy. Return the copy and the fields that they changed."""
         made = run_hooks(copy.deepcopy(entity), self.before_write)
-        fields = [name for name in self.fields if name not in self.stamps]
+        fields = [name for name in self.own_fields if name not in self.stamps]
         changed = {name: getattr(made, name) for name in fields}
         return made, {
             name: value for name, value in changed.items() if value != getattr(entity, name)
@@ -342,7 +416,7 @@ class EntityMap:
         """
         if self.ttl is None or self._after is None:
             return None
-        moment = now + self._after.total_seconds()
+        moment = math.ceil(now + self._after.total_seconds())  # stored in whole seconds
         encoding = encoding_of(self.fields[self.ttl].shape)
         is_time = encoding is not None and encoding.python is Epoch
         return datetime.fromtimestamp(moment, UTC) if is_time else int(moment)
@@ -353,7 +427,7 @@ class EntityMap:
 
     def copied(self, entity: Any, changes: Mapping[str, Any]) -> Any:
         """Return a copy of the object with some fields changed."""
-        if not self._is_plain or type(entity) is not self.cls:
+        if not self._is_plain or type(entity) is not self.cls or self.info.python_names:
             return self.info.replaced(entity, changes)
         made = object.__new__(self.cls)
         made.__dict__.update(entity.__dict__)
@@ -375,10 +449,31 @@ class EntityMap:
         value = item.get(self.ttl)
         return value is not None and "N" in value and float(value["N"]) <= now
 
+    def is_deleted(self, item: Item) -> bool:
+        """Whether the item is marked as deleted, in its ``soft_delete()`` field."""
+        return self.deleted is not None and self.deleted in item
+
+    def is_gone(self, item: Item, now: float) -> bool:
+        """Whether writes treat the item as absent: it has expired, or is marked as deleted."""
+        return self.is_deleted(item) or self.is_expired(item, now)
+
+    def is_hidden(
+        self, item: Item, now: float, *, include_expired: bool, include_deleted: bool
+    ) -> bool:
+        """Whether reads leave the item out."""
+        return (not include_deleted and self.is_deleted(item)) or (
+            not include_expired and self.is_expired(item, now)
+        )
+
     def shown(self, values: Mapping[str, Any]) -> str:
         """Return the entity and its identity for messages: ``Order(order_id='o1')``."""
-        shown = (f"{name}={value!r}" for name, value in values.items() if name in self.identity)
-        return f"{self.name}({', '.join(shown)})"
+        python = self.info.python_names
+        shown = (
+            f"{python.get(name, name)}={value!r}"
+            for name, value in values.items()
+            if name in self.identity
+        )
+        return f"{self.info.name if self.tag else self.name}({', '.join(shown)})"
 
     def shown_entity(self, entity: Any) -> str:
         return self.shown({name: getattr(entity, name) for name in self.identity})
@@ -497,11 +592,24 @@ class Schema:
                 for each in self._by_name.values()
                 if each is not made and each.table is made.table
             ]
+            variants = {
+                tag: EntityMap(cls, made.plan, made.table)
+                for tag, cls in made.info.variants.items()
+            }
+            made.take_variants(variants)
+            self.maps |= {each.cls: each for each in variants.values()}
+        self._soft_deletes = any(each.deleted for each in self._by_name.values())
         self._routes: dict[str, tuple[StepRoute, ...]] = {}
         self._patterns = {pattern.name: pattern for pattern in plan.patterns}
         self._table_keys: dict[str, TableKeyReader] = {}
         # A separate table: the plan's tables hold entities only, and the plan may change.
         self.place = Place.of(own_table(design.name, prefix))
+
+    def hidden(self, ask: Ask) -> frozenset[str]:
+        """Return the ``soft_delete()`` fields of items that a query leaves out."""
+        if not self._soft_deletes:
+            return _NONE
+        return frozenset(name for each in ask.targets if (name := ask.hides(each)) is not None)
 
     def ttl_of(self, table: str) -> str | None:
         """Return the attribute by which items of a table expire, or None."""
@@ -521,6 +629,17 @@ class Schema:
         return found
 
     def of(self, cls: type[Any]) -> EntityMap:
+        """Return the map of an entity. Raises DesignError for a variant of an entity."""
+        found = self.of_class(cls)
+        if found.tag:
+            raise DesignError(
+                f"{cls.__name__} is a variant of {found.name}, and a whole entity is needed here",
+                hint=f"use {found.name}, and test isinstance(item, {cls.__name__})",
+            )
+        return found
+
+    def of_class(self, cls: type[Any]) -> EntityMap:
+        """Return the map of an entity or of a variant."""
         found = self.maps.get(cls)
         if found is None:
             raise DesignError(
@@ -533,7 +652,7 @@ class Schema:
         return self._by_name[name]
 
     def of_object(self, entity: Any) -> EntityMap:
-        return self.maps.get(type(entity)) or self.of(type(entity))
+        return self.maps.get(type(entity)) or self.of_class(type(entity))
 
     def pattern(self, name: str) -> PatternPlan:
         found = self._patterns.get(name)

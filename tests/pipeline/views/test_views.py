@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal, localcontext
 from typing import Any
 
@@ -25,6 +25,7 @@ from stator import (
     connect_async,
     count,
     ident,
+    soft_delete,
     sum_of,
     top,
 )
@@ -108,6 +109,26 @@ def test_updates_deletes_and_moves_are_taken_back(db: Db) -> None:
     keep(db, hours)
     assert reader.all(isp="acme") == [] and reader.get(isp="other", at=START) is None
     assert reader.groups() == [{"isp": "acme"}, {"isp": "other"}]
+
+
+def test_a_soft_deleted_source_is_taken_back_and_comes_back(engine: Engine) -> None:
+    class Note(Entity):
+        note_id: str = ident()
+        team: str
+        deleted_at: datetime | None = soft_delete()
+
+    notes = View("notes_by_team", of=Note, by=[Note.team], notes=count())
+    with connect(Design("notes", [Note]), engine) as db:
+        db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
+        db.write_many([Note(note_id=str(n), team="a") for n in range(3)])
+        db.delete(Note, note_id="1")
+        keep(db, notes)
+        row = notes.on(db).get(team="a")
+        assert row is not None and row.notes == 2
+        db.restore(Note, note_id="1")
+        keep(db, notes)
+        row = notes.on(db).get(team="a")
+        assert row is not None and row.notes == 3
 
 
 def test_an_expired_source_is_taken_back(db: Db, engine: Engine) -> None:

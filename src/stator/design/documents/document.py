@@ -11,7 +11,7 @@ from stator.design.cost.report import CostReport, cost
 from stator.design.declaration import Declaration
 from stator.design.documents.diagram import Diagram, diagram_of
 from stator.design.entities.entity import info
-from stator.design.entities.shapes import type_name
+from stator.design.entities.shapes import described_type
 from stator.design.plan.example_items import item_of, shown_value
 from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan, TablePlan
 from stator.design.planner.planner import plan as plan_of
@@ -217,7 +217,7 @@ def _entity(entity: type[Any], plan: Plan, priced: CostReport) -> EntityEntry:
     known, own = info(entity), plan.entity(entity)
     item = item_of(entity, own)
     declared = [
-        _attribute(name, item, type_name(field.shape), own, field.role)
+        _attribute(name, item, described_type(field.shape), own, field.role)
         for name, field in known.fields.items()
     ]
     added = [_attribute(name, item, "str", own, None) for name in item if name not in known.fields]

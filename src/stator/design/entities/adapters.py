@@ -142,7 +142,7 @@ class AdaptedInfo(EntityInfo):
         return self._overrides
 
     @cached_property
-    def fields(self) -> dict[str, EntityField]:
+    def own_fields(self) -> dict[str, EntityField]:
         entity = self.model.__name__
         reader = ShapeReader(ForeignTypes(), (self.model,))
         fields = {}

@@ -30,7 +30,7 @@ built by a call with all values (``ObjectMaker``).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,7 @@ from stator.design.entities.wire import (
     Encoder,
     WrongValue,
     decoder,
+    encoder,
     omits,
 )
 from stator.errors import ItemMismatch
@@ -97,31 +98,41 @@ def make_codec(
     maker: ObjectMaker | None = None,
     *,
     versions: ShapeVersion | None = None,
+    constants: Item | None = None,
+    python_names: Mapping[str, str] | None = None,
 ) -> Codec:
     """Generate the codec of a class whose fields have these shapes.
 
     ``entity`` is the name of the entity in errors. ``versions`` holds the version of the entity's
-    shape and its upcasts. The default is version 1 without upcasts.
+    shape and its upcasts. The default is version 1 without upcasts. ``constants`` are attributes
+    that every item has with the same value, and that are not fields. ``shapes`` has the names
+    under which fields are stored. ``python_names`` maps these to the names of the fields, where
+    they differ.
     """
+    python = {name: (python_names or {}).get(name, name) for name in shapes}
     versions = versions or ShapeVersion(entity, 1, "raise")
     if maker is None and not is_plain(cls):
-        maker = _by_init(cls, shapes)
+        maker = _by_init(cls, shapes, python)
     absent = (
         maker.absent
         if maker
-        else {name: default_of(cls, name, shape) for name, shape in shapes.items()}
+        else {name: default_of(cls, python[name], shape) for name, shape in shapes.items()}
     )
     source = CodecSource()
-    _write_encode(source, shapes, versions)
-    _write_decode(source, cls, shapes, absent, maker)
+    own_version = versions.value
+    version = {} if own_version is None else {VERSION_ATTRIBUTE: own_version}
+    _write_encode(source, shapes, python, version | (constants or {}))
+    _write_decode(source, cls, shapes, absent, maker, python)
     for at, shape in enumerate(shapes.values()):
         source.function(f"encode_{at}", "v", [f"return {source.encode(shape, 'v')}"])
         source.function(f"decode_{at}", "v", [f"return {source.decode(shape, 'v')}"])
     made = source.functions()
     to_wire, from_wire = made["encode"], made["decode"]
-    encoders = {name: _named(entity, name, made[f"encode_{at}"]) for at, name in enumerate(shapes)}
+    encoders = {
+        name: _named(entity, python[name], made[f"encode_{at}"]) for at, name in enumerate(shapes)
+    }
     decoders = {
-        name: _checked(entity, name, shapes[name], made[f"decode_{at}"])
+        name: _checked(entity, python[name], shapes[name], made[f"decode_{at}"])
         for at, name in enumerate(shapes)
     }
 
@@ -132,15 +143,14 @@ def make_codec(
             found: Item = to_wire(made)
         except WrongValue:
             for name, encode in encoders.items():
-                if not omitted[name](getattr(made, name)):
-                    encode(getattr(made, name))  # raises for the field at fault
+                value = getattr(made, python[name])
+                if not omitted[name](value):
+                    encode(value)  # raises for the field at fault
             raise
         return found
 
     def current(item: Item) -> Item:
         return versions.current(item, encoders)
-
-    own_version = versions.value
 
     def decode(item: Item) -> Any:
         if item.get(VERSION_ATTRIBUTE) != own_version:
@@ -148,10 +158,25 @@ def make_codec(
         try:
             return from_wire(item)
         except _FAULTS as error:
-            fault = _fault(entity, shapes, absent, item, error)
+            fault = _fault(entity, shapes, python, absent, item, error)
             raise fault from (error if fault.field == "?" else None)
 
     return Codec(encode, decode, encoders, decoders, omitted, current)
+
+
+def with_fields(codec: Codec, entity: str, shapes: dict[str, Shape]) -> Codec:
+    """Return a codec that also encodes and decodes fields which the class itself does not have.
+
+    Conditions and keys can name these fields. Whole objects are encoded and decoded as before.
+    """
+    return dataclasses.replace(
+        codec,
+        encode_field=codec.encode_field
+        | {name: _named(entity, name, encoder(shape)) for name, shape in shapes.items()},
+        decode_field=codec.decode_field
+        | {name: _checked(entity, name, shape, decoder(shape)) for name, shape in shapes.items()},
+        omits_field=codec.omits_field | {name: omits(shape) for name, shape in shapes.items()},
+    )
 
 
 def _named(entity: str, field: str, encode: Encoder) -> Encoder:
@@ -197,11 +222,12 @@ def _mismatch(entity: str, field: str, value: Any, error: Exception) -> ItemMism
     return ItemMismatch(entity, field, "the stored value does not fit the field's type", value)
 
 
-def _write_encode(source: CodecSource, shapes: dict[str, Shape], versions: ShapeVersion) -> None:
-    is_first = versions.value is None
-    body = ["item = {}" if is_first else f"item = {{{VERSION_ATTRIBUTE!r}: {versions.value!r}}}"]
+def _write_encode(
+    source: CodecSource, shapes: dict[str, Shape], python: Mapping[str, str], constants: Item
+) -> None:
+    body = [f"item = {constants!r}"]
     for name, shape in shapes.items():
-        body += [f"v = {attribute('o', name)}", *source.put(name, shape)]
+        body += [f"v = {attribute('o', python[name])}", *source.put(name, shape)]
     source.function("encode", "o", [*body, "return item"])
 
 
@@ -211,18 +237,20 @@ def _write_decode(
     shapes: dict[str, Shape],
     absent: dict[str, Callable[[], Any]],
     maker: ObjectMaker | None,
+    python: Mapping[str, str],
 ) -> None:
     if maker is None:
-        body = source.fill(source.bind("t", cls), shapes, absent)
+        body = source.fill(source.bind("t", cls), shapes, absent, python)
     else:
         body = ["d = {}"]
         for name, shape in shapes.items():
-            body += source.get(name, shape, absent[name], leave_out=absent[name] is LEFT_OUT)
+            leave_out = absent[name] is LEFT_OUT
+            body += source.get(name, shape, absent[name], leave_out=leave_out, field=python[name])
         body.append(f"return {source.bind('make', maker.make)}(d)")
     source.function("decode", "item", body)
 
 
-def _by_init(cls: type, shapes: dict[str, Shape]) -> ObjectMaker:
+def _by_init(cls: type, shapes: dict[str, Shape], python: Mapping[str, str]) -> ObjectMaker:
     """Return a maker that builds objects through ``__init__``.
 
     Fields that ``__init__`` does not take are set afterwards.
@@ -235,12 +263,15 @@ def _by_init(cls: type, shapes: dict[str, Shape]) -> ObjectMaker:
             object.__setattr__(made, name, values[name])
         return made
 
-    return ObjectMaker(make, {name: default_of(cls, name, shape) for name, shape in shapes.items()})
+    return ObjectMaker(
+        make, {name: default_of(cls, python[name], shape) for name, shape in shapes.items()}
+    )
 
 
 def _fault(
     entity: str,
     shapes: dict[str, Shape],
+    python: Mapping[str, str],
     absent: dict[str, Callable[[], Any]],
     item: Item,
     error: Exception,
@@ -252,10 +283,11 @@ def _fault(
     for name, shape in shapes.items():
         if name not in item:
             if absent[name] is REQUIRED:
-                return ItemMismatch(entity, name, "the item has no such attribute", sorted(item))
+                missing = "the item has no such attribute"
+                return ItemMismatch(entity, python[name], missing, sorted(item))
             continue
         problem = _problem(shape, item[name])
         if problem is not None:
-            return _mismatch(entity, name, item[name], problem)
+            return _mismatch(entity, python[name], item[name], problem)
     unbuilt = f"the object cannot be built from the item: {type(error).__name__}"
     return ItemMismatch(entity, "?", unbuilt, item)

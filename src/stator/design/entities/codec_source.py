@@ -16,7 +16,7 @@ import dataclasses
 import inspect
 import keyword
 from base64 import b64decode, b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -226,32 +226,44 @@ class CodecSource:
         return name
 
     def fill(
-        self, cls: str, shapes: dict[str, Shape], absent: dict[str, Callable[[], Any]]
+        self,
+        cls: str,
+        shapes: dict[str, Shape],
+        absent: dict[str, Callable[[], Any]],
+        fields: Mapping[str, str] | None = None,
     ) -> list[str]:
         """Return statements that create an object from ``item``.
 
-        They fill its ``__dict__`` directly, without ``__init__``.
+        They fill its ``__dict__`` directly, without ``__init__``. ``fields`` maps the names of
+        attributes to those of fields; by default they are the same.
         """
         body = [f"o = new({cls})", "d = o.__dict__"]
         for name, shape in shapes.items():
-            body += self.get(name, shape, absent[name])
+            body += self.get(name, shape, absent[name], field=(fields or {}).get(name, name))
         return [*body, "return o"]
 
     def get(
-        self, name: str, shape: Shape, absent: Callable[[], Any], *, leave_out: bool = False
+        self,
+        name: str,
+        shape: Shape,
+        absent: Callable[[], Any],
+        *,
+        leave_out: bool = False,
+        field: str | None = None,
     ) -> list[str]:
         """Return statements that decode the attribute ``name`` of ``item`` into ``d``.
 
-        With ``leave_out``, they skip a missing attribute.
+        With ``leave_out``, they skip a missing attribute. ``field`` is the name in ``d``, by
+        default that of the attribute.
         """
-        form = self.decode(shape, "v")
+        form, field = self.decode(shape, "v"), field or name
         if leave_out:
-            return [f"v = item.get({name!r})", "if v is not None:", f"    d[{name!r}] = {form}"]
+            return [f"v = item.get({name!r})", "if v is not None:", f"    d[{field!r}] = {form}"]
         if absent is REQUIRED:
-            return [f"v = item[{name!r}]", f"d[{name!r}] = {form}"]
+            return [f"v = item[{name!r}]", f"d[{field!r}] = {form}"]
         return [
             f"v = item.get({name!r})",
-            f"d[{name!r}] = {self.bind('a', absent)}() if v is None else {form}",
+            f"d[{field!r}] = {self.bind('a', absent)}() if v is None else {form}",
         ]
 
 

@@ -136,11 +136,15 @@ class FieldRef(Symbol):
     def __get__(self, instance: Any, owner: type | None = None) -> FieldRef:
         if instance is not None:
             raise AttributeError(f"{self!r} has no value: it was never set")
+        # A variant's fields belong to the entity that it is a variant of.
+        owner = getattr(owner, "__root__", owner)
         return self if owner is None or owner is self.owner else FieldRef(owner, self.path)
 
     def __repr__(self) -> str:
-        steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
-        return f"{self.owner.__name__}{steps}"
+        first, *inner = self.path
+        known: dict[Any, str] = getattr(self.owner, "__python_names__", {})
+        steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in inner)
+        return f"{self.owner.__name__}.{known.get(first, first)}{steps}"
 
     def __getattr__(self, name: str) -> FieldRef:
         if name.startswith("__"):

@@ -17,13 +17,15 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, ClassVar, dataclass_transform
 from weakref import WeakKeyDictionary
 
-from stator.design.entities.codec import Codec, make_codec
+from stator.design.entities.codec import Codec, make_codec, with_fields
 from stator.design.entities.conditions import FieldRef
 from stator.design.entities.entity_versions import (
     VERSION_ATTRIBUTE,
@@ -39,6 +41,9 @@ from stator.design.entities.markers import (
     ident,
     large,
     marker_of,
+    soft_delete,
+    stored,
+    stored_name,
     ttl,
     unique,
     updated,
@@ -47,12 +52,22 @@ from stator.design.entities.markers import (
 )
 from stator.design.entities.model_libraries import ForeignTypes
 from stator.design.entities.shapes import (
+    CLASS_TAG,
+    Epoch,
     Maybe,
     Scalar,
     Shape,
     as_epoch,
     default_maker,
     field_shapes,
+    type_name,
+)
+from stator.design.entities.stored_names import add_aliases, python_names
+from stator.design.entities.variants import (
+    VariantFields,
+    check_variant,
+    root_fields,
+    tag_shape,
 )
 from stator.errors import DesignError
 
@@ -86,6 +101,8 @@ class Overrides:
         counter,
         large,
         write_token,
+        soft_delete,
+        stored,
         dataclasses.field,
     ),
 )
@@ -97,9 +114,14 @@ class Entity:
 
     ``version`` counts the shapes that the entity has had; see ``upcast``. ``on_newer`` says what to
     do with items that a later version wrote: "raise", or "ignore_unknown" to read them as they are.
+
+    ``class Dog(Animal, variant="dog")`` makes a class a variant of an entity: its items are
+    animals, and reading animals returns a Dog where one is stored (``variants``).
     """
 
     __overrides__: ClassVar[Overrides] = Overrides()
+    __root__: ClassVar[type[Any]]
+    _class: ClassVar[str | None] = None
 
     def __init_subclass__(
         cls,
@@ -110,15 +132,25 @@ class Entity:
         frozen: bool = False,
         version: int = 1,
         on_newer: OnNewer = "raise",
+        variant: str | None = None,
         **rest: Any,
     ) -> None:
         super().__init_subclass__(**rest)
         check_version(cls.__name__, version, on_newer)
-        cls.__overrides__ = Overrides(key, tuple((index or {}).items()), name, version, on_newer)
+        overrides = Overrides(key, tuple((index or {}).items()), name, version, on_newer)
+        if variant is None:
+            cls.__root__, cls.__overrides__, cls._class = cls, overrides, None
+        else:
+            check_variant(cls, variant, Entity, is_bare=overrides == Overrides())
+            cls.__root__ = cls.__bases__[0]
+            cls._class = variant
         _forget_inherited_references(cls)
         dataclasses.dataclass(kw_only=True, frozen=frozen)(cls)
+        add_aliases(cls)
         for field in dataclasses.fields(cls):  # type: ignore[arg-type]
-            setattr(cls, field.name, FieldRef(cls, (field.name,)))
+            setattr(cls, field.name, FieldRef(cls.__root__, (stored_name(field),)))
+        if variant is not None:
+            info(cls.__root__).add_variant(variant, cls)
 
 
 def _forget_inherited_references(cls: type) -> None:
@@ -158,7 +190,35 @@ class EntityInfo:
 
     @cached_property
     def name(self) -> str:
-        return self.overrides.name or self.cls.__name__
+        return self.cls.__name__ if self.is_variant else self.overrides.name or self.cls.__name__
+
+    @property
+    def root(self) -> type[Any]:
+        """The entity that this class is a variant of, or the class itself."""
+        found: type[Any] = getattr(self.cls, "__root__", self.cls)
+        return found
+
+    @property
+    def is_variant(self) -> bool:
+        return self.root is not self.cls
+
+    @cached_property
+    def variants(self) -> dict[str, type[Any]]:
+        """The variants of this entity, by the tag that their items carry."""
+        return {}
+
+    def add_variant(self, tag: str, cls: type[Any]) -> None:
+        if "fields" in self.__dict__:
+            raise DesignError(
+                f"{cls.__name__} comes too late: {self.name} has been planned or used already",
+                hint=f"declare all variants of {self.name} before the first design with it",
+            )
+        if tag in self.variants:
+            raise DesignError(
+                f"{self.variants[tag].__name__} and {cls.__name__} both have variant={tag!r}",
+                hint="give each variant a tag of its own",
+            )
+        self.variants[tag] = cls
 
     @property
     def overrides(self) -> Overrides:
@@ -167,12 +227,52 @@ class EntityInfo:
 
     @cached_property
     def fields(self) -> dict[str, EntityField]:
+        """The fields of the class.
+
+        A variant also has the tag of its items. An entity with variants has their fields as well,
+        each of which may be absent.
+        """
+        fields = dict(self.own_fields)
+        tag = getattr(self.cls, CLASS_TAG, None) if self.is_variant else None
+        extra = (
+            {CLASS_TAG: tag_shape((tag,))}
+            if tag is not None
+            else root_fields(
+                self.name,
+                self.own_shapes,
+                {tag: info(cls).roles_and_shapes() for tag, cls in self.variants.items()},
+            )
+        )
+        for name, shape in extra.items():
+            fields[name] = EntityField(name, shape, None, has_default=True)
+        return fields
+
+    @cached_property
+    def python_names(self) -> dict[str, str]:
+        """The names of fields by their stored names, where they differ."""
+        return python_names(self.cls)
+
+    @cached_property
+    def stored_names(self) -> dict[str, str]:
+        """The stored names of fields by their names, where they differ."""
+        return {python: stored for stored, python in self.python_names.items()}
+
+    def listed(self, names: Iterable[str]) -> str:
+        """Return fields, which are given by their stored names, as a text for messages."""
+        return ", ".join(self.python_names.get(name, name) for name in names)
+
+    def roles_and_shapes(self) -> VariantFields:
+        return {name: (field.shape, field.role) for name, field in self.own_fields.items()}
+
+    @cached_property
+    def own_fields(self) -> dict[str, EntityField]:
+        """The fields that objects of exactly this class have."""
         markers = {field.name: marker_of(field) for field in dataclasses.fields(self.cls)}
         declared = field_shapes(self.cls, self.cls.__name__, ForeignTypes())
-        fields = {
-            name: EntityField(name, stored_shape(shape, markers[name]), markers[name], has_default)
-            for name, shape, has_default in declared
-        }
+        fields = {}
+        for python, shape, has_default in declared:
+            name, marker = self.stored_names.get(python, python), markers[python]
+            fields[name] = EntityField(name, stored_shape(shape, marker), marker, has_default)
         check_roles(self.cls.__name__, fields)
         self.check_reserved(fields)
         return fields
@@ -183,10 +283,17 @@ class EntityInfo:
                 f"{self.name}.{VERSION_ATTRIBUTE}: items keep the version of their shape there",
                 hint="give the field another name",
             )
+        if CLASS_TAG in fields:
+            raise DesignError(
+                f"{self.name}.{CLASS_TAG}: items keep the variant of their entity there",
+                hint="give the field another name",
+            )
 
     @cached_property
     def shape_version(self) -> ShapeVersion:
         """The version of the entity's shape, and its upcasts."""
+        if self.is_variant:
+            return info(self.root).shape_version
         return ShapeVersion(self.name, self.overrides.version, self.overrides.on_newer)
 
     @cached_property
@@ -202,7 +309,21 @@ class EntityInfo:
 
     @cached_property
     def codec(self) -> Codec:
-        return make_codec(self.name, self.cls, self.shapes, versions=self.shape_version)
+        tag = getattr(self.cls, CLASS_TAG, None) if self.is_variant else None
+        codec = make_codec(
+            self.name,
+            self.cls,
+            self.own_shapes,
+            versions=self.shape_version,
+            constants=None if tag is None else {CLASS_TAG: {"S": tag}},
+            python_names=self.python_names,
+        )
+        extra = {name: self.shapes[name] for name in self.shapes if name not in self.own_fields}
+        return with_fields(codec, self.name, extra) if extra else codec
+
+    @property
+    def own_shapes(self) -> dict[str, Shape]:
+        return {name: field.shape for name, field in self.own_fields.items()}
 
     @property
     def shapes(self) -> dict[str, Shape]:
@@ -213,7 +334,11 @@ class EntityInfo:
 
         Returns None if the field is required.
         """
-        declared = next(each for each in dataclasses.fields(self.cls) if each.name == field)
+        if field not in self.own_fields:
+            tag = getattr(self.cls, CLASS_TAG, None) if field == CLASS_TAG else None
+            return lambda: tag
+        python = self.python_names.get(field, field)
+        declared = next(each for each in dataclasses.fields(self.cls) if each.name == python)
         default = default_maker(declared)
         if default is None and isinstance(self.fields[field].shape, Maybe):
             return lambda: None
@@ -233,7 +358,7 @@ class EntityInfo:
 
 
 def check_roles(entity: str, fields: dict[str, EntityField]) -> None:
-    for role in ("version", "ttl", "created", "updated", "write_token"):
+    for role in ("version", "ttl", "created", "updated", "write_token", "soft_delete"):
         marked = [field.name for field in fields.values() if field.role == role]
         if len(marked) > 1:
             raise DesignError(
@@ -245,6 +370,40 @@ def check_roles(entity: str, fields: dict[str, EntityField]) -> None:
                 f"{entity}.{field.name} is a write_token() and must be a str",
                 hint=f"declare `{field.name}: str = write_token()`",
             )
+        if field.role == "soft_delete":
+            _check_soft_delete(entity, field, fields)
+        inner = field.shape.inner if isinstance(field.shape, Maybe) else field.shape
+        wanted = _ROLE_TYPES.get(field.role or "")
+        if wanted is not None and inner not in wanted:
+            types = " or ".join(type_name(each) for each in wanted if each != Scalar(Epoch))
+            raise DesignError(
+                f"{entity}.{field.name} is a {field.role}() and cannot be a {type_name(inner)}",
+                hint=f"declare it as {types}",
+            )
+
+
+_ROLE_TYPES: dict[str, tuple[Shape, ...]] = {
+    "version": (Scalar(int),),
+    "created": (Scalar(datetime),),
+    "updated": (Scalar(datetime),),
+    "ttl": (Scalar(Epoch), Scalar(datetime), Scalar(int)),
+    "counter": (Scalar(int), Scalar(float), Scalar(Decimal)),
+}
+"""The types that a field with a role may have."""
+
+
+def _check_soft_delete(entity: str, field: EntityField, fields: dict[str, EntityField]) -> None:
+    if field.shape != Maybe(Scalar(datetime)):
+        raise DesignError(
+            f"{entity}.{field.name} is a soft_delete() and must be an optional time",
+            hint=f"declare `{field.name}: datetime | None = soft_delete()`",
+        )
+    expires = field.marker is not None and field.marker.after is not None
+    if expires and not any(each.role == "ttl" for each in fields.values()):
+        raise DesignError(
+            f"{entity}.{field.name}: deleted items are to expire, but {entity} has no ttl() field",
+            hint="add one: `expires_at: datetime | None = ttl(default=None)`",
+        )
 
 
 def info(cls: type[Any]) -> EntityInfo:

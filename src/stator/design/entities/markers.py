@@ -14,10 +14,20 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
 _METADATA: Final = "stator"
+_STORED: Final = "stator_stored"
 NOT_YET: Final = datetime.fromtimestamp(0, UTC)
 
 Role = Literal[
-    "ident", "unique", "version", "ttl", "created", "updated", "counter", "large", "write_token"
+    "ident",
+    "unique",
+    "version",
+    "ttl",
+    "created",
+    "updated",
+    "counter",
+    "large",
+    "write_token",
+    "soft_delete",
 ]
 
 
@@ -36,10 +46,23 @@ def marker_of(declared: dataclasses.Field[Any]) -> Marker | None:
     return found if isinstance(found, Marker) else None
 
 
+def stored_name(declared: dataclasses.Field[Any]) -> str:
+    """Return the name of the attribute that holds a field: the field's own, or a shorter one."""
+    return str(declared.metadata.get(_STORED) or declared.name)
+
+
+def _metadata(marker: Marker | None, stored: str | None) -> dict[str, Any]:
+    found: dict[str, Any] = {} if marker is None else {_METADATA: marker}
+    return found if stored is None else found | {_STORED: stored}
+
+
 def _marked(
-    marker: Marker, default: Any, default_factory: Callable[[], Any] | Any = dataclasses.MISSING
+    marker: Marker | None,
+    default: Any,
+    default_factory: Callable[[], Any] | Any = dataclasses.MISSING,
+    stored: str | None = None,
 ) -> Any:
-    metadata = {_METADATA: marker}
+    metadata = _metadata(marker, stored)
     if default_factory is not dataclasses.MISSING:
         return field(default_factory=default_factory, metadata=metadata)
     if default is not dataclasses.MISSING:
@@ -47,7 +70,9 @@ def _marked(
     return field(metadata=metadata)
 
 
-def _set_by_writes(marker: Marker, default_factory: Callable[[], Any]) -> Any:
+def _set_by_writes(
+    marker: Marker, default_factory: Callable[[], Any], stored: str | None = None
+) -> Any:
     """Return a field whose value is set by each write, not by the program.
 
     Type checkers refuse the field as an argument of ``__init__``. At run time ``__init__`` accepts
@@ -55,36 +80,55 @@ def _set_by_writes(marker: Marker, default_factory: Callable[[], Any]) -> Any:
     ``__init__`` accepts and resets all others to their defaults. A copy would otherwise lose its
     version and its time of creation.
     """
-    return field(default_factory=default_factory, metadata={_METADATA: marker})
+    return field(default_factory=default_factory, metadata=_metadata(marker, stored))
 
 
 def ident(
     *,
     default: Any = dataclasses.MISSING,
     default_factory: Callable[[], Any] | Any = dataclasses.MISSING,
+    stored: str | None = None,
 ) -> Any:
     """Mark a field as part of the item's identity.
 
-    Several such fields together form a compound identity.
+    Several such fields together form a compound identity. ``stored`` is the name of the attribute
+    that holds the field; see ``stored``. All markers take it.
     """
-    return _marked(Marker("ident"), default, default_factory)
+    return _marked(Marker("ident"), default, default_factory, stored)
 
 
-def unique(*, default: Any = dataclasses.MISSING) -> Any:
+def stored(
+    name: str,
+    /,
+    *,
+    default: Any = dataclasses.MISSING,
+    default_factory: Callable[[], Any] | Any = dataclasses.MISSING,
+) -> Any:
+    """Store a field under another name: ``temperature: float = stored("t")``.
+
+    DynamoDB bills the names of attributes with every item, so short names save money at volume.
+    Programs use the long name everywhere. Items, indexes, exports and upcasts have the short one.
+    """
+    return _marked(None, default, default_factory, name)
+
+
+def unique(*, default: Any = dataclasses.MISSING, stored: str | None = None) -> Any:
     """Mark a field as unique: no two items of the entity have the same value."""
-    return _marked(Marker("unique"), default)
+    return _marked(Marker("unique"), default, stored=stored)
 
 
-def version(*, init: Literal[False] = False) -> Any:
+def version(*, stored: str | None = None, init: Literal[False] = False) -> Any:
     """Mark a field as the item's version number, for optimistic locking.
 
     Each write increments the version. A write fails if another write has changed the version since
     the item was read. A copy made with ``dataclasses.replace`` has the version of its original.
     """
-    return _set_by_writes(Marker("version"), int)
+    return _set_by_writes(Marker("version"), int, stored)
 
 
-def ttl(*, days: float = 0, hours: float = 0, default: Any = None) -> Any:
+def ttl(
+    *, days: float = 0, hours: float = 0, default: Any = None, stored: str | None = None
+) -> Any:
     """Mark a field as the time when the item expires.
 
     With ``days`` or ``hours``, the item expires that long after it is written, unless the field is
@@ -94,35 +138,49 @@ def ttl(*, days: float = 0, hours: float = 0, default: Any = None) -> Any:
     written out.
     """
     after = timedelta(days=days, hours=hours)
-    return field(default=default, metadata={_METADATA: Marker("ttl", after=after or None)})
+    return _marked(Marker("ttl", after=after or None), default, stored=stored)
 
 
-def created(*, init: Literal[False] = False) -> Any:
+def soft_delete(
+    *, days: float = 0, hours: float = 0, stored: str | None = None, init: Literal[False] = False
+) -> Any:
+    """Mark an optional time that a delete sets, instead of removing the item.
+
+    Reads skip such an item, writes treat it as absent, and its unique values are free again.
+    ``db.restore`` brings it back. With ``days`` or ``hours``, the item expires that long after it
+    is deleted; the entity then needs a ``ttl()`` field. Declare it as
+    ``deleted_at: datetime | None = soft_delete(days=30)``.
+    """
+    after = timedelta(days=days, hours=hours)
+    return _set_by_writes(Marker("soft_delete", after=after or None), _none, stored)
+
+
+def created(*, stored: str | None = None, init: Literal[False] = False) -> Any:
     """Mark a field that is set to the time of the write that creates the item."""
-    return _set_by_writes(Marker("created"), _not_yet)
+    return _set_by_writes(Marker("created"), _not_yet, stored)
 
 
-def updated(*, init: Literal[False] = False) -> Any:
+def updated(*, stored: str | None = None, init: Literal[False] = False) -> Any:
     """Mark a field that is set to the time of every write."""
-    return _set_by_writes(Marker("updated"), _not_yet)
+    return _set_by_writes(Marker("updated"), _not_yet, stored)
 
 
-def counter(*, default: int = 0) -> Any:
+def counter(*, default: int = 0, stored: str | None = None) -> Any:
     """Mark a number that many writers add to.
 
     It is one attribute of one item, which takes about 1,000 writes a second. For more, use the
     pattern object ``Counter(db, name, shards=8)``, which spreads a number over several items.
     """
-    return field(default=default, metadata={_METADATA: Marker("counter")})
+    return _marked(Marker("counter"), default, stored=stored)
 
 
-def write_token(*, init: Literal[False] = False) -> Any:
+def write_token(*, stored: str | None = None, init: Literal[False] = False) -> Any:
     """Mark a text field that every write sets to a new random token, of 16 characters.
 
     If the answer to a write is lost, the token proves that the write was applied, as long as it is
     still in the item. Without it, the write ends in OutcomeUnknown.
     """
-    return _set_by_writes(Marker("write_token"), str)
+    return _set_by_writes(Marker("write_token"), str, stored)
 
 
 def large(
@@ -130,15 +188,19 @@ def large(
     compress: Literal["auto", "gzip", "lz4", "zstd"] | None = "auto",
     offload_over_bytes: int | None = None,
     default: Any = dataclasses.MISSING,
+    stored: str | None = None,
 ) -> Any:
     """Mark a value that may be large, so that it is compressed before it is stored.
 
     ``auto`` picks the compression with the smallest result; None turns compression off. If
     ``offload_over_bytes`` is set, a value that is still larger is stored outside the table.
     """
-    return _marked(
-        Marker("large", compress=compress, offload_over_bytes=offload_over_bytes), default
-    )
+    marker = Marker("large", compress=compress, offload_over_bytes=offload_over_bytes)
+    return _marked(marker, default, stored=stored)
+
+
+def _none() -> None:
+    return None
 
 
 def _not_yet() -> datetime:

@@ -21,6 +21,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, Union
 from uuid import UUID
 
 from stator.design.entities.custom_codecs import CustomCodec, codec_for
+from stator.design.entities.packed_numbers import PackedType, Packing
 from stator.errors import DesignError
 
 CLASS_TAG = "_class"
@@ -199,6 +200,37 @@ class Maybe:
 Shape = Union[Scalar, Choice, Coded, ListOf, MapOf, SetOf, Nested, TypedMap, OneOf, Anything, Maybe]
 
 
+def packed_shape(shape: Shape, packing: Packing, where: str) -> Shape:
+    """Return the shape of a number or of a list of numbers that is stored as bytes."""
+    if isinstance(shape, Maybe):
+        return Maybe(packed_shape(shape.inner, packing, where), shape.kept)
+    is_list = isinstance(shape, ListOf) and not shape.fixed
+    element = shape.elements[0] if isinstance(shape, ListOf) and is_list else shape
+    wanted = float if packing.kind.startswith("float") else int
+    if element != Scalar(wanted):
+        raise DesignError(
+            f"{where}: packed({packing.kind!r}) stores {wanted.__name__}, a list or a tuple of "
+            f"{wanted.__name__}",
+            hint=f'declare it as Annotated[list[{wanted.__name__}], packed("{packing.kind}")]',
+        )
+    container = shape.container if isinstance(shape, ListOf) else None
+    made = PackedType(packing, container, wanted)
+    return Coded(made, Scalar(bytes), made.encode, made.decode)
+
+
+def is_packed(shape: Shape | None) -> bool:
+    inner = shape.inner if isinstance(shape, Maybe) else shape
+    return isinstance(inner, Coded) and isinstance(inner.python, PackedType)
+
+
+def described_type(shape: Shape) -> str:
+    """Return the name of a shape, and for packed numbers the bytes that packing saves."""
+    inner = shape.inner if isinstance(shape, Maybe) else shape
+    if isinstance(inner, Coded) and isinstance(inner.python, PackedType):
+        return inner.python.described
+    return type_name(shape)
+
+
 def type_name(shape: Shape) -> str:
     """Return a short, readable name of a shape."""
     match shape:
@@ -268,7 +300,9 @@ class ShapeReader:
         """Return the shape of an annotation. ``where`` names the field in messages."""
         origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
         if origin is typing.Annotated:
-            return self.shape(arguments[0], where)
+            packing = next((each for each in arguments[1:] if isinstance(each, Packing)), None)
+            inner = self.shape(arguments[0], where)
+            return inner if packing is None else packed_shape(inner, packing, where)
         if origin in (Union, types.UnionType):
             return self._union(arguments, where)
         if origin is Literal:

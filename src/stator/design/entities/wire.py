@@ -36,6 +36,7 @@ from stator.design.entities.shapes import (
     SetOf,
     Shape,
     TypedMap,
+    is_packed,
 )
 from stator.model.values import Item, Value
 
@@ -330,6 +331,11 @@ def _encode_coded(shape: Coded) -> Encoder:
         if isinstance(shape.python, type) and not isinstance(value, shape.python):
             shown = HIDDEN if shape.secret else value
             raise WrongValue(f"expected {name}, got {type(value).__name__}", shown)
+        if is_packed(shape):
+            try:
+                return each(shape.encode(value))
+            except ValueError as error:
+                raise WrongValue(str(error), value) from None
         return each(shape.encode(value))
 
     return encode

@@ -16,12 +16,16 @@ from stator.design.entities.shapes import (
     SetOf,
     Shape,
     TypedMap,
+    is_packed,
 )
+from stator.design.entities.wire import encoder
 from stator.design.patterns.pattern import Param
 from stator.design.plan import key_text as keys
 from stator.design.plan.templates import Filter, FilterValue, wire_value
+from stator.errors import DesignError
 from stator.model.values import Value
 
+_OF_PACKED = frozenset({"=", "<>", "in", "exists", "not_exists"})
 _OPERATORS = {"=": "=", "<>": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
@@ -96,6 +100,11 @@ class FilterWriter:
         shape = shape_at(known, test.field)
         if test.operator in ("=", "<>") and test.values[0] is None:
             return self._is_none(path, shape, inverted=test.operator == "<>")
+        if is_packed(shape) and test.operator not in _OF_PACKED:
+            raise DesignError(
+                f"{test.field!r} is packed: DynamoDB can only tell whether it equals a value",
+                hint="store the number unpacked, or compare it after reading",
+            )
         if test.operator == "contains":
             shape = _element(shape)
         values = [self._value(value, shape) for value in test.values]
@@ -145,6 +154,8 @@ class FilterWriter:
     def _value(self, value: Any, shape: Shape | None) -> str:
         if isinstance(value, FieldRef):
             return self._path(value)
+        if shape is not None and is_packed(shape):
+            return self._packed(value, shape)
         encoding = keys.encoding_of(shape) if shape is not None else None
         name = encoding.name if encoding is not None else "any"
         if isinstance(value, Param):
@@ -153,6 +164,14 @@ class FilterWriter:
             )
             return self._values[-1].placeholder
         return self._constant(wire_value(name, value))
+
+    def _packed(self, value: Any, shape: Shape) -> str:
+        if isinstance(value, Param):
+            raise DesignError(
+                f"a pattern compares a packed field with the argument {value.name!r}",
+                hint="compare packed fields with constants only, or store the field unpacked",
+            )
+        return self._constant(encoder(shape)(value))
 
 
 def shape_at(known: EntityInfo, field: FieldRef) -> Shape | None:

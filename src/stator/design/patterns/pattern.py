@@ -37,9 +37,11 @@ from stator.design.entities.conditions import (
     as_condition,
 )
 from stator.design.entities.entity import info
+from stator.design.entities.shapes import CLASS_TAG
 from stator.design.entities.symbols import SHOWN_USES, Symbol, Use
 from stator.design.patterns.annotations import argument_types, used_names
 from stator.design.patterns.explanation import Explanation, explain_call
+from stator.design.patterns.quantities import check_quantity
 from stator.design.plan.plan import Plan
 from stator.errors import DesignError
 
@@ -51,8 +53,6 @@ B = TypeVar("B")
 C = TypeVar("C")
 D = TypeVar("D")
 F = TypeVar("F", covariant=True)
-
-_ESTIMATE_HINT = "use 0 or more; a rough estimate is enough"
 
 
 class Param(Symbol):
@@ -206,6 +206,20 @@ class Ask:
             )
         return replace(self, only=names)
 
+    def hides(self, target: type[Any]) -> str | None:
+        """Return the ``soft_delete()`` field of a target if items that have it are left out.
+
+        A query with a condition on that field sees deleted items; then the result is None.
+        """
+        found = (each.name for each in info(target).fields.values() if each.role == "soft_delete")
+        name = next(found, None)
+        is_named = any(
+            reference.name == name and issubclass(target, reference.owner)
+            for condition in (*self.tests, *self.filters)
+            for reference in references(condition)
+        )
+        return None if is_named else name
+
     def _check(self, condition: Condition) -> None:
         for reference in references(condition):
             if not any(issubclass(target, reference.owner) for target in self.targets):
@@ -313,7 +327,11 @@ class Question:
                 hint="put it into a Design, or pass one: explain(design)",
             )
         plan = design.plan()
-        return explain_call(plan, pattern.name, self.arguments, self.ask.only)
+        only = self.ask.only
+        if only:
+            hidden = (self.ask.hides(target) for target in self.ask.targets)
+            only = (*only, *(name for name in hidden if name is not None and name not in only))
+        return explain_call(plan, pattern.name, self.arguments, only)
 
 
 class Selection(Question, Generic[F]):
@@ -363,8 +381,9 @@ class Query(Selection[E], Generic[E]):
     def only(self, *fields: Any) -> Only[Any]:
         """Return only these fields of each item, as a tuple: ``only(Order.order_id, Order.total)``.
 
-        Replies become smaller, not cheaper: DynamoDB reads and bills whole items. A caller may
-        also apply ``only`` to the query that a pattern returns, because the plan stays the same.
+        Inside a pattern, it lets the planner choose an index that holds just these fields, which
+        is cheaper. A caller may also apply ``only`` to the query that a pattern returns. The plan
+        then stays the same: replies become smaller, not cheaper.
         """
         return Only(self.ask.projected(fields), self.pattern, self.arguments)
 
@@ -422,9 +441,15 @@ class BundleMany(_Bundle[Any]):
 
 
 def find(entity: type[E]) -> Query[E]:
-    """Start a query for items of one entity."""
-    info(entity)
-    return Query(Ask((entity,)))
+    """Start a query for items of one entity, or for those of one of its variants."""
+    known = info(entity)
+    ask = Ask((known.root,))
+    if known.is_variant:
+        is_tagged = Comparison(
+            FieldRef(known.root, (CLASS_TAG,)), "=", (getattr(entity, CLASS_TAG),)
+        )
+        ask = replace(ask, tests=(is_tagged,))
+    return Query(ask)
 
 
 @overload
@@ -444,9 +469,19 @@ def together(*entities: type[Any]) -> Any:
             "together() takes two or more different entities", hint="use find() for one"
         )
     for entity in entities:
-        info(entity)
+        _refuse_variant(entity)
     kinds: dict[int, type[_Bundle[Any]]] = {2: Bundle2, 3: Bundle3, 4: Bundle4}
     return kinds.get(len(entities), BundleMany)(Ask(tuple(entities)))
+
+
+def _refuse_variant(entity: type[Any]) -> None:
+    known = info(entity)
+    if known.is_variant:
+        root = known.root.__name__
+        raise DesignError(
+            f"together() reads whole entities, and {entity.__name__} is a variant of {root}",
+            hint=f"read {root} together, and test isinstance(item, {entity.__name__})",
+        )
 
 
 # --- reads ----------------------------------------------------------------------------------------
@@ -575,7 +610,21 @@ class Pattern(Generic[P, Q]):
         return query.ask
 
 
+def _refuse_bare(decorator: str, given: Any) -> None:
+    """Refuse a decorator without parentheses."""
+    if given is not None:
+        name = getattr(given, "__name__", repr(given))
+        code = getattr(given, "__code__", None)
+        where = "" if code is None else f"{code.co_filename}:{code.co_firstlineno}: "
+        raise DesignError(
+            f"{where}@{decorator} above {name} has no parentheses",
+            hint=f"write @{decorator}(), or say how often it runs: @{decorator}(rps=10)",
+        )
+
+
 def read(
+    bare: None = None,
+    /,
     *,
     rps: float = 1.0,
     returns: float | None = None,
@@ -589,8 +638,10 @@ def read(
     ``within``, the plan warns if the pattern is expected to take longer than that many
     milliseconds. ``allow_scan`` permits reading the whole table.
     """
-    if rps < 0:
-        raise DesignError(f"rps={rps} is negative", hint=_ESTIMATE_HINT)
+    _refuse_bare("read", bare)
+    check_quantity("rps", rps)
+    if returns is not None:
+        check_quantity("returns", returns)
     if returns is not None and returns <= 0:
         raise DesignError(
             f"returns={returns} must be positive", hint="a rough estimate is enough, for example 25"
@@ -624,12 +675,12 @@ class DeclaredWrite:
 
 def creates(entity: type[Any], times: float = 1.0) -> DeclaredWrite:
     """Declare that a write creates ``times`` items of an entity."""
-    return DeclaredWrite("create", entity, times=times)
+    return DeclaredWrite("create", info(entity).root, times=times)
 
 
 def deletes(entity: type[Any], times: float = 1.0) -> DeclaredWrite:
     """Declare that a write deletes ``times`` items of an entity."""
-    return DeclaredWrite("delete", entity, times=times)
+    return DeclaredWrite("delete", info(entity).root, times=times)
 
 
 def updates(*fields: Any, times: float = 1.0) -> DeclaredWrite:
@@ -675,8 +726,8 @@ class WritePattern:
         return changes
 
 
-def write(*, rps: float = 1.0) -> Callable[[Callable[[], Any]], WritePattern]:
+def write(bare: None = None, /, *, rps: float = 1.0) -> Callable[[Callable[[], Any]], WritePattern]:
     """Declare a write that happens ``rps`` times a second."""
-    if rps < 0:
-        raise DesignError(f"rps={rps} is negative", hint=_ESTIMATE_HINT)
+    _refuse_bare("write", bare)
+    check_quantity("rps", rps)
     return lambda function: WritePattern(function, rps)

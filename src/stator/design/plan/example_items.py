@@ -13,6 +13,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from stator.design.entities.entity import Entity, EntityField, EntityInfo, info
+from stator.design.entities.packed_numbers import PackedType
 from stator.design.entities.shapes import (
     Anything,
     Choice,
@@ -111,6 +112,8 @@ def _value(name: str, shape: Shape) -> Any:
             return {"a": _value(name, values)}
         case SetOf(element, frozen):
             return (frozenset if frozen else set)([_value(_singular(name), element)])
+        case Coded(PackedType(_, container, number)):
+            return _SCALARS[number] if container is None else container([_SCALARS[number]])
         case Coded():
             return _coded(name, shape)
         case OneOf(_, members):

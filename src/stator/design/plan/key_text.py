@@ -50,7 +50,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from stator.design.entities.custom_codecs import stored_form
-from stator.design.entities.shapes import Choice, Coded, Epoch, Maybe, Scalar, Shape
+from stator.design.entities.shapes import Choice, Coded, Epoch, Maybe, Scalar, Shape, is_packed
 from stator.design.entities.wire import WrongValue, encode_time
 from stator.errors import DesignError
 
@@ -285,7 +285,7 @@ def encoding_of(shape: Shape) -> Encoding | None:
     if isinstance(shape, Choice):
         return _BY_TYPE.get(shape.scalar.python)
     if isinstance(shape, Coded):
-        return None if shape.secret else encoding_of(shape.stored)
+        return None if shape.secret or is_packed(shape) else encoding_of(shape.stored)
     return _BY_TYPE.get(shape.python) if isinstance(shape, Scalar) else None
 
 

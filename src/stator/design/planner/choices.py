@@ -298,8 +298,12 @@ def _still_holds(
 
 
 def _projections(all_served: list[ServedNeed]) -> list[tuple[Projection, tuple[str, ...]]]:
-    fields = tuple(sorted({name for served in all_served for name in served.filter_fields}))
-    middle: list[tuple[Projection, tuple[str, ...]]] = [("INCLUDE", fields)] if fields else []
+    filters = frozenset(name for served in all_served for name in served.filter_fields)
+    selects = [served.need.selects for served in all_served if served.need.selects]
+    sets = [filters, *(filters | each for each in selects), filters.union(*selects)]
+    middle: list[tuple[Projection, tuple[str, ...]]] = [
+        ("INCLUDE", tuple(sorted(fields))) for fields in dict.fromkeys(sets) if fields
+    ]
     return [("KEYS_ONLY", ()), *middle, ("ALL", ())]
 
 

@@ -271,14 +271,24 @@ class CostModel:
         if not self._filterable(served, placement):
             return None
         units = self._query_units(served, placement)
-        covered = placement.projection == "ALL" or need.is_count or need.only_key
-        if covered:
+        if need.only_key or self.covers(placement, need):
             return units
         if placement.kind == "local":
             return units + need.wanted * read_units(
                 self.item_bytes(need.entity), consistent=need.consistent
             )
         return units + need.wanted * read_units(self.item_bytes(need.entity), consistent=False)
+
+    @staticmethod
+    def covers(placement: Placement, need: Need) -> bool:
+        """Whether the entries of a placement hold all that the need returns."""
+        if placement.is_base or placement.projection == "ALL" or need.is_count:
+            return True
+        if not need.selects or placement.projection != "INCLUDE":
+            return False
+        path = placement.path
+        own = (*path.partition, *path.sort) if placement.is_native else ()
+        return need.selects <= {*placement.included, *own}
 
     def _filterable(self, served: ServedNeed, placement: Placement) -> bool:
         if placement.projection == "ALL":

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from stator.design.declaration import Declaration
 from stator.design.entities.entity import Entity, EntityInfo, info
+from stator.design.entities.packed_numbers import PackedType
 from stator.design.entities.shapes import (
     Anything,
     Choice,
@@ -66,6 +67,8 @@ def value_bytes(shape: Shape) -> int:
             return 3 + _ELEMENTS * (value_bytes(values) + 9)
         case SetOf(element):
             return _ELEMENTS * value_bytes(element)
+        case Coded(PackedType(packing, container)):
+            return packing.value_bytes * (1 if container is None else _ELEMENTS)
         case Coded(_, stored):
             return value_bytes(stored)
         case OneOf(tag, members, is_added):

@@ -62,12 +62,12 @@ def _pieces(entity: type[Entity], text: str, where: str) -> tuple[Piece, ...]:
         if not part.startswith("{"):
             pieces.append((False, part))
             continue
-        name = part[1:-1]
+        name = info(entity).stored_names.get(part[1:-1], part[1:-1])
         declared = info(entity).fields.get(name)
         if declared is None or keys.encoding_of(declared.shape) is None:
             raise DesignError(
                 f"{where}: {part} is not a field that a key can hold",
-                hint=f"fields of {info(entity).name}: {', '.join(info(entity).fields)}",
+                hint=f"fields of {info(entity).name}: {info(entity).listed(info(entity).fields)}",
             )
         pieces.append((True, name))
     for (left, _), (right, following) in pairwise(pieces):

@@ -196,7 +196,8 @@ class _Reader:
             path = None if base is None else self._local(base.path, own[0])
         else:
             path = self._strings(own[0], own[-1])
-        return None if path is None else Placement(path, kind, index.projection, index.included)
+        included = tuple(name for name in index.included if name != self.plan.discriminator)
+        return None if path is None else Placement(path, kind, index.projection, included)
 
     def _own(self, index: str | None) -> list[PlannedKeyAttribute]:
         return [key for key in self.plan.keys if key.index == index]

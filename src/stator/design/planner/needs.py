@@ -87,6 +87,13 @@ class Need:
     limit: int | Param | None = None
     consistent: bool = False
     is_count: bool = False
+    hides: str | None = None
+    """The ``soft_delete()`` field. Items that have it are left out of the result."""
+    selects: frozenset[str] = frozenset()
+    """The fields that an index must hold to serve the need alone. Empty if it returns whole items.
+
+    A pattern with ``only`` returns some fields. Readers also need those that order and hide items.
+    """
     only_key: bool = False
     """The item itself is not wanted: an update or delete looks up its key."""
     returns: float = 1.0
@@ -100,9 +107,11 @@ class Need:
 
     @property
     def filter_fields(self) -> frozenset[str]:
-        return frozenset(
+        names = frozenset(
             reference.name for condition in self.filters for reference in references(condition)
         )
+        # DynamoDB counts what the index shows. Other reads look at the whole item.
+        return names | {self.hides} if self.is_count and self.hides is not None else names
 
     def options(self, fields: Iterable[str]) -> int:
         """Return how many combinations of values the need accepts for these fields.
@@ -176,10 +185,19 @@ def need_of(pattern: Pattern[..., Any], target: type[Entity], estimates: Estimat
         limit=ask.limit,
         consistent=pattern.traffic.consistent,
         is_count=ask.is_count,
+        hides=ask.hides(target),
         rps=pattern.traffic.rps,
     )
+    need = replace(need, selects=_selected(ask, known, need.order))
     declared = pattern.traffic.returns
     return replace(need, returns=declared if declared is not None else _usual(need, estimates))
+
+
+def _selected(ask: Ask, known: EntityInfo, order: str | None) -> frozenset[str]:
+    if not ask.only or len(ask.targets) > 1:
+        return frozenset()
+    hiding = (each.name for each in known.fields.values() if each.role in ("ttl", "soft_delete"))
+    return frozenset({*ask.only, *hiding, *(() if order is None else (order,))})
 
 
 def _sorted_tests(
@@ -463,7 +481,7 @@ def mutable_fields(entity: type[Entity], rates: WriteRates) -> frozenset[str]:
     roles = {
         name
         for name, each in known.fields.items()
-        if each.role in ("version", "updated", "counter", "ttl")
+        if each.role in ("version", "updated", "counter", "ttl", "soft_delete")
     }
     for name in known.identity:
         if name in changed:

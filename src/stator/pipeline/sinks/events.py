@@ -74,7 +74,10 @@ def _fields(
     if of is None:
         return plain_item(item)
     item = of.codec.encode(getattr(change, name)) if of.large else of.current(item)
-    return {field: plain_value(item[field]) for field in of.fields if field in item}
+    python = of.info.python_names
+    return {
+        python.get(field, field): plain_value(item[field]) for field in of.fields if field in item
+    }
 
 
 def time_text(at: float) -> str:

@@ -253,6 +253,8 @@ class ViewSource:
         """
         if item is None or (self._kind is not None and item.get(self._kind[0]) != self._kind[1]):
             return None
+        if self.of.is_deleted(item):
+            return None
         if item.get(VERSION_ATTRIBUTE) != self._shape:
             item = self.of.current(item)
         if self._where is not None and not evaluate(self._where, item):
@@ -349,11 +351,13 @@ class ViewSource:
         names = [name for name, _ in self._by]
         if with_bucket and self._bucket is not None:
             names.append(self._bucket.name)
+        listed = self.of.info.listed
+        given = self.of.given(given)
         if set(names) != set(given):
             raise DesignError(
-                f"a group of this view has the fields {', '.join(names) or '(none)'}, "
-                f"not {', '.join(given) or '(none)'}",
-                hint=f"pass exactly these: get({', '.join(f'{name}=...' for name in names)})",
+                f"a group of this view has the fields {listed(names) or '(none)'}, "
+                f"not {listed(given) or '(none)'}",
+                hint=f"pass exactly these: get({', '.join(f'{listed([n])}=...' for n in names)})",
             )
         by = SEPARATOR.join(encoding.write(plain(given[name])) for name, encoding in self._by)
         if not with_bucket or self._bucket is None:
@@ -375,12 +379,14 @@ class ViewSource:
     def values_of(self, group: ViewGroup) -> dict[str, Any]:
         """Return the field values of a group. The value of the bucket is its first moment."""
         texts = group.by.split(SEPARATOR) if self._by else []
+        python = self.of.info.python_names
         values = {
-            name: encoding.read(text)
+            python.get(name, name): encoding.read(text)
             for (name, encoding), text in zip(self._by, texts, strict=True)
         }
         if self._bucket is not None:
-            values[self._bucket.name] = period_start(group.bucket)
+            bucket = self._bucket.name
+            values[python.get(bucket, bucket)] = period_start(group.bucket)
         return values
 
 

@@ -74,7 +74,7 @@ def bulk_writer(
     """
     names = (table.partition,) if table.sort is None else (table.partition, table.sort)
     base = [key for key in plan.keys if key.index is None]
-    if not all(is_simple(known, key) for key in base):
+    if known.variants or not all(is_simple(known, key) for key in base):
         return checked
     writer = _Writer(known, checked)
     for name, field in known.fields.items():
@@ -115,7 +115,8 @@ class _Writer:
 
     def field(self, name: str, shape: Shape) -> None:
         value = self.source.fresh("f")
-        self._checks.append(f"{value} = {attribute('o', name)}")
+        field = self.known.python_names.get(name, name)
+        self._checks.append(f"{value} = {attribute('o', field)}")
         is_optional = isinstance(shape, Maybe) and not shape.kept
         inner = shape.inner if isinstance(shape, Maybe) and is_optional else shape
         may_be_empty = isinstance(inner, SetOf) and not inner.kept

@@ -21,7 +21,7 @@ from typing import Any
 
 from stator.design.entities.codec_source import CodecSource, attribute
 from stator.design.entities.entity import EntityInfo
-from stator.design.entities.shapes import Choice, Coded, Maybe, Scalar
+from stator.design.entities.shapes import CLASS_TAG, Choice, Coded, Maybe, Scalar
 from stator.design.plan import key_text as keys
 from stator.design.plan.plan import EntityPlan
 from stator.design.plan.templates import (
@@ -44,7 +44,7 @@ def key_writer(known: EntityInfo, attributes: Iterable[PlannedKeyAttribute]) -> 
 
     A key attribute that is itself a field is skipped, because the codec has written it.
     """
-    writer = _KeySource(known, lambda field: attribute("o", field), is_checked=True)
+    writer = _KeySource(known, lambda field: _of_object(known, field), is_checked=True)
     body = [
         line for each in attributes if not is_the_field(each) for line in writer.statements(each)
     ]
@@ -57,10 +57,19 @@ def key_reader(known: EntityInfo, key: PlannedKeyAttribute) -> KeyReader:
 
     The function returns None if the attribute is not written.
     """
-    writer = _KeySource(known, lambda field: f"o[{field!r}]", is_checked=False)
+    writer = _KeySource(
+        known, lambda field: f"o[{field!r}]" if field in known.fields else "None", is_checked=False
+    )
     body = ["item = {}", *writer.statements(key), f"return item.get({key.name!r})"]
     writer.source.function("key", "o", body)
     return writer.source.compiled("key")
+
+
+def _of_object(known: EntityInfo, field: str) -> str:
+    """Return source that reads a field, which is None if only another variant has it."""
+    if field not in known.own_fields and field != CLASS_TAG:
+        return "None"
+    return attribute("o", known.python_names.get(field, field))
 
 
 class _KeySource:
@@ -182,6 +191,7 @@ def is_simple(known: EntityInfo, key: PlannedKeyAttribute) -> bool:
         or (
             part.kind == "field"
             and not part.step
+            and part.value in known.fields
             and not isinstance(known.fields[part.value].shape, Maybe)
         )
         for part in key.template.parts
@@ -192,7 +202,7 @@ def key_text(source: CodecSource, known: EntityInfo, part: Part) -> str:
     """Return an expression for the text of one part of a simple key, from the object ``o``."""
     if part.kind == "text":
         return repr(part.value)
-    value = attribute("o", part.value)
+    value = attribute("o", known.python_names.get(part.value, part.value))
     shape = known.fields[part.value].shape
     encode = _encoder(part)
     if isinstance(shape, Coded) or (isinstance(shape, Choice) and shape.enum is not None):

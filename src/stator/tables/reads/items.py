@@ -27,6 +27,7 @@ def get(
     *,
     consistent: bool = False,
     include_expired: bool = False,
+    include_deleted: bool = False,
 ) -> Work[Any]:
     """Return the entity with these field values, or None."""
     key = of.key_from(values) if of.has_base(values) else (yield from locate(of, values))
@@ -38,8 +39,8 @@ def get(
     for is_last in (False, True):
         reply = yield Call("GetItem", request, f"get {of.name}")
         item = reply.get("Item")
-        if item is None or (
-            not include_expired and of.ttl is not None and of.is_expired(item, context.now())
+        if item is None or of.is_hidden(
+            item, context.now(), include_expired=include_expired, include_deleted=include_deleted
         ):
             return None
         try:
@@ -70,6 +71,7 @@ def get_many(
     *,
     consistent: bool = False,
     include_expired: bool = False,
+    include_deleted: bool = False,
 ) -> Work[list[Any]]:
     """Return entities in the order of ``identities``, with None for each missing one.
 
@@ -83,7 +85,13 @@ def get_many(
         context, of.table.name, list(distinct.values()), f"get {of.name}", consistent
     )
     now = context.now()
-    found = [item for item in found if include_expired or not of.is_expired(item, now)]
+    found = [
+        item
+        for item in found
+        if not of.is_hidden(
+            item, now, include_expired=include_expired, include_deleted=include_deleted
+        )
+    ]
     entities = yield from decoded(context, of, found)
     by_key = {key_text(of.stored_key(item)): entity for item, entity in zip(found, entities)}
     read = [None if key is None else by_key.get(key_text(key)) for key in keys]

@@ -35,18 +35,18 @@ def locate(of: EntityMap, values: Mapping[str, Any]) -> Work[Item | None]:
     missing_identity = [name for name in of.identity if name not in values]
     if missing_identity:
         raise DesignError(
-            f"{of.name} is identified by {', '.join(of.identity)}; "
-            f"{', '.join(missing_identity)} is missing",
-            hint=f"pass {', '.join(of.base_fields)}",
+            f"{of.name} is identified by {of.info.listed(of.identity)}; "
+            f"{of.info.listed(missing_identity)} is missing",
+            hint=f"pass {of.info.listed(of.base_fields)}",
         )
     found = _index(of)
     if found is None:
         missing = [name for name in of.base_fields if name not in values]
         raise DesignError(
-            f"the key of {of.name} is made of {', '.join(of.base_fields)}; "
-            f"{', '.join(missing)} is missing",
-            hint=f"pass it, or declare a pattern that finds {of.name} by {', '.join(of.identity)}, "
-            "which creates an index for it",
+            f"the key of {of.name} is made of {of.info.listed(of.base_fields)}; "
+            f"{of.info.listed(missing)} is missing",
+            hint=f"pass it, or declare a pattern that finds {of.name} by "
+            f"{of.info.listed(of.identity)}, which creates an index for it",
         )
     index, keys = found
     start: Item | None = None

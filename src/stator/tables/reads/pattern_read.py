@@ -78,6 +78,7 @@ class ReadOptions:
 
     consistent: bool | None = None
     include_expired: bool = False
+    include_deleted: bool = False
 
 
 def check_declared(query: Any) -> None:
@@ -107,6 +108,7 @@ class PatternRead:
         self.plan: PatternPlan = context.schema.pattern(query.pattern.name)
         self.arguments = query.arguments
         self.only = query.ask.only
+        self._hidden = context.schema.hidden(query.ask)
         step = self.plan.steps[0]
         self.limit: int | None = (
             self.arguments[step.limit_param] if step.limit_param else step.limit
@@ -152,7 +154,9 @@ class PatternRead:
     def _projected(self, route: StepRoute, request: dict[str, Any]) -> dict[str, Any]:
         if not self.only:
             return request
-        return projected(self.context.schema.plan, route.step, request, self.only)
+        # A deleted item is recognised by its soft_delete() field.
+        fields = (*self.only, *sorted(self._hidden))
+        return projected(self.context.schema.plan, route.step, request, fields)
 
     def _consistent(self, route: StepRoute, request: dict[str, Any]) -> dict[str, Any]:
         consistent = self.options.consistent
@@ -324,6 +328,8 @@ class PatternRead:
                 continue
             if of.ttl is not None and not self.options.include_expired and of.is_expired(item, now):
                 continue
+            if of.deleted in self._hidden and of.is_deleted(item):
+                continue
             found.append((of, item))
         return found
 
@@ -366,13 +372,27 @@ class PatternRead:
         return total if self.limit is None else min(total, self.limit)
 
     def _exclude_expired(self, route: StepRoute, call: Call) -> None:
-        """Filter expired items out of a count, if the index holds the expiry time."""
+        """Filter expired and deleted items out of a count, as far as the index shows them."""
+        schema = self.context.schema
+        request = call.request
+        entities = [schema.named(name) for name in route.step.entities]
+        for at, name in enumerate(
+            sorted({each.deleted for each in entities if each.deleted} & self._hidden)
+        ):
+            if not _is_projected(route.index, name):
+                raise RequestRefused(
+                    f"{self.plan.name} cannot count: the index {route.step.index} does not show "
+                    "which items are deleted",
+                    hint="plan the design again with `stator plan --write`, and run db.ensure()",
+                )
+            request["ExpressionAttributeNames"] = request.get("ExpressionAttributeNames", {}) | {
+                f"#d{at}": name
+            }
+            _add_filter(request, f"attribute_not_exists(#d{at})")
         if self.options.include_expired:
             return
-        schema = self.context.schema
         found = {schema.named(name).ttl for name in route.step.entities}
         ttls = [ttl for ttl in found if ttl is not None and _is_projected(route.index, ttl)]
-        request = call.request
         for at, ttl in enumerate(sorted(ttls)):
             request["ExpressionAttributeNames"] = request.get("ExpressionAttributeNames", {}) | {
                 f"#e{at}": ttl
@@ -380,12 +400,12 @@ class PatternRead:
             request["ExpressionAttributeValues"] = request.get("ExpressionAttributeValues", {}) | {
                 ":now": {"N": str(int(self.context.now()))}
             }
-            live = f"(attribute_not_exists(#e{at}) OR #e{at} > :now)"
-            request["FilterExpression"] = (
-                f"({request['FilterExpression']}) AND {live}"
-                if "FilterExpression" in request
-                else live
-            )
+            _add_filter(request, f"(attribute_not_exists(#e{at}) OR #e{at} > :now)")
+
+
+def _add_filter(request: dict[str, Any], term: str) -> None:
+    known = request.get("FilterExpression")
+    request["FilterExpression"] = term if known is None else f"({known}) AND {term}"
 
 
 def _field(of: EntityMap, name: str, item: Item) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stator.design.entities.shapes import CLASS_TAG
 from stator.errors import DesignError, RequestRefused
 from stator.model.values import Item
 from stator.tables.context import Context
@@ -74,6 +75,14 @@ class EntityScan:
         live = [
             item
             for item in items
-            if self.options.include_expired or not self.of.is_expired(item, now)
+            if not self.of.is_hidden(
+                item,
+                now,
+                include_expired=self.options.include_expired,
+                include_deleted=self.options.include_deleted,
+            )
         ]
+        tag = self.of.tag.get(CLASS_TAG)
+        if tag is not None:
+            live = [item for item in live if item.get(CLASS_TAG) == {"S": tag}]
         return (yield from decoded(self.context, self.of, live))

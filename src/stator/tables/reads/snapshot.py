@@ -68,13 +68,14 @@ def _located(context: Context, get: Get[Any]) -> tuple[EntityMap, Item]:
             f"a snapshot reads Get(...), not a {type(get).__name__}",
             hint='for example Get(Order, order_id="o1")',
         )
-    of = context.schema.of(get.entity)
-    if not of.has_base(get.values):
+    of = context.schema.of_class(get.entity)
+    values = of.given(get.values)
+    if not of.has_base(values):
         raise RequestRefused(
             f"{get!r} is not the whole key of {of.name}, and a snapshot reads by key only",
-            hint=f"pass {', '.join(of.base_fields)}",
+            hint=f"pass {of.info.listed(of.base_fields)}",
         )
-    return of, of.key_from(get.values)
+    return of, of.key_from(values)
 
 
 def _items(context: Context, keys: list[tuple[EntityMap, Item]]) -> Work[list[Item | None]]:
@@ -106,11 +107,13 @@ def _entities(
     entities: list[Any] = []
     for get, (of, key) in zip(gets, wanted):
         item = found[of.table.name, key_text(key)]
-        if item is None or (not include_expired and of.is_expired(item, now)):
+        if item is None or of.is_hidden(
+            item, now, include_expired=include_expired, include_deleted=False
+        ):
             entities.append(None)
             continue
         [entity] = yield from decoded(context, of, [item])
-        beside = of.beside_the_key(get.values)
+        beside = of.beside_the_key(of.given(get.values))
         fits = all(getattr(entity, name) == value for name, value in beside.items())
         entities.append(entity if fits else None)
     return entities

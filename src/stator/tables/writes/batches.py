@@ -156,7 +156,8 @@ class Batch:
         for change in taken:
             try:
                 of = maps.get(type(change)) or self._entity_of(change)
-                if of.is_written_alone:
+                is_marked = of.deleted is not None and type(change) is Delete
+                if of.is_written_alone or is_marked:
                     single.append(change)
                     continue
                 made = self._made(of, change, now)
@@ -174,18 +175,23 @@ class Batch:
 
     def _entity_of(self, change: Any) -> EntityMap:
         schema = self.context.schema
-        return schema.of(change.entity) if isinstance(change, Delete) else schema.of_object(change)
+        return (
+            schema.of_class(change.entity)
+            if isinstance(change, Delete)
+            else schema.of_object(change)
+        )
 
     # -- many at once
 
     def _made(self, of: EntityMap, change: Any, now: float) -> BatchWrite:
         if type(change) is Delete:
-            if not of.has_base(change.values):
+            values = of.given(change.values)
+            if not of.has_base(values):
                 raise DesignError(
-                    f"the key of {of.name} needs {', '.join(of.base_fields)}",
+                    f"the key of {of.name} needs {of.info.listed(of.base_fields)}",
                     hint="pass them all to Delete",
                 )
-            key = of.key_from(change.values)
+            key = of.key_from(values)
             entry = b'{"DeleteRequest":{"Key":%b}}' % orjson.dumps(key)
             return BatchWrite(change, of.table.name, of.key_values, of.key_values(key), entry)
         stamps = None
@@ -211,7 +217,8 @@ class Batch:
         groups: dict[Any, list[Any]] = {}
         for change in changes:
             of = self._entity_of(change)
-            values = change.values if isinstance(change, Delete) else vars_of(change, of)
+            is_delete = isinstance(change, Delete)
+            values = of.given(change.values) if is_delete else vars_of(change, of)
             groups.setdefault(
                 (of.name, *(repr(values.get(name)) for name in of.identity)), []
             ).append(change)
@@ -235,7 +242,8 @@ class Batch:
 
     def _prepared(self, change: Any) -> Work[list[Statement]]:
         if isinstance(change, Delete):
-            return self.prepare.delete(self.context.schema.of(change.entity), change.values)
+            of = self.context.schema.of_class(change.entity)
+            return self.prepare.delete(of, of.given(change.values))
         return self.prepare.put(change)
 
 

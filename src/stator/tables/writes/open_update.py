@@ -104,7 +104,7 @@ class OpenUpdate(Generic[E]):
         if self._returns is not None:
             self.result = fresh
         if self._entity is not None and self._wanted_returns() == "new":
-            of.write_back(self._entity, {name: getattr(fresh, name) for name in of.fields})
+            of.write_back(self._entity, {name: getattr(fresh, name) for name in of.own_fields})
 
     def _wanted_returns(self) -> Returns | None:
         """Return which state of the item to request: "old", "new" or None.

@@ -14,8 +14,10 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from stator.design.entities.packed_numbers import PackedType
 from stator.design.entities.shapes import (
     Choice,
+    Coded,
     Epoch,
     ListOf,
     MapOf,
@@ -38,6 +40,7 @@ def patch_values(of: EntityMap, changes: Mapping[str, Any]) -> dict[str, Any]:
     """
     if not changes:
         raise UpdateRefused(f"the patch of {of.name} is empty", hint="name a field to change")
+    changes = of.given(changes)
     for name in changes:
         _check_name(of, name)
     return {name: _value(of, name, value) for name, value in changes.items()}
@@ -46,14 +49,14 @@ def patch_values(of: EntityMap, changes: Mapping[str, Any]) -> dict[str, Any]:
 def _check_name(of: EntityMap, name: str) -> None:
     if name not in of.fields:
         raise UpdateRefused(
-            f"{of.name} has no field {name!r}", hint=f"its fields are {', '.join(of.fields)}"
+            f"{of.name} has no field {name!r}", hint=f"its fields are {of.info.listed(of.fields)}"
         )
     if name in of.identity or name in of.base_fields:
         raise UpdateRefused(
             f"{of.name}.{name} is part of the item's key, and a patch cannot change it",
             hint="leave it out of the patch",
         )
-    if name in (of.version, of.created, of.updated, of.write_token):
+    if name in (of.version, of.created, of.updated, of.write_token, of.deleted):
         raise UpdateRefused(
             f"{of.name}.{name} is set by Stator itself, and a patch cannot change it",
             hint="leave it out of the patch; "
@@ -85,6 +88,8 @@ def _typed(shape: Shape, value: Any) -> Any:
             return _scalar(python, value)
         case Choice():
             return _choice(shape, value)
+        case Coded(PackedType() as packed) if isinstance(value, (list, tuple)):
+            return packed.from_file(value)
         case ListOf(elements, container, fixed) if isinstance(value, (list, tuple)):
             if fixed and len(value) != len(elements):
                 raise ValueError(f"it has {len(elements)} elements, not {len(value)}")

@@ -399,10 +399,12 @@ class Recorder(Symbol):
 def _field(recording: Recording, name: str) -> str:
     if name.startswith("__"):
         raise AttributeError(name)
+    known = recording.of.info
+    name = known.stored_names.get(name, name)
     if name not in recording.of.fields:
         raise RequestRefused(
             f"{recording.of.name} has no field {name!r}",
-            hint=f"its fields are {', '.join(recording.of.fields)}",
+            hint=f"its fields are {known.listed(recording.of.fields)}",
         )
     return name
 

@@ -49,13 +49,11 @@ class ShapeUpgrade:
         self._newer: dict[_Place, int] = {}
 
     def shape(self, of: EntityMap, key: Item) -> Work[Value | None]:
-        """Return the version that a write must require, or None if the entity has no versions.
+        """Return the version that a write must require. None stands for version 1.
 
         If an earlier attempt found an older version, the item is upgraded first. If an earlier
         attempt found a newer version and ``on_newer`` allows it, that newer version is returned.
         """
-        if of.shape_version.value is None:
-            return None
         place = _place(of, key)
         if place in self._older:
             yield from self._upgraded(of, key)
@@ -70,8 +68,7 @@ class ShapeUpgrade:
         failures that the version does not explain.
         """
         shape = yield from self.shape(of, key)
-        if shape is not None:
-            terms.shape(shape, may_be_absent=True)
+        terms.shape(shape, may_be_absent=True)
         return self.meaning(of, key, otherwise)
 
     def not_newer(self, of: EntityMap, key: Item, terms: Terms, otherwise: Meaning) -> Meaning:
@@ -79,14 +76,14 @@ class ShapeUpgrade:
 
         Returns a function that turns a failed condition into an error, as ``required`` does.
         """
-        own = of.shape_version.value
-        if own is None:
-            return otherwise
         found = self.newer(of, key)
-        name, value = terms.expressions.name, terms.expressions.value
-        bound = value(own if found is None else {"N": str(found)})
-        attribute = name(VERSION_ATTRIBUTE)
-        terms.add(f"(attribute_not_exists({attribute}) OR {attribute} <= {bound})")
+        latest = of.shape_version.value if found is None else {"N": str(found)}
+        if latest is None:
+            terms.equal(VERSION_ATTRIBUTE, None)
+        else:
+            attribute = terms.expressions.name(VERSION_ATTRIBUTE)
+            bound = terms.expressions.value(latest)
+            terms.add(f"(attribute_not_exists({attribute}) OR {attribute} <= {bound})")
         return self.meaning(of, key, otherwise, older_is_fine=True)
 
     def newer(self, of: EntityMap, key: Item) -> int | None:
@@ -102,8 +99,6 @@ class ShapeUpgrade:
         is planned again. It raises NewerVersion for a newer item with ``on_newer="raise"``.
         ``otherwise`` handles all other failures. ``older_is_fine`` accepts older versions.
         """
-        if of.shape_version.value is None:
-            return otherwise
         place = _place(of, key)
 
         def means(item: Item | None) -> ConditionFailed:

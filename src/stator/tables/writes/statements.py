@@ -125,12 +125,22 @@ class Terms:
         An item that has expired and is not yet deleted counts as absent.
         """
         name = self.expressions.name
-        term = f"attribute_not_exists({name(self.of.table.partition)})"
+        self._unless_gone(f"attribute_not_exists({name(self.of.table.partition)})", now)
+
+    def _unless_gone(self, term: str, now: float) -> None:
+        """Require a term, unless the item has expired or is marked as deleted."""
+        written, options = self.expressions, [term]
         if self.of.ttl is not None:
-            term = (
-                f"({term} OR {name(self.of.ttl)} <= {self.expressions.value({'N': str(int(now))})})"
-            )
-        self.terms.append(term)
+            late = written.value({"N": str(int(now))})
+            options.append(f"{written.name(self.of.ttl)} <= {late}")
+        if self.of.deleted is not None:
+            options.append(f"attribute_exists({written.name(self.of.deleted)})")
+        self.terms.append(f"({' OR '.join(options)})" if len(options) > 1 else term)
+
+    def not_deleted(self) -> None:
+        """Require that the item is not marked as deleted."""
+        if self.of.deleted is not None:
+            self.equal(self.of.deleted, None)
 
     def present(self) -> None:
         self.terms.append(f"attribute_exists({self.expressions.name(self.of.table.partition)})")
@@ -142,11 +152,8 @@ class Terms:
         """
         assert self.of.version is not None
         name = self.expressions.name(self.of.version)
-        if expected == 0 and self.of.ttl is not None and now is not None:
-            late = self.expressions.value({"N": str(int(now))})
-            self.terms.append(
-                f"(attribute_not_exists({name}) OR {self.expressions.name(self.of.ttl)} <= {late})"
-            )
+        if expected == 0 and now is not None:
+            self._unless_gone(f"attribute_not_exists({name})", now)
         elif expected == 0:
             self.terms.append(f"attribute_not_exists({name})")
         else:
@@ -180,9 +187,12 @@ class Terms:
                 else f"({absent} OR {inner.terms[0]})"
             )
 
-    def shape(self, version: Value, *, may_be_absent: bool) -> None:
-        """Require that the item's shape has this version, or that there is no item."""
-        if may_be_absent:
+    def shape(self, version: Value | None, *, may_be_absent: bool) -> None:
+        """Require that the item's shape has this version, or that there is no item.
+
+        None stands for version 1, whose items carry no version.
+        """
+        if may_be_absent and version is not None:
             self.absent_or_stored({VERSION_ATTRIBUTE: version})
         else:
             self.equal(VERSION_ATTRIBUTE, version)
@@ -215,12 +225,14 @@ def meaning_of(
 
     def means(item: Item | None) -> ConditionFailed:
         entity = read_as_far_as_possible(of, item)
-        if creates and item:
+        is_there = bool(item) and item is not None and not of.is_deleted(item)
+        if creates and is_there:
             exists = ItemExists(f"{shown} exists already", item=item)
             exists.entity = entity
             return exists
-        if must_exist and not item:
-            return ItemNotFound(f"{shown} does not exist", item=None)
+        if must_exist and not is_there:
+            why = "is deleted" if item else "does not exist"
+            return ItemNotFound(f"{shown} {why}", item=None)
         if expected is not None and of.version is not None:
             stored = int(item[of.version]["N"]) if item and of.version in item else 0
             if stored != expected:

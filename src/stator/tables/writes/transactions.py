@@ -57,14 +57,24 @@ class Transaction:
         )
 
     def delete(
-        self, entity: Any, /, *, when: Any = None, must_exist: bool = False, **identity: Any
+        self,
+        entity: Any,
+        /,
+        *,
+        when: Any = None,
+        must_exist: bool = False,
+        purge: bool = False,
+        **identity: Any,
     ) -> None:
-        """Delete an item: by class and identity, or as an object that was read."""
+        """Delete an item: by class and identity, or as an object that was read.
+
+        With ``purge``, an item with a ``soft_delete()`` field is really removed.
+        """
         of, values, given = target(self._context, entity, identity)
         self._add(
             lambda: f"delete {of.shown(values)}",
             lambda: self._preparation.delete(
-                of, values, entity=given, when=when, must_exist=must_exist
+                of, values, entity=given, when=when, must_exist=must_exist, purge=purge
             ),
             lambda: f"delete {of.name} {sorted(values.items())} {when!r}",
         )
@@ -158,7 +168,7 @@ class Transaction:
         Fields that a write sets by itself are left out.
         """
         of = self._context.schema.of_object(entity)
-        values = {name: getattr(entity, name) for name in of.fields if name not in of.stamps}
+        values = {name: getattr(entity, name) for name in of.own_fields if name not in of.stamps}
         return f"{of.name} {values}"
 
     # -- the end of it
@@ -204,7 +214,8 @@ def target(
     The third result is the object that was passed, or None if a class was passed.
     """
     if isinstance(entity, type):
-        return context.schema.of(entity), identity, None
+        of = context.schema.of_class(entity)
+        return of, dict(of.given(identity)), None
     if identity:
         raise RequestRefused(
             "an object carries its identity; identity fields were passed with it",

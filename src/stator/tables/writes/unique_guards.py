@@ -180,8 +180,10 @@ def guards(
     expiry changes.
     """
     found = []
-    if old is not None and of.is_expired(old, now):
-        old = None  # its guards have expired with it, and may belong to another item by now
+    if old is not None and of.is_gone(old, now):
+        old = None  # its guards have expired or were freed, and may belong to another item by now
+    if new is not None and of.is_deleted(new):
+        new = None
     expires_before, expires_after = (
         None if item is None or of.ttl is None else item.get(of.ttl) for item in (old, new)
     )
@@ -199,7 +201,7 @@ def unique_value(of: EntityMap, field: str, item: Item | None) -> Any:
 
     The value of IDENTITY is the tuple of the identity's values.
     """
-    if item is None:
+    if item is None or of.is_deleted(item):
         return None
     if field == IDENTITY:
         return tuple(of.codec.decode_field[name](item[name]) for name in of.identity)
@@ -221,4 +223,5 @@ def watched_attributes(of: EntityMap, old: Item | None) -> dict[str, Value | Non
     its first attribute: an identity cannot change under a key, so only its existence matters.
     """
     names = [of.identity[0] if name == IDENTITY else name for name in of.guarded]
+    names += [of.deleted] if of.deleted is not None else []
     return {name: None if old is None else old.get(name) for name in names}

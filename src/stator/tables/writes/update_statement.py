@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from stator.design.entities.entity_versions import VERSION_ATTRIBUTE
-from stator.design.entities.shapes import Maybe
+from stator.design.entities.shapes import CLASS_TAG, Maybe
 from stator.design.plan.templates import PlannedKeyAttribute
 from stator.errors import PathMissing, RequestRefused, UpdateRefused, ValidationFailed
 from stator.expr.paths import INVALID_PATH
@@ -40,16 +40,20 @@ def update_statement(
     as_stored: Mapping[str, Value | None] | None = None,
     token: str | None = None,
     shape: Value | None = None,
+    marks_deleted: bool = False,
 ) -> Statement:
     """Return the UpdateItem statement of a recording.
 
     ``values`` are fields known because the key contains them. ``entity`` is the object that the
     update was started with, if any. The item must have the attribute values in ``as_stored``.
     ``token`` is the value of the entity's ``write_token()`` field, if it has one. ``shape`` is the
-    version of the entity's shape that the item must have, or None if the entity has no versions.
+    version of the entity's shape that the item must have. None stands for version 1.
+    With ``marks_deleted``, the recording may change the ``soft_delete()`` field, and a deleted item
+    may be changed.
     """
     shown = of.shown(values)
-    refuse_fixed(of, recording)
+    if not marks_deleted:
+        refuse_fixed(of, recording)
     if not recording.actions:
         raise RequestRefused(
             f"the update of {shown} changes nothing", hint="change a field inside the with block"
@@ -58,6 +62,8 @@ def update_statement(
     written = terms.expressions
     if not or_create:
         terms.present()
+    if not marks_deleted:
+        terms.not_deleted()
     stamps = _stamps(of, now, token)
     known = recording.known() | stamps
     key_changes, relied_on = _index_keys(of, recording, known, values, entity)
@@ -68,8 +74,7 @@ def update_statement(
         expected = int(getattr(entity, of.version))
         terms.version(expected)
     terms.stored(as_stored or {})
-    if shape is not None:
-        terms.shape(shape, may_be_absent=or_create)
+    terms.shape(shape, may_be_absent=or_create)
     for condition in when:
         terms.user(condition)
     own = _own_changes(of, key_changes, stamps, written)
@@ -137,7 +142,9 @@ def refuse_fixed(of: EntityMap, recording: Recording) -> None:
             hint="create the item with its new key and delete the old one, in a transaction",
         )
     kept = recording.fields & {
-        name for name in (of.version, of.created, of.updated, of.write_token) if name is not None
+        name
+        for name in (of.version, of.created, of.updated, of.write_token, of.deleted, CLASS_TAG)
+        if name is not None
     }
     if kept:
         raise UpdateRefused(
@@ -177,6 +184,8 @@ def _index_keys(
         needs = fields_of(key)
         if key.index is None or not needs & changed or is_the_field(key):
             continue
+        if not needs <= of.fields.keys():
+            continue  # a key of another variant: this one never has it
         _refuse_computed(of, key, needs & changed - known.keys())
         missing = needs - known.keys() - values.keys()
         if missing and entity is None:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from stator.design.entities.entity_versions import VERSION_ATTRIBUTE
 from stator.design.entities.markers import NOT_YET
-from stator.errors import ConditionFailed, UpdateRefused
+from stator.errors import ConditionFailed, RequestRefused, UpdateRefused
 from stator.model.values import Item, Value
 from stator.tables.blobs.blobs import blob_keys, packed
 from stator.tables.context import Context
@@ -27,6 +28,7 @@ from stator.tables.writes.statements import (
     Terms,
     WriteProof,
     meaning_of,
+    read_as_far_as_possible,
 )
 from stator.tables.writes.unique_guards import guards, unique_value, watched_attributes
 from stator.tables.writes.update_statement import update_statement
@@ -146,7 +148,7 @@ class WritePlanner:
         else:
             meaning = self._upgrade.not_newer(of, key, terms, meaning)
         if self._upgrade.newer(of, key) is not None:
-            del item[VERSION_ATTRIBUTE]  # the item keeps its later version
+            item.pop(VERSION_ATTRIBUTE, None)  # the item keeps its later version
         if old is None and (of.guarded or of.offloads):
             old = yield from self.stored(of, key)
         if of.guarded:
@@ -181,10 +183,11 @@ class WritePlanner:
     ) -> Work[list[Statement]]:
         key = yield from self.key(of, values)
         now = self.context.now()
-        if or_create and of.ttl is not None:
-            yield from self._clear_expired(of, key, now)
+        if or_create and (of.ttl is not None or of.deleted is not None):
+            yield from self._clear_gone(of, key, now)
         shape = yield from self._upgrade.shape(of, key)
         known = {name: values[name] for name in {*of.identity, *of.base_fields} & values.keys()}
+        known |= of.tag
         if not of.has_base(values):  # the key was looked up, and holds more fields
             known = of.key_fields(key) | known
         beside = _wire(of, of.beside_the_key(values)) if entity is None and not or_create else {}
@@ -234,23 +237,21 @@ class WritePlanner:
         after = _after(of, old, recording, values, now if or_create else None)
         return [statement, *guards(self.place, of, old, after, key, now)]
 
-    def _clear_expired(self, of: EntityMap, key: Item, now: float) -> Work[None]:
-        """Delete the item with this key if it has expired.
+    def _clear_gone(self, of: EntityMap, key: Item, now: float) -> Work[None]:
+        """Delete the item with this key if it has expired or is marked as deleted.
 
-        An update with ``or_create`` would otherwise change the expired item instead of creating
-        one.
+        An update with ``or_create`` would otherwise change that item instead of creating one.
         """
         old = yield from self.stored(of, key)
-        if old is None or not of.is_expired(old, now):
+        if old is None or not of.is_gone(old, now):
             return
-        assert of.ttl is not None
         terms = Terms(of)
-        terms.equal(of.ttl, old[of.ttl])
+        terms.stored({name: old.get(name) for name in (of.ttl, of.deleted) if name is not None})
         try:
             yield Call(
                 "DeleteItem",
                 terms.into({"TableName": of.table.name, "Key": key}),
-                f"clear an expired {of.name}",
+                f"clear an expired or deleted {of.name}",
             )
         except ConditionFailed:
             return  # another writer has replaced it
@@ -287,6 +288,7 @@ class WritePlanner:
         when: Any = None,
         must_exist: bool = False,
         keep_blobs: bool = False,
+        purge: bool = False,
     ) -> Work[list[Statement]]:
         key = yield from locate(of, values)
         if key is None and not must_exist:
@@ -294,6 +296,12 @@ class WritePlanner:
         shown = of.shown(values)
         if key is None:
             raise meaning_of(of, shown, must_exist=True)(None)
+        if of.deleted is not None and not purge:
+            return (
+                yield from self._mark_deleted(
+                    of, key, values, entity=entity, when=when, must_exist=must_exist
+                )
+            )
         terms = Terms(of)
         expected: int | None = None
         if entity is not None and of.version is not None:
@@ -316,6 +324,110 @@ class WritePlanner:
         statement.obsolete_blobs, statement.kept_blobs = ((), named) if keep_blobs else (named, ())
         return [statement, *guards(self.place, of, old, None, key, self.context.now())]
 
+    # -- soft deletes
+
+    def _mark_deleted(
+        self,
+        of: EntityMap,
+        key: Item,
+        values: Mapping[str, Any],
+        *,
+        entity: Any,
+        when: Any,
+        must_exist: bool,
+    ) -> Work[list[Statement]]:
+        """Plan the update that marks an item as deleted and frees its unique values.
+
+        The item is read first. A missing item would otherwise be created by the update.
+        """
+        assert of.deleted is not None
+        now = self.context.now()
+        old = yield from self.stored(of, key)
+        expected = None
+        if entity is not None and of.version is not None:
+            expected = int(getattr(entity, of.version))
+        meaning = meaning_of(of, of.shown(values), must_exist=must_exist, expected=expected)
+        if old is None or of.is_gone(old, now):
+            if must_exist or expected:
+                raise meaning(old)
+            return []
+        beside = {} if entity is not None else _wire(of, of.beside_the_key(values))
+        if any(old.get(name) != value for name, value in beside.items()):
+            raise meaning(old)
+        if expected is not None and old.get(str(of.version)) != {"N": str(expected)}:
+            raise meaning(old)
+        changes = {of.deleted: datetime.fromtimestamp(now, UTC)}
+        marker = of.fields[of.deleted].marker
+        if of.ttl is not None and marker is not None and marker.after is not None:
+            changes[of.ttl] = datetime.fromtimestamp(now, UTC) + marker.after
+        return (yield from self._marked(of, key, old, changes, when, meaning, now))
+
+    def restore(self, of: EntityMap, values: Mapping[str, Any]) -> Work[list[Statement]]:
+        """Plan the update that brings a deleted item back and takes its unique values again.
+
+        Returns no statements if the item is not deleted. Raises ItemNotFound if there is no item.
+        """
+        if of.deleted is None:
+            raise RequestRefused(
+                f"{of.name} has no soft_delete() field, so its deleted items are gone",
+                hint="add `deleted_at: datetime | None = soft_delete()`",
+            )
+        key, now = (yield from self.key(of, values)), self.context.now()
+        old = yield from self.stored(of, key)
+        meaning = meaning_of(of, of.shown(values), must_exist=True)
+        if old is None or of.is_expired(old, now):
+            raise meaning(None)
+        if not of.is_deleted(old):
+            return []
+        changes: dict[str, Any] = {of.deleted: None}
+        marker = of.fields[of.deleted].marker
+        if of.ttl is not None and marker is not None and marker.after is not None:
+            changes[of.ttl] = of.expiry(now)
+        return (yield from self._marked(of, key, old, changes, None, meaning, now))
+
+    def _marked(
+        self,
+        of: EntityMap,
+        key: Item,
+        old: Item,
+        changes: Mapping[str, Any],
+        when: Any,
+        meaning: Meaning,
+        now: float,
+    ) -> Work[list[Statement]]:
+        """Plan an update of ``old`` to or from the deleted state, with its guards."""
+        assert of.deleted is not None
+        recording = Recording(of)
+        for name, value in changes.items():
+            recording.set((name,), value)
+        shape = yield from self._upgrade.shape(of, key)
+        statement = update_statement(
+            of,
+            recording,
+            key,
+            {name: of.codec.decode_field[name](old[name]) for name in of.identity},
+            entity=read_as_far_as_possible(of, old) if not of.large else None,
+            when=[] if when is None else [when],
+            now=now,
+            as_stored=watched_attributes(of, old) | {of.deleted: old.get(of.deleted)},
+            token=self.new_write_token(of),
+            shape=shape,
+            marks_deleted=True,
+        )
+
+        def means(item: Item | None) -> ConditionFailed:
+            return meaning(item) if item == old else LostRace(item=item)
+
+        statement.meaning = self._upgrade.meaning(of, key, means)
+        statement.done, statement.old = None, old
+        after = dict(old)
+        for name, value in changes.items():
+            stored = of.codec.attribute(name, value)
+            after.pop(name, None)
+            if stored is not None:
+                after[name] = stored
+        return [statement, *guards(self.place, of, old, after, key, now)]
+
     def check(
         self, of: EntityMap, values: Mapping[str, Any], when: Any, must_exist: bool
     ) -> Work[list[Statement]]:
@@ -324,6 +436,7 @@ class WritePlanner:
         terms = Terms(of)
         if must_exist:
             terms.present()
+            terms.not_deleted()
         terms.stored(_wire(of, of.beside_the_key(values)))
         terms.user(when)
         meaning = meaning_of(of, shown, must_exist=must_exist)
@@ -365,7 +478,7 @@ def _set_all(of: EntityMap, item: Item, terms: Terms) -> str:
     written = terms.expressions
     sets, removals = [], []
     key_attributes = {key.name for key in of.plan.keys if key.index is not None}
-    for name in dict.fromkeys((*of.fields, *key_attributes, *item)):
+    for name in dict.fromkeys((*of.all_fields, *key_attributes, *item)):
         if name in of.key_names:
             continue
         if name == of.version:

@@ -166,7 +166,7 @@ class ReadPlans:
             assert self.discriminator is not None
             writer.add_type(self.discriminator, [info(entity).name])
             units = max(units, self.costs.crowded_units(served, placement, strangers))
-        covered = placement.is_base or placement.projection == "ALL" or need.is_count
+        covered = self.costs.covers(placement, need)
         return Step(
             "Query",
             self.table,

@@ -238,7 +238,7 @@ class _BlueprintWriter:
                     slot.partition,
                     slot.sort,
                     first.projection,
-                    first.included,
+                    (*first.included, *self._type_attribute(first)),
                     tuple(dict.fromkeys(info(each.path.entity).name for each in placements)),
                     patterns,
                     slot.native,
@@ -247,6 +247,16 @@ class _BlueprintWriter:
                 )
             )
         return found
+
+    def _type_attribute(self, placement: Placement) -> tuple[str, ...]:
+        """Return the discriminator if readers of the index's entries need it to tell entities."""
+        choices, layout = self._choices(placement.path.entity), self.layouts[placement.path.entity]
+        is_read_alone = placement.projection == "INCLUDE" and any(
+            self.costs.covers(placement, need) and not need.is_count
+            for need, each in zip(choices.needs, layout.assigned)
+            if each == placement
+        )
+        return (self.discriminator,) if is_read_alone and self.discriminator else ()
 
     def _users(self, placement: Placement) -> list[str]:
         choices, layout = self._choices(placement.path.entity), self.layouts[placement.path.entity]

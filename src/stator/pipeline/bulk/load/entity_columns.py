@@ -47,6 +47,8 @@ def fits_columns(of: EntityMap) -> bool:
     """
     if of.is_written_alone or of.has_stamps or not hasattr(of.cls, "__dataclass_fields__"):
         return False
+    if of.info.python_names:
+        return False
     shapes = {name: _scalar(field.shape) for name, field in of.fields.items()}
     if not all(shape in _KINDS for shape in shapes.values()):
         return False

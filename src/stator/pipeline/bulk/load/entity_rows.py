@@ -15,7 +15,9 @@ from uuid import UUID
 
 import orjson
 
+from stator.design.entities.packed_numbers import PackedType
 from stator.design.entities.shapes import (
+    CLASS_TAG,
     Anything,
     Choice,
     Coded,
@@ -88,7 +90,7 @@ class EntityEncoder:
 
     def _entry(self, row: dict[str, Any], at: int, block: Block) -> PendingRow:
         entity = self.entity(row)
-        of = self._of
+        of = _variant_of(self._of, getattr(entity, CLASS_TAG, None))
         if of.is_written_alone:
             item = of.item(of.stamped_or_refused(entity, self._now(), fresh=True).made)
             return PendingEntity(of.key_values(item), orjson.dumps(item), at, block, entity)
@@ -104,11 +106,13 @@ class EntityEncoder:
             if self._flatten:
                 item = flattened(item, self._renamed, map_members)
             # A row makes a new object: attributes that are no fields stay behind.
-            return of.codec.decode(of.current(rename(item, self._renamed)))
+            renamed = rename(item, self._renamed)
+            of = _variant_of(of, (renamed.get(CLASS_TAG) or {}).get("S"))
+            return of.codec.decode(of.current(renamed))
         if self._flatten:
             row = flattened(row, self._renamed)
         values = {}
-        for name, value in rename(row, self._renamed).items():
+        for name, value in of.given(rename(row, self._renamed)).items():
             coerce = self._coerce.get(name)
             if coerce is None:
                 raise RowRefused(
@@ -117,7 +121,7 @@ class EntityEncoder:
                 )
             if value is not None:
                 values[name] = _coerced(of.name, name, coerce, value)
-        return _create(of, values)
+        return _create(_variant_of(of, values.pop(CLASS_TAG, None)), values)
 
 
 def _row(rows: RawRows, content: Any) -> dict[str, Any]:
@@ -145,7 +149,20 @@ def _coerced(entity: str, name: str, coerce: Coerce, value: Any) -> Any:
         raise ItemMismatch(entity, name, reason, value) from None
 
 
+def _variant_of(of: EntityMap, tag: str | None) -> EntityMap:
+    """Return the map of the variant that a row names in ``_class``, or ``of`` without one."""
+    if tag is None or not of.variants:
+        return of
+    found = of.variants.get(tag)
+    if found is None:
+        raise RowRefused(f"{of.name} has no variant {tag!r}, only {', '.join(of.variants)}")
+    return found
+
+
 def _create(of: EntityMap, values: dict[str, Any]) -> Any:
+    python = of.info.python_names
+    if python:
+        values = {python.get(name, name): value for name, value in values.items()}
     try:
         return of.cls(**values)
     except TypeError:
@@ -168,11 +185,11 @@ def check_columns(of: EntityMap, names: tuple[str, ...], renamed: Mapping[str, s
     check_named(names, renamed)
     for name in names:
         target = renamed.get(name, name)
-        if target and target not in of.fields:
+        if target and of.info.stored_names.get(target, target) not in of.fields:
             raise ConfigurationError(
                 f"{of.name} has no field {target} for the column {name}",
                 hint=f"rename it with --map {name}=FIELD, or drop it with --map {name}=;"
-                f" the fields are {', '.join(of.fields)}",
+                f" the fields are {of.info.listed(of.fields)}",
             )
 
 
@@ -206,6 +223,8 @@ def coercion(shape: Shape) -> Coerce:
             return lambda value: {
                 str(name): inner_of(inner) for name, inner in _mapped(value).items()
             }
+        case Coded(PackedType() as packed):
+            return packed.from_file
         case Coded(python, stored):
             return _coded(python, coercion(stored), shape.decode)
         case OneOf(tag, variants):

@@ -150,14 +150,17 @@ class Change(Generic[E]):
         """
         of, item = self._entity_map, self.record.new or self.record.old
         if item is not None and all(name in item for name in of.identity):
-            return {name: of.codec.decode_field[name](item[name]) for name in of.identity}
+            return {
+                of.info.listed([name]): of.codec.decode_field[name](item[name])
+                for name in of.identity
+            }
         found = None if self._keys is None else self._keys.identity_of(of, self.record.keys)
         if found is None:
             raise IdentityUnknown(
                 f"the key {self.record.key} does not hold the identity of {of.name}",
                 hint="set the stream's view type to NEW_AND_OLD_IMAGES",
             )
-        return found
+        return {of.info.listed([name]): value for name, value in found.items()}
 
     @property
     def kind(self) -> Kind:
