@@ -29,6 +29,7 @@ from stator import (
 )
 from stator.clock import VirtualClock
 from stator.errors import (
+    ConfigurationError,
     CursorRefused,
     DesignError,
     ItemNotFound,
@@ -395,8 +396,12 @@ def test_a_plan_can_come_from_a_lock_file(tmp_path: Any) -> None:
     lock = tmp_path / "shop.design.json"
     lock.write_text(design.plan().to_json())
     assert connect(design, plan=lock).context.schema.plan == design.plan()
-    renamed = replace(design.plan(), name="other")
-    assert connect(design, plan=renamed).context.schema.plan.name == "other"
+
+
+def test_the_plan_of_another_design_is_refused() -> None:
+    design = models.shop()
+    with pytest.raises(ConfigurationError, match="a plan of the design other, not of shop"):
+        connect(design, plan=replace(design.plan(), name="other"))
 
 
 def test_a_call_is_explained_in_the_plan_in_force() -> None:
