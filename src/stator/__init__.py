@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from stator.design.patterns.pattern import together as together
     from stator.design.patterns.pattern import updates as updates
     from stator.design.patterns.pattern import write as write
+    from stator.design.value_facts import distinct as distinct
+    from stator.design.value_facts import largest as largest
+    from stator.design.value_facts import share as share
     from stator.engine import Engine as Engine
     from stator.patterns.blob_audit import BlobAudit as BlobAudit
     from stator.patterns.counter import Counter as Counter
@@ -115,6 +118,7 @@ _HOMES = {
         "Bundle2 Bundle3 Bundle4 BundleMany Count Only Query creates deletes find read together "
         "updates write"
     ),
+    "stator.design.value_facts": "distinct largest share",
     "stator.engine": "Engine",
     "stator.patterns.blob_audit": "BlobAudit",
     "stator.patterns.counter": "Counter",

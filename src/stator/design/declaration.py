@@ -16,6 +16,7 @@ from stator.design.entities.entity import Entity, info
 from stator.design.patterns.pattern import DeclaredWrite, Pattern, WritePattern
 from stator.design.patterns.quantities import check_quantity
 from stator.design.plan.plan import Plan
+from stator.design.value_facts import Fact, ValueFacts
 from stator.errors import DesignError
 
 Layout = Literal["single-table", "aggregate", "table-per-entity"]
@@ -53,6 +54,7 @@ class Declaration:
         volumes: Mapping[type[Entity], float | Per] | None = None,
         writes: Mapping[type[Entity], float] | None = None,
         sizes: Mapping[type[Entity], int] | None = None,
+        facts: Iterable[Fact] = (),
         layout: Layout = "single-table",
         names: Mapping[str, str] | None = None,
         ignore: Iterable[str] = (),
@@ -75,6 +77,7 @@ class Declaration:
         self._volumes = dict(volumes or {})
         self._writes = dict(writes or {})
         self.sizes = dict(sizes or {})
+        self.facts = ValueFacts(_listed(name, "facts", facts))
         self.lock: Plan | None = None
         """The plan that existing data was written under. ``plan`` starts from it by default."""
         self._check(everything)
@@ -125,6 +128,7 @@ class Declaration:
         self._check_numbers()
         for entity in self.entities:
             self.volume(entity)
+        self.facts.check(self.name, self.entities, self.volume)
 
     def _check_numbers(self) -> None:
         for what, given in (
@@ -163,6 +167,10 @@ class Declaration:
             return declared.count * self._volume(declared.entity, (*above, entity))
         return float(declared)
 
+    def has_volume(self, entity: type[Entity]) -> bool:
+        """Whether ``volumes=`` has the entity. The volume of others is a guess."""
+        return entity in self._volumes
+
     def without(self, pattern: str) -> Self:
         """Return a copy without one of the read patterns."""
         smaller = copy.copy(self)
@@ -195,6 +203,8 @@ def _listed(design: str, what: str, given: Any) -> tuple[Any, ...]:
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise DesignError(
             f"{design}: {what} is a list, not {type(given).__name__}",
-            hint=f"write Design({design!r}, [Order], [orders_of_user])",
+            hint=f"write Design({design!r}, [Order], [orders_of_user])"
+            if what != "facts"
+            else "write facts=[distinct(Order.status, values=5)]",
         )
     return tuple(given)

@@ -18,6 +18,7 @@ from stator.design.declaration import Declaration, Layout, Per, per
 from stator.design.entities.entity import Entity
 from stator.design.patterns.pattern import Pattern, WritePattern
 from stator.design.plan.plan import Plan
+from stator.design.value_facts import Fact
 
 if TYPE_CHECKING:  # nothing below imports this module; see the note on imports above
     from stator.design.cost.report import CostOptions, CostReport
@@ -29,9 +30,11 @@ __all__ = ["Design", "Layout", "Per", "per"]
 class Design(Declaration):
     """The entities a system stores and the patterns it reads and writes them by.
 
-    Keys, indexes, requests and costs are derived from it. ``names`` renames tables, indexes and key
-    attributes: ``{"PK": "pk", "GSI1": "by_email"}``. ``ignore`` silences findings of ``check``:
-    ``["ST304"]`` silences a code, ``["ST304:Post.likes"]`` one finding.
+    Keys, indexes, requests and costs are derived from it. ``facts`` says what is known about
+    values: ``[distinct(Order.status, values=5), share(Ride.status == "open", 0.001)]``. ``names``
+    renames tables, indexes and key attributes: ``{"PK": "pk", "GSI1": "by_email"}``. ``ignore``
+    silences findings of ``check``: ``["ST304"]`` silences a code, ``["ST304:Post.likes"]`` one
+    finding.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class Design(Declaration):
         volumes: Mapping[type[Entity], float | Per] | None = None,
         writes: Mapping[type[Entity], float] | None = None,
         sizes: Mapping[type[Entity], int] | None = None,
+        facts: Iterable[Fact] = (),
         layout: Layout = "single-table",
         names: Mapping[str, str] | None = None,
         ignore: Iterable[str] = (),
@@ -54,6 +58,7 @@ class Design(Declaration):
             volumes=volumes,
             writes=writes,
             sizes=sizes,
+            facts=facts,
             layout=layout,
             names=names,
             ignore=ignore,
