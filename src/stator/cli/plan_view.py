@@ -121,7 +121,7 @@ def _entities(plan: Plan) -> Iterator[RenderableType]:
 
 def _keys(entity: EntityPlan) -> Iterator[tuple[str | Text, ...]]:
     for key in entity.keys:
-        when = " and ".join(f"{test} is {value}" for test, value in key.when)
+        when = key.condition
         index = key.index or ""
         yield (
             Text(key.name, "yellow"),

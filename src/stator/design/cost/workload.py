@@ -230,13 +230,15 @@ class _WorkloadCounter:
         An item has an entry if it has every field of the key. In a sparse index, some of its fields
         must also equal constants.
         """
-        tests = {test for key in entity.keys if key.index == index.name for test, _ in key.when}
-        constants = {name for test in tests for name in _holes(test)}
+        tests = dict(test for key in entity.keys if key.index == index.name for test in key.when)
+        constants = {name: wanted for test, wanted in tests.items() for name in _holes(test)}
         known = self._known(entity)
         part = 1.0
-        for name in sorted(_fields(entity, index.name) | constants):
+        for name in sorted(_fields(entity, index.name) | constants.keys()):
             field = known.field(name) if known is not None else None
-            if name in constants:
+            if name in constants and constants[name] is None:
+                part *= 1 - _PRESENT
+            elif name in constants:
                 part *= _PRESENT if field is None else 1 / field.values
             elif field is not None and field.optional:
                 part *= _PRESENT

@@ -30,6 +30,7 @@ Operator = Literal[
     ">=",
     "between",
     "in",
+    "in_list",
     "begins_with",
     "contains",
     "exists",
@@ -178,6 +179,12 @@ class FieldRef(Symbol):
         return Comparison(self, "between", (low, high))
 
     def is_in(self, options: Iterable[Any]) -> Condition:
+        """Test for one of several values.
+
+        ``options`` may be a list argument of a pattern, whose values a call passes.
+        """
+        if isinstance(options, Symbol) and not isinstance(options, FieldRef):
+            return Comparison(self, "in_list", (options,))
         if isinstance(options, (str, bytes)) or not isinstance(options, Iterable):
             raise DesignError(
                 f"{self!r}.is_in() takes several values, not {type(options).__name__}",

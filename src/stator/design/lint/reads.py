@@ -92,7 +92,7 @@ def _ordered_strings(ask: Ask) -> Iterator[tuple[Any, EntityField]]:
         test.field.name for test in ask.tests if test.operator in ("<", "<=", ">", ">=", "between")
     }
     if ask.order is not None:
-        names.add(ask.order.name)
+        names |= {field.name for field in (ask.order, *ask.then)}
     for entity in ask.targets:
         for name in sorted(names):
             field = info(entity).fields.get(name)

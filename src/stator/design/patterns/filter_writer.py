@@ -107,6 +107,8 @@ class FilterWriter:
             )
         if test.operator == "contains":
             shape = _element(shape)
+        if test.operator == "in_list":
+            return f"{path} IN ({self._list(test.values[0], shape)})"
         values = [self._value(value, shape) for value in test.values]
         match test.operator:
             case "exists" | "not_exists":
@@ -164,6 +166,21 @@ class FilterWriter:
             )
             return self._values[-1].placeholder
         return self._constant(wire_value(name, value))
+
+    def _list(self, value: Any, shape: Shape | None) -> str:
+        assert isinstance(value, Param)
+        encoding = keys.encoding_of(shape) if shape is not None else None
+        if encoding is None:
+            raise DesignError(
+                f"the list argument {value.name!r} is compared with a field of no plain type",
+                hint="compare text, numbers, times or UUIDs",
+            )
+        self._values.append(
+            FilterValue(
+                f":f{len(self._values)}", param=value.name, encoding=encoding.name, is_list=True
+            )
+        )
+        return self._values[-1].placeholder
 
     def _packed(self, value: Any, shape: Shape) -> str:
         if isinstance(value, Param):

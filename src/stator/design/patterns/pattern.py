@@ -111,9 +111,9 @@ _HINTS: dict[Use, str] = {
     "truth": "declare two patterns, one for each case",
     "comparison": "compare a field with it, for example Order.user_id == user_id; for different "
     "queries, declare two patterns",
-    "members": "for one of several values, write attr(Order.status).is_in([first, second]); for "
+    "members": "for one of several values, write attr(Order.status).is_in(statuses); for "
     "different queries, declare two patterns",
-    "hash": "for one of several values, write attr(Order.status).is_in([first, second])",
+    "hash": "for one of several values, write attr(Order.status).is_in(statuses)",
     "text": "build the text before the call, and pass it as an argument",
 }
 
@@ -129,6 +129,8 @@ class Ask:
     tests: tuple[Comparison, ...] = ()
     filters: tuple[Condition, ...] = ()
     order: FieldRef | None = None
+    then: tuple[FieldRef, ...] = ()
+    """The fields that order items with the same value of ``order``."""
     descending: bool = False
     by_time: bool = False
     """Ordered by time, without a field named to take the time from."""
@@ -157,23 +159,33 @@ class Ask:
             self._check(as_condition(condition))
         return replace(self, filters=(*self.filters, *map(as_condition, conditions)))
 
-    def ordered(self, field: Any, descending: bool) -> Ask:
+    def ordered(self, fields: tuple[Any, ...], descending: bool) -> Ask:
+        """Order the items by these fields in turn, or by time if there are none."""
         if self.order is not None or self.by_time:
+            before = () if self.order is None else (self.order, *self.then)
             raise DesignError(
-                f"the order is given twice: {self._shown_order(self.order, self.descending)} and "
-                f"{self._shown_order(field, descending)}",
-                hint="order a query once; a key has one order",
+                f"the order is given twice: {self._shown_order(before, self.descending)} and "
+                f"{self._shown_order(fields, descending)}",
+                hint="order a query once; for several fields, write "
+                "order_by(Product.rating, Product.name)",
             )
-        if field is not None and not isinstance(field, FieldRef):
+        for field in fields:
+            if not isinstance(field, FieldRef):
+                raise DesignError(
+                    f"{field!r} is not a field",
+                    hint="order by a field of the entity, for example Order.placed_at",
+                )
+        if len({field.path for field in fields}) < len(fields):
             raise DesignError(
-                f"{field!r} is not a field",
-                hint="order by a field of the entity, for example Order.placed_at",
+                f"the order names a field twice: {self._shown_order(fields, descending)}",
+                hint="name each field once",
             )
-        return replace(self, order=field, descending=descending, by_time=field is None)
+        first, then = (fields[0], fields[1:]) if fields else (None, ())
+        return replace(self, order=first, then=then, descending=descending, by_time=not fields)
 
     @staticmethod
-    def _shown_order(field: FieldRef | None, descending: bool) -> str:
-        by = "time" if field is None else repr(field)
+    def _shown_order(fields: tuple[Any, ...], descending: bool) -> str:
+        by = ", ".join(map(repr, fields)) or "time"
         return f"by {by}, {'descending' if descending else 'ascending'}"
 
     def limited(self, count: int | Param) -> Ask:
@@ -230,6 +242,10 @@ class Ask:
                 )
 
 
+def _named_field(by: Any) -> tuple[Any, ...]:
+    return () if by is None else (by,)
+
+
 def check_limit(count: Any) -> None:
     """Raise DesignError unless the limit is a positive int, or an argument that will be one."""
     if isinstance(count, Param):
@@ -243,7 +259,9 @@ def check_limit(count: Any) -> None:
         raise DesignError(f"a limit of {count} returns nothing", hint="use a limit of 1 or more")
 
 
-_INDEXABLE = frozenset({"=", "<", "<=", ">", ">=", "between", "begins_with", "in"})
+_INDEXABLE = frozenset(
+    {"=", "<", "<=", ">", ">=", "between", "begins_with", "in", "in_list", "not_exists"}
+)
 
 
 def _indexable(test: Comparison) -> bool:
@@ -357,13 +375,17 @@ class Query(Selection[E], Generic[E]):
         return Query(self._asked(self.ask.filtered(conditions)))
 
     def newest_first(self, by: Any = None) -> Query[E]:
-        return Query(self._asked(self.ask.ordered(by, descending=True)))
+        return Query(self._asked(self.ask.ordered(_named_field(by), descending=True)))
 
     def oldest_first(self, by: Any = None) -> Query[E]:
-        return Query(self._asked(self.ask.ordered(by, descending=False)))
+        return Query(self._asked(self.ask.ordered(_named_field(by), descending=False)))
 
-    def order_by(self, field: Any, *, descending: bool = False) -> Query[E]:
-        return Query(self._asked(self.ask.ordered(field, descending)))
+    def order_by(self, field: Any, *then: Any, descending: bool = False) -> Query[E]:
+        """Order by a field, and items with the same value by the fields in ``then``.
+
+        ``descending`` reverses the whole order.
+        """
+        return Query(self._asked(self.ask.ordered((field, *then), descending)))
 
     def limit(self, count: int) -> Query[E]:
         return Query(self._asked(self.ask.limited(count)))
@@ -413,10 +435,10 @@ class _Bundle(Selection[F], Generic[F]):
         return type(self)(self._asked(self.ask.where(conditions)))
 
     def newest_first(self, by: Any = None) -> Self:
-        return type(self)(self._asked(self.ask.ordered(by, descending=True)))
+        return type(self)(self._asked(self.ask.ordered(_named_field(by), descending=True)))
 
     def oldest_first(self, by: Any = None) -> Self:
-        return type(self)(self._asked(self.ask.ordered(by, descending=False)))
+        return type(self)(self._asked(self.ask.ordered(_named_field(by), descending=False)))
 
     def limit(self, count: int) -> Self:
         return type(self)(self._asked(self.ask.limited(count)))

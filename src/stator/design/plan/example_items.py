@@ -163,6 +163,9 @@ def _constants(known: EntityInfo, plan: EntityPlan, values: dict[str, Any]) -> d
     for key in plan.keys:
         for test, wanted in key.when:
             names = {part.value for part in test.parts if part.kind == "field"} - found.keys()
+            if wanted is None:
+                found |= dict.fromkeys(names & known.fields.keys())
+                continue
             for name in names & known.fields.keys():
                 choices = _choices(known.fields[name].shape)
                 fitting = [

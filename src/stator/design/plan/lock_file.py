@@ -404,8 +404,7 @@ def _template(key: PlannedKeyAttribute) -> str:
             marks.append(f"{{{shown}{', newest first' if part.inverted else ''}}}")
         else:
             marks.append(f"{{{part.shards} shards}}" if part.kind == "shard" else part.value)
-    when = " and ".join(f"{test} is {wanted}" for test, wanted in key.when)
-    return "".join(marks) + (f" where {when}" if when else "")
+    return "".join(marks) + (f" where {key.condition}" if key.when else "")
 
 
 def _override(keys: dict[str, PlannedKeyAttribute]) -> str:
@@ -444,7 +443,7 @@ def requests_of(pattern: PatternPlan) -> list[tuple[object, ...]]:
         (
             step.operation, step.table, step.entities, step.index, step.key, step.filter,
             step.forward, step.limit, step.limit_param, step.consistent, step.is_count,
-            step.shards, step.fetch, step.alternatives,
+            step.shards, step.fetch, step.alternatives, step.order, step.then, step.lists,
         )
         for step in pattern.steps
     ]  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any, Final, Literal, TypeVar
 
 from stator.design.entities.entity import info
@@ -18,16 +19,22 @@ from stator.design.plan.html_table import html_table
 from stator.design.plan.json_data import from_data, to_data
 from stator.design.plan.key_sizes import check_size
 from stator.design.plan.stored_shape import StoredField, VersionedShape
-from stator.design.plan.templates import Filter, PlannedKeyAttribute, Template
+from stator.design.plan.templates import (
+    Filter,
+    PlannedKeyAttribute,
+    Template,
+    listed_argument,
+)
 from stator.errors import DesignError
 from stator.model.limits import BATCH_GET_KEYS
 from stator.model.values import Item, Value
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 """The format of lock files that this version writes. It reads this one and every older one.
 
 Format 1 had no demand; a plan read from it has None there. Formats 1 and 2 had no fields of
-entities; a plan read from them has none.
+entities; a plan read from them has none. Format 4 has orders by several fields, list arguments,
+and keys of items that lack a field.
 """
 
 Request = dict[str, Any]
@@ -263,6 +270,10 @@ class Step:
 
     Their sort keys may start with something else.
     """
+    then: tuple[str, ...] = ()
+    """The fields that order items with the same value of ``order``."""
+    lists: tuple[str, ...] = ()
+    """The list arguments in the key condition. Each of their members gets a request."""
 
     @property
     def conditions(self) -> tuple[tuple[KeyConditionPart, ...], ...]:
@@ -288,12 +299,27 @@ class Step:
                 hint="use EntityPlan.put_request, or base_key with your own UpdateExpression",
             )
         found: list[Request] = []
-        for tests in self.conditions:
-            for shard in range(self.shards):
-                request = self._read(arguments, shard, tests, limited)
-                if request not in found:  # two arguments may have the same value
-                    found.append(request)
+        for given in self._one_by_one(arguments):
+            for tests in self.conditions:
+                for shard in range(self.shards):
+                    request = self._read(given, shard, tests, limited)
+                    if request not in found:  # two arguments may have the same value
+                        found.append(request)
         return tuple(found)
+
+    def _one_by_one(self, arguments: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+        """Yield the arguments for each combination of the members of list arguments.
+
+        An empty list allows no value, so it gives no request.
+        """
+        filtered = () if self.filter is None else self.filter.lists
+        members = {
+            name: listed_argument(name, arguments[name]) for name in (*self.lists, *filtered)
+        }
+        if not all(members.values()):
+            return
+        for chosen in product(*(members[name] for name in self.lists)):
+            yield {**arguments, **dict(zip(self.lists, chosen))}
 
     def fetch_requests(self, items: Iterable[Item]) -> tuple[Request, ...]:
         """Return the BatchGetItem requests for the items whose keys an index query returned."""
@@ -323,9 +349,9 @@ class Step:
                 tests, arguments, shard, names, values
             )
         if self.filter:
-            request["FilterExpression"] = self.filter.expression
+            request["FilterExpression"], filled = self.filter.fill(arguments)
             names |= dict(self.filter.names)
-            values |= {value.placeholder: value.fill(arguments) for value in self.filter.values}
+            values |= filled
         if names:
             request["ExpressionAttributeNames"] = names
         if values:

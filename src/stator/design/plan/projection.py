@@ -16,7 +16,7 @@ def projected(plan: Plan, step: Step, request: Request, fields: tuple[str, ...])
         return request
     table = plan.table(step.table)
     index = next((each for each in table.indexes if each.name == step.index), None)
-    keys = (table.partition, table.sort, *_keys(index), step.order, table.ttl)
+    keys = (table.partition, table.sort, *_keys(index), step.order, *step.then, table.ttl)
     types = (plan.entity(name).discriminator for name in step.entities)
     wanted = dict.fromkeys(name for name in (*fields, *keys, *types) if name is not None)
     names = {f"#o{at}": name for at, name in enumerate(wanted) if _holds(index, table, name)}

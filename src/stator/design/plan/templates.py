@@ -14,15 +14,18 @@ identity computes the shard; a caller that reads the whole value queries every s
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from stator.design.entities.shapes import Scalar
 from stator.design.entities.wire import WrongValue, encode_anything, encoder
 from stator.design.plan import key_text as keys
-from stator.errors import DesignError
+from stator.errors import DesignError, RequestRefused
 from stator.model.values import Value
+
+MOST_OPTIONS = 100
+"""DynamoDB's limit for the operands of IN."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,19 @@ class Template:
         return None if any(each is None for each in texts) else {"S": "".join(map(str, texts))}
 
 
+def listed_argument(name: str, given: Any) -> list[Any]:
+    """Return the members of a list argument. Raises RequestRefused for anything else."""
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise RequestRefused(
+            f"{name} is a list of values, not {type(given).__name__}",
+            hint=f"pass {name}=[first, second]",
+        )
+    members = list(given)
+    if any(member is None for member in members):
+        raise RequestRefused(f"{name} contains None, which is no value", hint="leave None out")
+    return members
+
+
 def wire_value(encoding: str, value: Any) -> Value:
     """Return a value as DynamoDB JSON. The encoding ``any`` follows the value's own type."""
     try:
@@ -131,19 +147,26 @@ class PlannedKeyAttribute:
 
     ``index`` is None for the table's own key. ``when`` makes an index sparse. It has pairs of a
     template and a text. An item gets the attribute only if every template, filled in for the item,
-    equals its text.
+    equals its text. In place of a text, None requires that the item lacks the field.
     """
 
     name: str
     template: Template
     index: str | None = None
-    when: tuple[tuple[Template, str], ...] = ()
+    when: tuple[tuple[Template, str | None], ...] = ()
     is_sort: bool = field(default=False, compare=False)
     """Locks of format 1 do not record it, so it does not count as a difference between keys."""
 
+    @property
+    def condition(self) -> str:
+        """The conditions under which an item has the attribute, as text."""
+        return " and ".join(
+            f"{test} is {'absent' if wanted is None else wanted}" for test, wanted in self.when
+        )
+
     def value(self, values: Mapping[str, Any]) -> Value | None:
         for test, required in self.when:
-            if test.fill(values) != {"S": required}:
+            if test.fill(values) != (None if required is None else {"S": required}):
                 return None
         return self.template.fill(values)
 
@@ -162,6 +185,22 @@ class FilterValue:
     param: str | None = None
     encoding: str = "any"
     constant: Value | None = None
+    is_list: bool = False
+    """The argument is a list, and the filter allows each of its members."""
+
+    def fill_list(self, arguments: Mapping[str, Any]) -> dict[str, Value]:
+        """Return a placeholder for each member of a list argument, with its value."""
+        assert self.param is not None
+        members = dict.fromkeys(listed_argument(self.param, arguments[self.param]))
+        if len(members) > MOST_OPTIONS:
+            raise RequestRefused(
+                f"{self.param} has {len(members)} values; a filter takes {MOST_OPTIONS} at most",
+                hint="split the list, and call the pattern for each part",
+            )
+        return {
+            f"{self.placeholder}_{at}": wire_value(self.encoding, member)
+            for at, member in enumerate(members)
+        }
 
     def fill(self, arguments: Mapping[str, Any]) -> Value:
         if self.param is None:
@@ -177,6 +216,23 @@ class Filter:
     expression: str
     names: tuple[tuple[str, str], ...]
     values: tuple[FilterValue, ...]
+
+    @property
+    def lists(self) -> tuple[str, ...]:
+        """The list arguments whose members the filter allows."""
+        return tuple(str(value.param) for value in self.values if value.is_list)
+
+    def fill(self, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Value]]:
+        """Return the expression and the values of its placeholders."""
+        expression, filled = self.expression, dict[str, Value]()
+        for value in self.values:
+            if value.is_list:
+                members = value.fill_list(arguments)
+                expression = expression.replace(f"({value.placeholder})", f"({', '.join(members)})")
+                filled |= members
+            else:
+                filled[value.placeholder] = value.fill(arguments)
+        return expression, filled
 
     def __str__(self) -> str:
         shown = self.expression

@@ -32,7 +32,7 @@ from itertools import chain, combinations, permutations, product
 from typing import Final
 
 from stator.design.entities.entity import Entity, EntityInfo, info
-from stator.design.planner.estimates import KEPT_BY_FILTER, Estimates
+from stator.design.planner.estimates import ABSENT_OPTIONAL, KEPT_BY_FILTER, Estimates
 from stator.design.planner.handwritten_keys import Handwritten
 from stator.design.planner.key_labels import KeyLabels
 from stator.design.planner.needs import (
@@ -143,7 +143,7 @@ class ServedNeed:
         asked = {*self.path.partition, *self.prefix}
         equal = self.need.equal
         return all(
-            name in equal and (name in asked or not equal[name].options)
+            name in equal and (name in asked or not equal[name].is_many)
             for name in info(self.need.entity).identity
         )
 
@@ -182,14 +182,15 @@ class ServedNeed:
 
 def serve(path: AccessPath, need: Need, estimates: Estimates) -> ServedNeed | None:
     """Return how ``path`` serves ``need``, or None if it does not."""
-    if not _holds_constants(path, need) or not set(path.partition) <= need.equal.keys():
+    keyed, sequence = need.keyed, need.sequence
+    if not _holds_constants(path, need) or not keyed.issuperset(path.partition):
         return None
     known = {*path.partition, *(name for name, _ in path.constants)}
     at = 0
-    while at < len(path.sort) and path.sort[at] in need.equal:
+    while at < len(path.sort) and path.sort[at] in keyed:
         at += 1
     prefix, following = path.sort[:at], path.sort[at] if at < len(path.sort) else None
-    if need.order is not None and need.order not in need.equal and need.order != following:
+    if sequence and path.sort[at : at + len(sequence)] != sequence:
         return None
     if not _holds_all(path, need):
         return None
@@ -209,7 +210,7 @@ def _holds_all(path: AccessPath, need: Need) -> bool:
 
     An item that lacks a field of the path has no such key.
     """
-    asked = {*need.equal, need.order, *(span.field for span in need.spans)}
+    asked = {*need.keyed, *need.sequence, *(span.field for span in need.spans)}
     return all(name in asked or not is_optional(info(path.entity), name) for name in path.sort)
 
 
@@ -225,7 +226,10 @@ def _amplification(
 ) -> float:
     if set(info(need.entity).identity) <= need.equal.keys() - set(left):
         return 1.0
+    absent = [name for name in left if need.equal[name].is_absent]
+    left = tuple(name for name in left if name not in absent)
     values = max(1.0, estimates.distinct(need.entity, left) / need.options(left)) if left else 1.0
+    values /= ABSENT_OPTIONAL ** len(absent)
     return values / KEPT_BY_FILTER ** len(spans)
 
 
@@ -246,8 +250,10 @@ def paths_of(
 
 def _paths_for(need: Need, others: list[Need], labels: KeyLabels) -> Iterable[AccessPath]:
     declared = list(info(need.entity).fields)
-    equal = sorted(need.equal, key=declared.index)
-    constants = [name for name in equal if need.equal[name].is_constant]
+    equal = sorted(need.keyed, key=declared.index)
+    constants = sorted(
+        (name for name, source in need.equal.items() if source.is_constant), key=declared.index
+    )
     tails = _tails(need)
     for partition, rest in _splits(equal, others, need):
         for order in _orders(rest):
@@ -267,8 +273,8 @@ def _paths_for(need: Need, others: list[Need], labels: KeyLabels) -> Iterable[Ac
 
 
 def _tails(need: Need) -> list[tuple[str, ...]]:
-    if need.order is not None and need.order not in need.equal:
-        return [(need.order,)]
+    if need.sequence:
+        return [need.sequence]
     return [(span.field,) for span in need.spans] or [()]
 
 
@@ -344,7 +350,7 @@ def _group_paths(
 
 
 def is_ordered(member: Need) -> bool:
-    return member.order is not None and member.order not in member.equal
+    return bool(member.sequence)
 
 
 def group_inverts(group: TogetherGroup, labels: KeyLabels) -> bool | None:

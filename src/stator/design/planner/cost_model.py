@@ -21,7 +21,13 @@ from stator.design.capacity_units import (
 )
 from stator.design.entities.entity import Entity, info
 from stator.design.planner.access_paths import AccessPath, ServedNeed
-from stator.design.planner.estimates import KEPT_BY_FILTER, Estimates, value_bytes
+from stator.design.planner.estimates import (
+    ABSENT_OPTIONAL,
+    KEPT_BY_FILTER,
+    PRESENT_OPTIONAL,
+    Estimates,
+    value_bytes,
+)
 from stator.design.planner.key_labels import KeyLabels
 from stator.design.planner.needs import Need, TogetherGroup, WriteRates, is_optional
 from stator.design.planner.weights import (
@@ -40,7 +46,6 @@ Projection = Literal["ALL", "INCLUDE", "KEYS_ONLY"]
 KEYS_BYTES: Final = 64
 _NAMES_BYTES: Final = 28
 """Names and labels of two key attributes: equal for every path, so that no word length wins."""
-_PRESENT_OPTIONAL: Final = 0.5
 
 
 WRITE_LIMIT: Final = 1000.0
@@ -159,12 +164,15 @@ class CostModel:
         """
         known = info(path.entity)
         constants = math.prod(
-            1 / self.estimates.distinct(path.entity, (name,)) for name, _ in path.constants
+            ABSENT_OPTIONAL
+            if source.is_absent
+            else 1 / self.estimates.distinct(path.entity, (name,))
+            for name, source in path.constants
         )
         optional = sum(
             is_optional(known, name) for name in dict.fromkeys((*path.partition, *path.sort))
         )
-        return float(constants * _PRESENT_OPTIONAL**optional)
+        return float(constants * PRESENT_OPTIONAL**optional)
 
     # -- writes and storage
 

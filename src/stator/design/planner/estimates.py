@@ -38,6 +38,10 @@ from stator.design.plan.demand import ChangeDemand, Demand, EntityDemand, FieldD
 KEPT_BY_FILTER: Final = 1 / 3
 """The assumed share of items that pass a range or a filter."""
 
+PRESENT_OPTIONAL: Final = 0.5
+ABSENT_OPTIONAL: Final = 1 - PRESENT_OPTIONAL
+"""The assumed shares of items that have an optional field, and that lack it."""
+
 _BYTES: Final[dict[type, int]] = {
     str: 24, int: 6, float: 9, Decimal: 8, bool: 1, bytes: 64, datetime: 27, Epoch: 6, date: 10,
     time: 15, UUID: 36,

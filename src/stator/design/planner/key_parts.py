@@ -16,10 +16,13 @@ from stator.design.plan.templates import Part, text
 from stator.design.planner.access_paths import AccessPath
 from stator.design.planner.handwritten_keys import Piece
 from stator.design.planner.key_labels import KeyLabels
-from stator.design.planner.needs import key_encoding
+from stator.design.planner.needs import ValueSource, key_encoding
 
 PAST_EVERYTHING: Final = "\U0010ffff"
 """Sorts after every key text."""
+
+ABSENT: Final = "$none"
+"""Stands for the value of a field that an item lacks. No value is written like this."""
 
 
 def field_part(entity: type[Entity], name: str, *, inverted: bool = False) -> Part:
@@ -28,13 +31,20 @@ def field_part(entity: type[Entity], name: str, *, inverted: bool = False) -> Pa
     return Part("field", name, encoding.name, inverted=inverted)
 
 
+def constant_text(entity: type[Entity], name: str, source: ValueSource) -> str | None:
+    """Return the key text of a constant, or None if the item must lack the field."""
+    if source.is_absent:
+        return None
+    return keys.encode(field_part(entity, name).encoding, source.constant)
+
+
 def partition_parts(path: AccessPath, labels: KeyLabels) -> tuple[Part, ...]:
     if path.handwritten:
         return _written(path.entity, path.handwritten.partition)
     parts: list[Part] = []
     for name, source in path.constants:
-        encoded = keys.encode(field_part(path.entity, name).encoding, source.constant)
-        parts.append(text(f"#{labels.field(path.entity, name)}#{encoded}"))
+        encoded = constant_text(path.entity, name, source)
+        parts.append(text(f"#{labels.field(path.entity, name)}#{encoded or ABSENT}"))
     for name in path.partition:
         parts += [text(f"#{labels.field(path.entity, name)}#"), field_part(path.entity, name)]
     if path.shards > 1:

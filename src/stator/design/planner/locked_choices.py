@@ -206,7 +206,7 @@ class _Reader:
         self, partition: PlannedKeyAttribute, sort: PlannedKeyAttribute
     ) -> AccessPath | None:
         constants = tuple(
-            (test.parts[0].value, ValueSource(constant=keys.decode(test.parts[0].encoding, wanted)))
+            (test.parts[0].value, _constant(test.parts[0].encoding, wanted))
             for test, wanted in partition.when
         )
         shards = next((part.shards for part in partition.template.parts if part.kind == "shard"), 1)
@@ -236,6 +236,12 @@ class _Reader:
         if not all(name in known.fields and key_encoding(known, name) for name in path.fields):
             return None
         return replace(self.paths.get(replace(path, shards=1).rank, path), shards=path.shards)
+
+
+def _constant(encoding: str, wanted: str | None) -> ValueSource:
+    if wanted is None:
+        return ValueSource(is_absent=True)
+    return ValueSource(constant=keys.decode(encoding, wanted))
 
 
 def _fields(key: PlannedKeyAttribute) -> tuple[str, ...]:

@@ -18,11 +18,14 @@ from typing import Any, Final
 
 from stator.design.entities.conditions import Comparison, Condition, FieldRef
 from stator.design.entities.entity import Entity, EntityInfo, info
-from stator.design.entities.shapes import Maybe
+from stator.design.entities.shapes import Choice, Maybe
 from stator.design.patterns.pattern import Ask, Param, Pattern, references
 from stator.design.plan import key_text as keys
-from stator.design.planner.estimates import KEPT_BY_FILTER, Estimates
+from stator.design.planner.estimates import ABSENT_OPTIONAL, KEPT_BY_FILTER, Estimates
 from stator.errors import DesignError, PatternRefused
+
+LISTED_VALUES: Final = 5
+"""The assumed number of values in a list argument. Each gets a query."""
 
 MOST_VALUES: Final = 25
 """Up to this many values get one query each; more become a filter."""
@@ -32,16 +35,24 @@ MOST_VALUES: Final = 25
 class ValueSource:
     """Where a compared value comes from: the argument ``param``, or else ``constant``.
 
-    With ``options``, the value is one of several.
+    With ``options``, the value is one of several. With ``listed``, the argument is a list, and the
+    value is any of its members; ``listed`` is their estimated number. ``is_absent`` means that the
+    field has no value.
     """
 
     param: str | None = None
     constant: Any = None
     options: tuple[ValueSource, ...] = ()
+    listed: int = 0
+    is_absent: bool = False
 
     @property
     def is_constant(self) -> bool:
         return self.param is None and not self.options
+
+    @property
+    def is_many(self) -> bool:
+        return bool(self.options or self.listed)
 
     @property
     def same(self) -> str:
@@ -51,6 +62,8 @@ class ValueSource:
         """
         if self.options:
             return f"one of {', '.join(each.same for each in self.options)}"
+        if self.is_absent:
+            return "no value"
         return f":{self.param}" if self.param is not None else repr(keys.plain(self.constant))
 
 
@@ -82,6 +95,7 @@ class Need:
     equal: dict[str, ValueSource]
     spans: tuple[FieldSpan, ...] = ()
     order: str | None = None
+    then: tuple[str, ...] = ()
     descending: bool = False
     filters: tuple[Condition, ...] = ()
     limit: int | Param | None = None
@@ -113,14 +127,24 @@ class Need:
         # DynamoDB counts what the index shows. Other reads look at the whole item.
         return names | {self.hides} if self.is_count and self.hides is not None else names
 
+    @property
+    def keyed(self) -> frozenset[str]:
+        """The fields whose values a key can hold: those that equal something and are present."""
+        return frozenset(name for name, source in self.equal.items() if not source.is_absent)
+
+    @property
+    def sequence(self) -> tuple[str, ...]:
+        """The fields that order the items. Fields that equal a value do not order anything."""
+        fields = () if self.order is None else (self.order, *self.then)
+        return tuple(name for name in fields if name not in self.equal)
+
     def options(self, fields: Iterable[str]) -> int:
         """Return how many combinations of values the need accepts for these fields.
 
         Only an ``is_in`` test accepts several values. Fields without an equality test are ignored.
         """
-        return math.prod(
-            len(self.equal[name].options) or 1 for name in fields if name in self.equal
-        )
+        sources = [self.equal[name] for name in fields if name in self.equal]
+        return math.prod(len(source.options) or source.listed or 1 for source in sources)
 
     @property
     def wanted(self) -> float:
@@ -180,6 +204,7 @@ def need_of(pattern: Pattern[..., Any], target: type[Entity], estimates: Estimat
         equal_tests=equal_tests,
         spans=spans,
         order=_order(pattern, ask, target, known, spans),
+        then=_then(pattern, ask, known),
         descending=ask.descending,
         filters=filters,
         limit=ask.limit,
@@ -188,16 +213,17 @@ def need_of(pattern: Pattern[..., Any], target: type[Entity], estimates: Estimat
         hides=ask.hides(target),
         rps=pattern.traffic.rps,
     )
-    need = replace(need, selects=_selected(ask, known, need.order))
+    need = replace(need, selects=_selected(ask, known, need))
     declared = pattern.traffic.returns
     return replace(need, returns=declared if declared is not None else _usual(need, estimates))
 
 
-def _selected(ask: Ask, known: EntityInfo, order: str | None) -> frozenset[str]:
+def _selected(ask: Ask, known: EntityInfo, need: Need) -> frozenset[str]:
     if not ask.only or len(ask.targets) > 1:
         return frozenset()
     hiding = (each.name for each in known.fields.values() if each.role in ("ttl", "soft_delete"))
-    return frozenset({*ask.only, *hiding, *(() if order is None else (order,))})
+    order = () if need.order is None else (need.order, *need.then)
+    return frozenset({*ask.only, *hiding, *order})
 
 
 def _sorted_tests(
@@ -213,9 +239,13 @@ def _sorted_tests(
         if not issubclass(target, test.field.owner):
             continue
         name = test.field.name
-        if any(
-            isinstance(value, FieldRef) or value is None for value in test.values
-        ) or not key_encoding(known, name):
+        if _asks_for_none(test, ask, known) and name not in equal:
+            equal[name], equal_tests[name] = ValueSource(is_absent=True), test
+        elif (
+            any(isinstance(value, FieldRef) or value is None for value in test.values)
+            or not key_encoding(known, name)
+            or test.operator == "not_exists"
+        ):
             filters.append(test)
         elif test.operator == "=" and name not in equal:
             equal[name], equal_tests[name] = source_of(test.values[0]), test
@@ -224,7 +254,12 @@ def _sorted_tests(
                 ValueSource(options=tuple(map(source_of, test.values))),
                 test,
             )
-        elif test.operator in ("=", "in"):
+        elif test.operator == "in_list" and name not in equal and len(ask.targets) == 1:
+            equal[name], equal_tests[name] = (
+                replace(source_of(test.values[0]), listed=_listed(known, name)),
+                test,
+            )
+        elif test.operator in ("=", "in", "in_list"):
             filters.append(test)
         else:
             ranges.setdefault(name, []).append(test)
@@ -239,6 +274,31 @@ def _sorted_tests(
         if all(issubclass(target, one.owner) for one in references(each))
     ]
     return equal, equal_tests, tuple(spans), tuple(filters)
+
+
+def _asks_for_none(test: Comparison, ask: Ask, known: EntityInfo) -> bool:
+    """Whether a test asks for items without a value, which an index can hold apart.
+
+    A field whose None is stored as NULL has an attribute, so an index cannot tell.
+    """
+    is_none = test.operator == "not_exists" or (test.operator == "=" and test.values[0] is None)
+    declared = known.fields.get(test.field.name)
+    if not is_none or declared is None or len(ask.targets) > 1:
+        return False
+    shape = declared.shape
+    return (
+        isinstance(shape, Maybe)
+        and not shape.kept
+        and declared.role not in ("soft_delete", "large")
+        and key_encoding(known, test.field.name) is not None
+    )
+
+
+def _listed(known: EntityInfo, name: str) -> int:
+    """Return how many values a list argument is assumed to have."""
+    shape = known.fields[name].shape
+    inner = shape.inner if isinstance(shape, Maybe) else shape
+    return min(LISTED_VALUES, len(inner.values)) if isinstance(inner, Choice) else LISTED_VALUES
 
 
 def _may_be_asked_one_by_one(test: Comparison, ask: Ask) -> bool:
@@ -321,10 +381,21 @@ def _order(
     )
 
 
+def _then(pattern: Pattern[..., Any], ask: Ask, known: EntityInfo) -> tuple[str, ...]:
+    for each in ask.then:
+        if len(each.path) > 1 or not key_encoding(known, each.name):
+            raise DesignError(
+                f"{pattern.where}: {pattern.name} orders by {each!r}, which no key can hold",
+                hint="order by fields of the entity itself that have one plain value",
+            )
+    return tuple(each.name for each in ask.then)
+
+
 def _usual(need: Need, estimates: Estimates) -> float:
     """Estimate how many items match a need, from its conditions and the distinct field values."""
-    matching = estimates.volume(need.entity) / estimates.distinct(need.entity, tuple(need.equal))
-    matching = min(matching * need.options(need.equal), estimates.volume(need.entity))
+    volume, keyed = estimates.volume(need.entity), tuple(sorted(need.keyed))
+    matching = min(volume / estimates.distinct(need.entity, keyed) * need.options(keyed), volume)
+    matching *= ABSENT_OPTIONAL ** (len(need.equal) - len(keyed))
     return max(1.0, matching * KEPT_BY_FILTER ** (len(need.spans) + len(need.filters)))
 
 

@@ -52,7 +52,8 @@ def _refusal(choices: EntityChoices, need: Need, where: str, labels: KeyLabels) 
     reading = costs.read_dollars(served, placement) if served is not None else 0.0
     dollars = costs.open_dollars(placement) + (reading or 0.0) + INDEX_DOLLARS
     scan = _scan_dollars(choices, need)
-    wanted = f" by {need.order or need.spans[0].field}" if need.order or need.spans else ""
+    by = need.sequence or tuple(span.field for span in need.spans[:1])
+    wanted = f" by {', '.join(by)}" if by else ""
     written = "#".join(f"{{{name}}}" for name in placement.path.sort)
     shards = placement.path.shards
     spread = (
@@ -74,7 +75,7 @@ def _refusal(choices: EntityChoices, need: Need, where: str, labels: KeyLabels) 
 
 
 def _proposed(choices: EntityChoices, need: Need) -> Placement:
-    tail = (need.order,) if need.order else tuple(span.field for span in need.spans[:1])
+    tail = need.sequence or tuple(span.field for span in need.spans[:1])
     path = unique_path(AccessPath(need.entity, (), tail))
     return Placement(replace(path, shards=choices.costs.write_shards(path)), "concatenated")
 

@@ -94,6 +94,9 @@ class _KeySource:
         lines: list[str] = []
         tests: list[str] = []
         for template, required in key.when:
+            if required is None:
+                tests.append(f"{self._value(template.parts[0], lines)} is None")
+                continue
             text = self._template(template, lines, tests)
             tests.append(f"{text} == {{'S': {required!r}}}")
         value = self._template(key.template, lines, tests)

@@ -141,10 +141,11 @@ class PageStream:
     def order(self, item: Item) -> tuple[Any, ...]:
         """Return a sort key for merging the items of several requests.
 
-        Items are ordered by the field that the pattern sorts by, then by their sort key.
+        Items are ordered by the fields that the pattern sorts by, then by their sort key.
         """
-        name = self.step.order
-        first = (comparable(item[name]),) if name is not None and name in item else ()
+        step = self.step
+        named = () if step.order is None else (step.order, *step.then)
+        first = [comparable(item[name]) for name in named if name in item]
         sort = (comparable(item[each]) for each in self.route.sort if each in item)
         return (len(first), *first, *sort)
 

@@ -33,6 +33,7 @@ from stator.design.planner.cost_model import Placement
 from stator.design.planner.key_labels import KeyLabels
 from stator.design.planner.key_parts import (
     PAST_EVERYTHING,
+    constant_text,
     field_part,
     partition_parts,
     sort_parts,
@@ -77,7 +78,7 @@ def key_attributes(
     when = tuple(
         (
             Template((field_part(path.entity, name),)),
-            keys.encode(field_part(path.entity, name).encoding, source.constant),
+            constant_text(path.entity, name, source),
         )
         for name, source in path.constants
     )

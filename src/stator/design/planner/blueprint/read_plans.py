@@ -154,6 +154,7 @@ class ReadPlans:
             placement.is_base
             and served.whole_key
             and not others
+            and not self._lists(served)
             and not writer.done()
             and not need.is_count
         )
@@ -184,7 +185,16 @@ class ReadPlans:
             units=round(units, 4),
             alternatives=tuple(each.tests for each in others),
             order=need.order,
+            then=need.then,
+            lists=self._lists(served),
         )
+
+    @staticmethod
+    def _lists(served: ServedNeed) -> tuple[str, ...]:
+        """Return the list arguments that the key condition takes one member of."""
+        fields = (*served.path.partition, *served.prefix)
+        sources = [served.need.equal[name] for name in fields]
+        return tuple(str(each.param) for each in sources if each.listed)
 
     def _forward(self, need: Need, path: AccessPath) -> bool:
         return need.descending == path.inverted
@@ -355,6 +365,8 @@ def example_arguments(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> di
     parts = [part for test in tests for bound in test.bounds for part in bound.parts]
     parts += [each for part in parts for each in part.of]
     found: dict[str, Any] = {}
+    filters = [step.filter.lists for step in steps if step.filter is not None]
+    lists = {name for each in (*(step.lists for step in steps), *filters) for name in each}
     for at, (name, annotation) in enumerate(pattern.parameters.items()):
         wanted = next(
             (keys.encoding_named(part.encoding).python for part in parts if part.value == name), str
@@ -362,12 +374,15 @@ def example_arguments(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> di
         value = keys.example(name, annotation, at)
         fits = type(keys.plain(value)) is wanted
         found[name] = value if fits else keys.example(name, wanted, at)
+        if name in lists:
+            found[name] = [found[name]]
     return found
 
 
 def example_call(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> str:
     """Return the key conditions of the steps as text, with example values."""
     arguments = example_arguments(pattern, steps)
+    arguments |= {name: arguments[name][0] for step in steps for name in step.lists}
     shown = []
     for condition in (each for step in steps for each in step.conditions):
         terms = []

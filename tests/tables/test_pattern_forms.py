@@ -1,0 +1,169 @@
+"""Patterns with several orders, with list arguments, and for items without a field."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Literal
+
+import pytest
+
+from stator import Design, Entity, Query, attr, find, ident, read
+from stator.design.plan.plan import Plan
+from stator.errors import DesignError, RequestRefused
+from tests.targets import Target
+
+DONE = datetime(2026, 1, 1, tzinfo=UTC)
+STATES: tuple[Literal["new", "open", "done"], ...] = ("new", "open", "done")
+
+
+class Task(Entity):
+    task_id: str = ident()
+    team: str
+    rank: int
+    title: str
+    status: Literal["new", "open", "done"] = "new"
+    done_at: datetime | None = None
+
+
+@read(rps=5, returns=20)
+def ranked(team: str) -> Query[Task]:
+    return find(Task).where(Task.team == team).order_by(Task.rank, Task.title)
+
+
+@read(rps=5, returns=20)
+def in_states(team: str, statuses: list[str]) -> Query[Task]:
+    wanted = find(Task).where(Task.team == team, attr(Task.status).is_in(statuses))
+    return wanted.order_by(Task.rank, Task.title, descending=True)
+
+
+@read(rps=5, returns=20)
+def unfinished() -> Query[Task]:
+    return find(Task).where(attr(Task.done_at).not_exists()).order_by(Task.rank, Task.title)
+
+
+@read(rps=5)
+def by_ids(ids: list[str]) -> Query[Task]:
+    return find(Task).where(attr(Task.task_id).is_in(ids))
+
+
+@read(rps=5, returns=2)
+def by_titles(titles: list[str]) -> Query[Task]:
+    return find(Task).where(attr(Task.title).is_in(titles))
+
+
+DESIGN = Design(
+    "todo", [Task], [ranked, in_states, unfinished, by_ids, by_titles], volumes={Task: 100_000}
+)
+
+
+def tasks() -> list[Task]:
+    return [
+        Task(
+            task_id=f"t{at}",
+            team="blue" if at % 4 else "red",
+            rank=at % 3,
+            title=f"title {29 - at:02}",
+            status=STATES[at % 3],
+            done_at=DONE if at % 5 == 0 else None,
+        )
+        for at in range(30)
+    ]
+
+
+def test_items_are_ordered_by_several_fields(target: Target) -> None:
+    db = target.connect(DESIGN)
+    db.write_many(tasks())
+    wanted = sorted(
+        (each for each in tasks() if each.team == "blue"),
+        key=lambda each: (each.rank, each.title),
+    )
+    assert db.all(ranked("blue")) == wanted
+    page = db.page(ranked("blue"), limit=5)
+    rest = db.page(ranked("blue"), limit=50, cursor=page.cursor)
+    assert [*page, *rest] == wanted
+
+
+def test_a_list_argument_finds_items_with_any_of_its_values(target: Target) -> None:
+    db = target.connect(DESIGN)
+    db.write_many(tasks())
+    states = {"new", "done"}
+    wanted = sorted(
+        (each for each in tasks() if each.team == "blue" and each.status in states),
+        key=lambda each: (each.rank, each.title),
+        reverse=True,
+    )
+    assert db.all(in_states("blue", ["new", "done", "new"])) == wanted
+    page = db.page(in_states("blue", ["new", "done"]), limit=4)
+    rest = db.page(in_states("blue", ["new", "done"]), limit=50, cursor=page.cursor)
+    assert [*page, *rest] == wanted
+    assert db.count(in_states("blue", ["new", "done"])) == len(wanted)
+    assert db.all(in_states("blue", [])) == []
+    assert {each.task_id for each in db.fetch(by_ids(["t3", "t4", "nobody"]))} == {"t3", "t4"}
+    assert {each.task_id for each in db.fetch(by_titles(["title 00", "title 01"]))} == {
+        "t29",
+        "t28",
+    }
+
+
+def test_items_without_a_field_have_an_index_of_their_own(target: Target) -> None:
+    [key] = [each for each in DESIGN.plan().entity(Task).keys if each.name == "GSI1PK"]
+    assert (str(key.template), key.condition) == ("DONE_AT#$none", "{done_at} is absent")
+    db = target.connect(DESIGN)
+    db.write_many(tasks())
+    stored = {each.task_id: each for each in tasks()}
+
+    def wanted() -> list[str]:
+        without = [each for each in stored.values() if each.done_at is None]
+        ordered = sorted(without, key=lambda each: (each.rank, each.title))
+        return [each.task_id for each in ordered]
+
+    assert [each.task_id for each in db.fetch(unfinished())] == wanted()
+    for name, moment in (("t0", None), ("t1", DONE)):
+        with db.update(stored[name]) as task:
+            task.done_at = moment
+        stored[name] = replace(stored[name], done_at=moment)
+    assert [each.task_id for each in db.fetch(unfinished())] == wanted()
+    db.delete(Task, task_id="t2")
+    del stored["t2"]
+    assert [each.task_id for each in db.fetch(unfinished())] == wanted()
+
+
+def test_comparing_with_none_asks_the_same() -> None:
+    @read(rps=5, returns=20)
+    def unfinished() -> Query[Task]:
+        nothing: datetime | None = None
+        return find(Task).where(Task.done_at == nothing)
+
+    plan = Design("todo", [Task], [unfinished]).plan()
+    assert plan.pattern("unfinished").key_condition.startswith('GSI1PK = "DONE_AT#$none"')
+
+
+def test_the_lock_keeps_such_keys() -> None:
+    plan = DESIGN.plan()
+    locked = Design("todo", [Task], [*DESIGN.reads], volumes={Task: 100_000})
+    locked.lock = Plan.from_json(plan.to_json())
+    assert locked.plan() == plan == locked.lock
+
+
+@pytest.mark.parametrize("given", ["new", 5, {"new": 1}, ["new", None]])
+def test_a_list_argument_is_a_list(target: Target, given: object) -> None:
+    db = target.connect(DESIGN)
+    with pytest.raises(RequestRefused, match="statuses"):
+        db.all(in_states("blue", given))  # type: ignore[arg-type]
+
+
+def test_a_filter_takes_a_hundred_values_at_most(target: Target) -> None:
+    db = target.connect(DESIGN)
+    assert DESIGN.plan().pattern("in_states").steps[0].filter is not None
+    with pytest.raises(RequestRefused, match="101 values"):
+        db.all(in_states("blue", [f"s{at}" for at in range(101)]))
+
+
+def test_an_order_names_each_field_once() -> None:
+    with pytest.raises(DesignError, match="names a field twice"):
+        find(Task).order_by(Task.rank, Task.rank)
+    with pytest.raises(DesignError, match="order is given twice"):
+        find(Task).order_by(Task.rank).order_by(Task.title)
+    with pytest.raises(DesignError, match="is not a field"):
+        find(Task).order_by(Task.rank, "title")
