@@ -37,6 +37,7 @@ plan.demand: test_lock_file.py
 plan.stored_shape: test_stored_shape.py
 plan.drift: test_drift.py
 plan.own_table: export/test_tables.py
+plan.guard_text: ../tables/test_guard_lookups.py
 plan.example_items: documents/test_documents.py
 planner.planner: test_planner.py
 planner.needs: test_asking.py, test_selected_fields.py (``only``)

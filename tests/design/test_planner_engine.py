@@ -4,6 +4,7 @@ as by a loop over the objects.
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,10 @@ from stator.design.design import Design
 from stator.design.entities.conditions import All, Any_, Comparison, Condition, FieldRef, Inverse
 from stator.design.entities.entity import info
 from stator.design.patterns.pattern import Ask
-from stator.design.plan.plan import Plan, Step
+from stator.design.plan.guard_text import GUARD, OWNER, guard_prefix
+from stator.design.plan.key_text import encoding_of
+from stator.design.plan.own_table import own_table, unique_fields
+from stator.design.plan.plan import Attributes, Plan, Step
 from stator.engine.engine import Engine
 
 from . import models
@@ -37,9 +41,25 @@ def filled(plan: Plan, objects: list[Any]) -> Engine:
     engine = Engine.open()
     for request in plan.create_table_requests():
         engine.call("CreateTable", request)
-    for each in objects:
-        engine.call("PutItem", plan.entity(type(each)).put_request(each))
+    put_all(engine, plan, objects)
     return engine
+
+
+def put_all(engine: Engine, plan: Plan, objects: list[Any]) -> None:
+    """Store objects with the guards of their unique fields, as the data layer does."""
+    own = own_table(plan.name)
+    if any(unique_fields(type(each)) for each in objects):
+        engine.call("CreateTable", own.create_request())
+    for each in objects:
+        entity = plan.entity(type(each))
+        engine.call("PutItem", entity.put_request(each))
+        for name in unique_fields(type(each)):
+            key = {key.name: key.value(Attributes(each)) for key in entity.keys if not key.index}
+            encoding = encoding_of(info(type(each)).fields[name].shape)
+            assert encoding is not None
+            guard = guard_prefix(entity.name, name) + encoding.write(getattr(each, name))
+            item = {"PK": {"S": guard}, "SK": {"S": GUARD}, OWNER: {"S": json.dumps(key)}}
+            engine.call("PutItem", {"TableName": own.name, "Item": item})
 
 
 def answer(
@@ -72,7 +92,8 @@ def run_step(engine: Engine, design: Design, step: Step, arguments: dict[str, An
         fetched = []
         for batch in step.fetch_requests(items):
             fetched += engine.call("BatchGetItem", batch)["Responses"][step.table]
-        order = [tuple(sorted(str(item[name]) for name in step.fetch)) for item in items]
+        keys = [step.fetched_key(item) for item in items]
+        order = [tuple(sorted(str(key[name]) for name in step.fetch)) for key in keys]
         fetched.sort(
             key=lambda item: order.index(tuple(sorted(str(item[name]) for name in step.fetch)))
         )

@@ -171,14 +171,23 @@ def assignments(
     counted = [
         at for at, need in enumerate(choices.needs) if need.leg_of is None or need.leg_of in apart
     ]
-    options = [
-        [each for each in usable if choices.use_dollars[each][at] is not None] for at in counted
+    # None stands for a lookup by a guard.
+    options: list[list[Placement | None]] = [
+        [
+            *(each for each in usable if choices.use_dollars[each][at] is not None),
+            *([None] if choices.keyless[at] is not None else []),
+        ]
+        for at in counted
     ]
     found: dict[frozenset[Placement], float] = {}
     for chosen in product(*options):
-        opened = frozenset(chosen) - {base} | frozenset(forced)
+        held = {each for each in chosen if each is not None}
+        opened = frozenset(held) - {base} | frozenset(forced)
         price = choices.open_dollars[base] + sum(choices.open_dollars[each] for each in opened)
-        price += sum(choices.use_dollars[each][at] or 0.0 for at, each in zip(counted, chosen))
+        price += sum(
+            (choices.keyless[at] if each is None else choices.use_dollars[each][at]) or 0.0
+            for at, each in zip(counted, chosen)
+        )
         found[opened] = min(found.get(opened, price), price)
     return found
 

@@ -17,7 +17,7 @@ from stator.engine.engine import Engine
 from stator.errors import PatternRefused
 
 from .models import START
-from .test_planner_engine import check, filled
+from .test_planner_engine import check, filled, put_all
 from .test_planner_optimal import Child, Pair, Parent, a_design
 
 _WORDS = ["", "a", "a#", "a b", "b", "ab", "é", "$", "#"]
@@ -130,7 +130,6 @@ def test_what_a_lock_calls_safe_finds_the_items_that_were_there(block: int) -> N
         with Engine.open() as engine:
             for request in new.create_table_requests():
                 engine.call("CreateTable", request)
-            for each in objects:
-                engine.call("PutItem", old.entity(type(each)).put_request(each))
+            put_all(engine, old, objects)
             ask_everything(engine, new, design, objects, chance)
     assert safe >= 8

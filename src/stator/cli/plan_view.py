@@ -198,7 +198,7 @@ def operations(pattern: PatternPlan) -> str:
 def _operation(step: Step) -> str:
     times = f" x {step.shards} shards" if step.shards > 1 else ""
     fetch = ", then BatchGetItem" if step.fetch else ""
-    return f"{step.operation} {step.index or step.table}{times}{fetch}"
+    return f"{step.operation} {step.source}{times}{fetch}"
 
 
 def _manner(pattern: PatternPlan) -> str:

@@ -36,7 +36,8 @@ from typing import Any, Literal
 import orjson
 
 from stator.design.entities.wire import decode_anything
-from stator.design.plan.own_table import FIELD, GUARD, OWNER
+from stator.design.plan.guard_text import GUARD, OWNER
+from stator.design.plan.own_table import FIELD
 from stator.errors import ConditionFailed, DesignError, TransactionFailed
 from stator.model.values import Item
 from stator.patterns.consistent_read import read_snapshot

@@ -695,6 +695,11 @@ class Schema:
         return self._by_name.get(value.get("S", ""))
 
 
+def _prefixed_step(step: Step, prefix: str) -> Step:
+    guard = step.guard and replace(step.guard, table=prefix + step.guard.table)
+    return replace(step, table=prefix + step.table, guard=guard)
+
+
 def prefixed(plan: Plan, prefix: str) -> Plan:
     """Return the same plan with ``prefix`` before every table name."""
     if not prefix:
@@ -706,7 +711,7 @@ def prefixed(plan: Plan, prefix: str) -> Plan:
         patterns=tuple(
             replace(
                 pattern,
-                steps=tuple(replace(step, table=prefix + step.table) for step in pattern.steps),
+                steps=tuple(_prefixed_step(step, prefix) for step in pattern.steps),
             )
             for pattern in plan.patterns
         ),

@@ -34,7 +34,8 @@ from typing import Any, Final
 
 from stator.design.declaration import Declaration
 from stator.design.export.source import Exported, ExportSource, camel
-from stator.design.plan.own_table import GuardWrites, guard_prefix, guard_writes, own_table
+from stator.design.plan.guard_text import guard_prefix
+from stator.design.plan.own_table import GuardWrites, guard_writes, own_table
 from stator.design.plan.plan import EntityPlan, KeyConditionPart, PatternPlan, Plan, Step
 from stator.design.plan.templates import Template
 from stator.errors import DesignError
@@ -178,8 +179,15 @@ def _needs(step: Step, plan: Plan, transaction: bool) -> Iterable[tuple[str, str
                 if f"writes to {entity.name}" in index.patterns:  # its key is looked up there first
                     yield "Query", f"{table}/index/{index.name}", {}
         return
+    if step.guard is not None:
+        leading = [f"{_literal(step.guard.prefix)}*"]
+        yield (
+            "GetItem",
+            step.guard.table,
+            {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": leading}},
+        )
     where = table if step.index is None else f"{table}/index/{step.index}"
-    for tests in step.conditions:
+    for tests in () if step.guard is not None else step.conditions:
         yield (
             step.operation,
             where,

@@ -16,16 +16,9 @@ from typing import Any, Final
 from stator.design.entities.entity import info
 from stator.design.export.source import Exported, ExportSource
 from stator.design.plan.example_items import item_of
+from stator.design.plan.guard_text import GUARD, OWNER, guard_prefix
 from stator.design.plan.key_text import SEPARATOR
-from stator.design.plan.own_table import (
-    ENTITY,
-    FIELD,
-    GUARD,
-    IDENTITY,
-    OWNER,
-    guard_prefix,
-    guarded_fields,
-)
+from stator.design.plan.own_table import ENTITY, FIELD, IDENTITY, guarded_fields
 from stator.design.plan.plan import IndexPlan, TablePlan
 from stator.model.values import Item
 

@@ -27,7 +27,7 @@ class Explanation:
 
     def __repr__(self) -> str:
         pattern = self.pattern
-        where = f"{pattern.operation} on {pattern.index or pattern.table}"
+        where = f"{pattern.operation} on {pattern.steps[0].source}"
         return f"<Explanation of {pattern.name}: {where}, {len(self.requests)} requests>"
 
     def _repr_html_(self) -> str:
@@ -40,7 +40,7 @@ class Explanation:
             f"{pattern.units_per_call:g} read units a call, "
             f"${pattern.dollars_per_month:,.2f} a month"
         )
-        where = f"{pattern.operation} on {pattern.index or pattern.table}"
+        where = f"{pattern.operation} on {pattern.steps[0].source}"
         lines = [
             f"{pattern.name}: {where}",
             f"  key      {pattern.key_condition or 'none: the whole table is read'}",

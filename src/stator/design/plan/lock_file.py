@@ -444,6 +444,7 @@ def requests_of(pattern: PatternPlan) -> list[tuple[object, ...]]:
             step.operation, step.table, step.entities, step.index, step.key, step.filter,
             step.forward, step.limit, step.limit_param, step.consistent, step.is_count,
             step.shards, step.fetch, step.alternatives, step.order, step.then, step.lists,
+            step.guard,
         )
         for step in pattern.steps
     ]  # fmt: skip

@@ -16,9 +16,7 @@ from stator.design.entities.entity import info
 from stator.design.plan.plan import Plan, TablePlan
 
 OWN_TTL: Final = "_expires"
-# A guard: its sort key, and its attributes.
-GUARD: Final = "GUARD"
-OWNER: Final = "owner"
+# Attributes of a guard. ``guard_text`` has its key.
 FIELD: Final = "field"
 ENTITY: Final = "entity"
 # Stands for the whole identity where guards name a field; no field can have this name.
@@ -54,11 +52,6 @@ def guarded_fields(entity: type, plan: Plan) -> tuple[str, ...]:
     guard, the table could then hold two items with the same identity under different keys.
     """
     return (*unique_fields(entity), *((IDENTITY,) if plan.entity(entity).is_guarded else ()))
-
-
-def guard_prefix(entity: str, field: str) -> str:
-    """Return the start of the partition keys of a field's guards; the field's value follows it."""
-    return f"UNIQUE#{entity}#{field}#"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from stator.design.entities.entity import info
 from stator.design.plan.demand import Demand
+from stator.design.plan.guard_text import guard_partition, owner_key
 from stator.design.plan.html_table import html_table
 from stator.design.plan.json_data import from_data, to_data
 from stator.design.plan.key_sizes import check_size
@@ -242,6 +243,16 @@ class KeyConditionPart:
 
 
 @dataclass(frozen=True, slots=True)
+class GuardLookup:
+    """A lookup of the unique ``field`` in the table of guards."""
+
+    table: str
+    field: str
+    prefix: str
+    """The text that partition keys of the field's guards start with."""
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One request of a pattern, which is repeated for each shard and each of the ``alternatives``.
 
@@ -274,6 +285,16 @@ class Step:
     """The fields that order items with the same value of ``order``."""
     lists: tuple[str, ...] = ()
     """The list arguments in the key condition. Each of their members gets a request."""
+    guard: GuardLookup | None = None
+    """Set if the step looks up a unique value by its guard.
+
+    Then ``key`` is the key of the guard, which names the item to be fetched from ``table``.
+    """
+
+    @property
+    def source(self) -> str:
+        """The index, the table of guards, or the table that the request reads."""
+        return self.index or (self.table if self.guard is None else self.guard.table)
 
     @property
     def conditions(self) -> tuple[tuple[KeyConditionPart, ...], ...]:
@@ -321,15 +342,24 @@ class Step:
         for chosen in product(*(members[name] for name in self.lists)):
             yield {**arguments, **dict(zip(self.lists, chosen))}
 
+    def fetched_key(self, item: Item) -> Item:
+        """Return the key of the whole item that an index entry or a guard stands for."""
+        return owner_key(item) if self.guard else {name: item[name] for name in self.fetch}
+
     def fetch_requests(self, items: Iterable[Item]) -> tuple[Request, ...]:
         """Return the BatchGetItem requests for the items whose keys an index query returned."""
-        keys = [{name: item[name] for name in self.fetch} for item in items]
+        keys = [self.fetched_key(item) for item in items]
         chunks = [keys[at : at + BATCH_GET_KEYS] for at in range(0, len(keys), BATCH_GET_KEYS)]
         return tuple({"RequestItems": {self.table: {"Keys": chunk}}} for chunk in chunks)
 
     def _get(self, arguments: Mapping[str, Any]) -> Request:
         key = {test.attribute: test.bounds[0].fill(arguments) for test in self.key}
         request: Request = {"TableName": self.table, "Key": key}
+        if self.guard is not None:
+            partition = self.key[0].attribute
+            text = (key[partition] or {})["S"].removeprefix(self.guard.prefix)
+            key[partition] = {"S": guard_partition(self.guard.prefix, text)}
+            request["TableName"] = self.guard.table
         return request | ({"ConsistentRead": True} if self.consistent else {})
 
     def _read(

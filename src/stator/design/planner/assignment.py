@@ -80,7 +80,7 @@ class Assignment:
         self.candidates = candidates
         self.have = [choices.open_dollars[each] for each in candidates]
         self.use = [choices.use_dollars[each] for each in candidates]
-        given = [choices.scans, *(choices.use_dollars[each] for each in (base, *self.forced))]
+        given = [choices.keyless, *(choices.use_dollars[each] for each in (base, *self.forced))]
         self.given = [
             min(map(_number, column), default=FAR) if counts else 0.0
             for counts, column in zip(self.counts, zip(*given))
@@ -198,8 +198,8 @@ class Assignment:
                 key=lambda each: (self._used(each, at), not each.is_base, each.rank),
                 default=None,
             )
-            scan = _number(self.choices.scans[at])
-            found.append(None if best is None or scan < self._used(best, at) - TIE else best)
+            keyless = _number(self.choices.keyless[at])
+            found.append(None if best is None or keyless < self._used(best, at) - TIE else best)
         return tuple(found)
 
     def _used(self, placement: Placement, at: int) -> float:

@@ -44,8 +44,11 @@ class EntityChoices:
     secondary: tuple[Placement, ...]
     pinned: tuple[Placement, ...]
     costs: CostModel
-    scans: tuple[float | None, ...] = ()
-    """The cost of each need as a Scan; None where a Scan is not allowed."""
+    keyless: tuple[float | None, ...] = ()
+    """The cost of each need without a key or an index: by a guard, or by a Scan if one is allowed.
+
+    None if neither serves the need.
+    """
     locked: LockedChoices | None = None
     """The entity's base key and paths in the lock."""
     held: dict[str, Placement] = field(default_factory=dict)
@@ -63,7 +66,7 @@ class EntityChoices:
     def price(self, placement: Placement) -> None:
         """Compute and store the prices of a placement, unless they are already known."""
         if placement not in self.open_dollars:
-            self.use_dollars[placement] = tuple(self._use(placement, need) for need in self.needs)
+            self.use_dollars[placement] = tuple(self.use(placement, need) for need in self.needs)
             own = not placement.is_base and not placement.shares_slot
             self.steady_dollars[placement] = self.costs.open_dollars(placement) + (
                 INDEX_DOLLARS if own else 0.0
@@ -83,7 +86,7 @@ class EntityChoices:
         )
         return found if exact else None
 
-    def _use(self, placement: Placement, need: Need) -> float | None:
+    def use(self, placement: Placement, need: Need) -> float | None:
         served = self.serve(placement, need)
         if served is None or self.costs.read_shards(served, placement) > placement.path.shards:
             return None
@@ -140,12 +143,16 @@ def choices_of(
     table to itself, whose key may be native. ``scans`` has the monthly cost of each need as a Scan,
     or None if the need may not scan.
     """
-    choices = EntityChoices(entity, needs, (), (), _pinned(entity), costs, scans, locked)
+    choices = EntityChoices(entity, needs, (), (), _pinned(entity), costs, locked=locked)
     if locked is not None:
         paths = tuple(sorted({*paths, *locked.paths}, key=lambda path: path.rank))
         choices.held = {
             name: each for name, each in locked.indexes if _still_holds(each, neighbours, costs)
         }
+    choices.keyless = tuple(
+        min((each for each in (scan, _guard(choices, need)) if each is not None), default=None)
+        for scan, need in zip(scans, needs)
+    )
     bases = _bases(entity, paths, costs, own_table, locked)
     bases += [each for base in bases if not base.is_native for each in _hotter(choices, base)]
     choices.bases = tuple(sorted(dict.fromkeys(bases), key=lambda each: each.rank))
@@ -154,6 +161,16 @@ def choices_of(
         choices.price(placement)
     choices.secondary = _undominated(choices)
     return choices
+
+
+def _guard(choices: EntityChoices, need: Need) -> float | None:
+    """Return the cost of a lookup by the guard of a unique field, or None.
+
+    A locked index that serves the need stays.
+    """
+    if any(choices.use(each, need) is not None for each in choices.held.values()):
+        return None
+    return choices.costs.guard_dollars(need)
 
 
 def _bases(

@@ -29,10 +29,17 @@ from stator.design.planner.estimates import (
     value_bytes,
 )
 from stator.design.planner.key_labels import KeyLabels
-from stator.design.planner.needs import Need, TogetherGroup, WriteRates, is_optional
+from stator.design.planner.needs import (
+    Need,
+    TogetherGroup,
+    WriteRates,
+    is_optional,
+    looked_up_by_guard,
+)
 from stator.design.planner.weights import (
     CONCENTRATED_DOLLARS,
     FEW_VALUES,
+    GUARD_LOOKUP_DOLLARS,
     INDIRECT_DOLLARS,
     READ_UNIT_DOLLARS,
     STORAGE_BYTE_DOLLARS,
@@ -44,6 +51,8 @@ PlacementKind = Literal["base", "native base", "concatenated", "native", "local"
 Projection = Literal["ALL", "INCLUDE", "KEYS_ONLY"]
 
 KEYS_BYTES: Final = 64
+GUARD_BYTES: Final = 200
+"""The typical size of a guard."""
 _NAMES_BYTES: Final = 28
 """Names and labels of two key attributes: equal for every path, so that no word length wins."""
 
@@ -312,6 +321,24 @@ class CostModel:
             queries *= placement.path.shards
         each = matched if need.limit is not None else matched / queries
         return queries * read_units(each * self.entry_bytes(placement), consistent=need.consistent)
+
+    def guard_units(self, need: Need) -> float | None:
+        """Return the read units of a lookup by the guard of a unique field, and then of the item.
+
+        Returns None if no guard leads to the item.
+        """
+        if looked_up_by_guard(need) is None:
+            return None
+        size = self.item_bytes(need.entity)
+        return read_units(GUARD_BYTES, consistent=need.consistent) + read_units(
+            size, consistent=need.consistent
+        )
+
+    def guard_dollars(self, need: Need) -> float | None:
+        units = self.guard_units(need)
+        if units is None:
+            return None
+        return units * need.rps * MONTH_SECONDS * READ_UNIT_DOLLARS + GUARD_LOOKUP_DOLLARS
 
     def read_dollars(self, served: ServedNeed, placement: Placement) -> float | None:
         units = self.read_units(served, placement)

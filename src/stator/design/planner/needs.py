@@ -507,6 +507,19 @@ def _shares(members: list[Need], declared: float | None) -> list[float]:
     return [1.0 if one else rest / many for one in single]
 
 
+def looked_up_by_guard(need: Need) -> str | None:
+    """Return the ``unique()`` field whose guard leads to the need's item, or None.
+
+    The need must compare that field, and nothing else, with one argument.
+    """
+    if len(need.equal) != 1 or need.spans or need.filters or need.is_count or need.leg_of:
+        return None
+    [(name, source)] = need.equal.items()
+    declared = info(need.entity).fields.get(name)
+    is_unique = declared is not None and declared.role == "unique"
+    return name if is_unique and source.param is not None and not source.is_many else None
+
+
 # --- writes ---------------------------------------------------------------------------------------
 
 

@@ -39,7 +39,7 @@ def refuse_unserved(
             choices.use_dollars[each][at]
             for each in (*choices.bases, *choices.pinned, *choices.secondary)
         ]
-        if all(price is None for price in (*prices, choices.scans[at])):
+        if all(price is None for price in (*prices, choices.keyless[at])):
             raise _refusal(choices, need, where.get(need.name, ""), labels)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stator.design.plan.own_table import OWNER
+from stator.design.plan.guard_text import OWNER
 from stator.errors import (
     ConditionFailed,
     ImageNotShown,

@@ -14,6 +14,7 @@ from stator.design.patterns.pattern import Question
 from stator.design.plan.html_table import html_table
 from stator.design.plan.plan import IndexPlan, PatternPlan, Step
 from stator.design.plan.projection import projected
+from stator.design.plan.templates import wire_value
 from stator.errors import CursorRefused, ItemMismatch, RequestRefused
 from stator.model.values import Item
 from stator.tables.blobs.blobs import unpacked
@@ -334,22 +335,28 @@ class PatternRead:
         return found
 
     def _whole_items(self, step: Step, items: list[Item]) -> Work[list[Item]]:
-        """Read the whole items for keys that an index returned, in the index's order."""
+        """Read the whole items for keys that an index or a guard returned, in the index's order."""
         # An item whose index key changes between two requests is in both answers.
-        keys = {
-            key_text(key): key
-            for item in items
-            if (key := {name: item[name] for name in step.fetch})
-        }
+        keys = {key_text(key): key for item in items if (key := step.fetched_key(item))}
+        consistent = self.options.consistent
         found = yield from batch_get(
             self.context,
             step.table,
             list(keys.values()),
             self.plan.name,
-            bool(self.options.consistent),
+            step.consistent and step.guard is not None if consistent is None else consistent,
         )
+        if step.guard is not None:
+            found = [item for item in found if self._has_value(step, item)]
         by_key = {key_text({name: item[name] for name in step.fetch}): item for item in found}
         return [by_key[text] for text in keys if text in by_key]
+
+    def _has_value(self, step: Step, item: Item) -> bool:
+        """Whether an item still has the unique value that its guard was looked up by."""
+        assert step.guard is not None
+        part = step.key[0].bounds[0].parts[-1]
+        wanted = wire_value(part.encoding, self.arguments[part.value])
+        return bool(item.get(step.guard.field) == wanted)
 
     # -- numbers
 

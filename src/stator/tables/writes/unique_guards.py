@@ -19,22 +19,20 @@ key ``USER#{user_id} / {placed_at}#{order_id}``, the key alone would accept the 
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import orjson
 
 from stator.design.entities.entity_versions import version_of
 from stator.design.plan import key_text as keys
+from stator.design.plan.guard_text import GUARD, OWNER, guard_partition, guard_prefix
 from stator.design.plan.key_text import encoding_of
-from stator.design.plan.own_table import ENTITY, FIELD, GUARD, IDENTITY, OWNER, guard_prefix
+from stator.design.plan.own_table import ENTITY, FIELD, IDENTITY
 from stator.errors import ConditionFailed, DesignError, ItemExists, ItemMismatch, UniqueTaken
 from stator.model.values import Item, Value
 from stator.tables.schema import EntityMap, Place
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.statements import Guard, Statement
-
-_LONGEST = 1024
 
 
 def guard_key(place: Place, of: EntityMap, field: str, value: Any) -> Item:
@@ -46,9 +44,7 @@ def guard_key(place: Place, of: EntityMap, field: str, value: Any) -> Item:
         text = keys.SEPARATOR.join(_text(of, *each) for each in zip(of.identity, value))
     else:
         text = _text(of, field, value)
-    if len(text.encode()) > _LONGEST:  # a key has at most 2,048 bytes
-        text = "sha256." + hashlib.sha256(text.encode()).hexdigest()
-    return place.key(guard_prefix(of.name, field) + text, GUARD)
+    return place.key(guard_partition(guard_prefix(of.name, field), text), GUARD)
 
 
 def _text(of: EntityMap, field: str, value: Any) -> str:

@@ -14,7 +14,10 @@ from stator.design.patterns.filter_writer import (
 )
 from stator.design.patterns.pattern import Param, Pattern
 from stator.design.plan import key_text as keys
+from stator.design.plan.guard_text import GUARD, guard_prefix
+from stator.design.plan.own_table import own_table
 from stator.design.plan.plan import (
+    GuardLookup,
     KeyConditionPart,
     PatternPlan,
     Step,
@@ -40,13 +43,14 @@ from stator.design.planner.choices import EntityChoices
 from stator.design.planner.cost_model import CostModel, Placement
 from stator.design.planner.key_labels import KeyLabels
 from stator.design.planner.key_parts import (
+    field_part,
     partition_parts,
     reaches,
     same_partition,
     same_stretch,
     sort_parts,
 )
-from stator.design.planner.needs import Need, TogetherGroup
+from stator.design.planner.needs import Need, TogetherGroup, looked_up_by_guard
 from stator.design.planner.search import GroupLayout
 from stator.design.planner.weights import (
     READ_UNIT_DOLLARS,
@@ -67,8 +71,10 @@ class ReadPlans:
         labels: KeyLabels,
         reads: dict[str, Pattern[..., Any]],
         discriminator: str | None,
+        guard_table: str,
     ) -> None:
         self.table = table
+        self.guard_table = guard_table
         self.choices = choices
         self.layouts = layouts
         self.base_slots, self.slots = names.base, names.slots
@@ -81,6 +87,8 @@ class ReadPlans:
 
     def need(self, choices: EntityChoices, at: int) -> PatternPlan:
         need, placement = choices.needs[at], self.layouts[choices.entity].assigned[at]
+        if placement is None and self.costs.guard_units(need) is not None:
+            return self._guard(need)
         if placement is None:
             return self._scan(choices, at)
         served = choices.serve(placement, need)
@@ -202,6 +210,34 @@ class ReadPlans:
     def _fetch_keys(self, entity: type[Entity]) -> tuple[str, ...]:
         slot = self.base_slots[entity]
         return (*slot.partition, *slot.sort)
+
+    def _guard(self, need: Need) -> PatternPlan:
+        """Return the plan of a lookup by a unique field: its guard, and then the item."""
+        field = looked_up_by_guard(need)
+        assert field is not None
+        known, own = info(need.entity), own_table("")
+        prefix = guard_prefix(known.name, field)
+        value = replace(
+            field_part(need.entity, field), kind="param", value=str(need.equal[field].param)
+        )
+        step = Step(
+            "GetItem",
+            self.table,
+            (known.name,),
+            key=(
+                KeyConditionPart(own.partition, "=", (Template((text(prefix), value)),)),
+                KeyConditionPart(str(own.sort), "=", (Template((text(GUARD),)),)),
+            ),
+            consistent=need.consistent,
+            fetch=self._fetch_keys(need.entity),
+            units=round(self.costs.guard_units(need) or 0.0, 4),
+            guard=GuardLookup(self.guard_table, field, prefix),
+        )
+        reason = (
+            f"{known.name}.{field} is unique: its guard names the item, so no index is needed; "
+            f"the item is fetched afterwards"
+        )
+        return self._pattern(need.name, (step,), [reason], [], "")
 
     def _scan(self, choices: EntityChoices, at: int) -> PatternPlan:
         need = choices.needs[at]

@@ -80,18 +80,24 @@ def entity_warnings(
         yield "a local index limits each item collection to 10 GB, all entities together"
 
 
-def index_reason(placements: list[Placement], patterns: tuple[str, ...], costs: CostModel) -> str:
+def index_reason(
+    placements: list[Placement],
+    patterns: tuple[str, ...],
+    elsewhere: frozenset[str],
+    costs: CostModel,
+) -> str:
+    """Return why an index is there. ``elsewhere`` has the patterns that could do without it."""
     parts = []
     for placement in placements:
         present = costs.presence(placement.path)
         sparse = f", sparse: {present:.0%} of the items" if present < 1 else ""
         parts.append(f"{info(placement.path.entity).name}: {described(placement)}{sparse}")
-    without = (
-        f"; without it {', '.join(patterns)} would scan"
-        if patterns
-        else "; handwritten, and no pattern uses it"
-    )
-    return "; ".join(parts) + without
+    lost = [name for name in patterns if name not in elsewhere]
+    dearer = [name for name in patterns if name in elsewhere]
+    effects = [f"{', '.join(lost)} would scan"] if lost else []
+    effects += [f"{', '.join(dearer)} would cost more"] if dearer else []
+    without = f"; without it {', and '.join(effects)}" if effects else ""
+    return "; ".join(parts) + (without if patterns else "; handwritten, and no pattern uses it")
 
 
 # --- patterns -------------------------------------------------------------------------------------

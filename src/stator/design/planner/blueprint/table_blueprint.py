@@ -11,6 +11,7 @@ from stator.design.declaration import Declaration
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.shapes import Choice, Coded, Maybe, Scalar, Shape
 from stator.design.patterns.pattern import Pattern
+from stator.design.plan.own_table import own_table
 from stator.design.plan.plan import (
     EntityPlan,
     IndexPlan,
@@ -108,8 +109,9 @@ class _BlueprintWriter:
         self.discriminator = self._named("_type") if len(choices) > 1 else None
         self._check_names()
         self.read_plans = ReadPlans(
-            self.name, choices, self.layouts, names, costs, labels, reads, self.discriminator
-        )
+            self.name, choices, self.layouts, names, costs, labels, reads, self.discriminator,
+            own_table(design.name).name,
+        )  # fmt: skip
 
     def _named(self, generic: str) -> str:
         return self.own_names.get(generic, generic)
@@ -243,10 +245,23 @@ class _BlueprintWriter:
                     patterns,
                     slot.native,
                     round(sum(map(self.costs.billed_dollars, placements)), 4),
-                    index_reason(placements, patterns, self.costs),
+                    index_reason(placements, patterns, self._elsewhere(placements), self.costs),
                 )
             )
         return found
+
+    def _elsewhere(self, without: list[Placement]) -> frozenset[str]:
+        """Return the patterns that another key or index, or a guard, could serve as well."""
+        found = set()
+        for choices in self.choices:
+            layout = self.layouts[choices.entity]
+            others = [each for each in (layout.base, *layout.opened) if each not in without]
+            for at, need in enumerate(choices.needs):
+                prices = [choices.keyless[at], self.costs.guard_units(need)]
+                prices += [choices.use_dollars[each][at] for each in others]
+                if any(price is not None for price in prices):
+                    found.add(need.name)
+        return frozenset(found)
 
     def _type_attribute(self, placement: Placement) -> tuple[str, ...]:
         """Return the discriminator if readers of the index's entries need it to tell entities."""
