@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -167,3 +167,27 @@ def test_an_order_names_each_field_once() -> None:
         find(Task).order_by(Task.rank).order_by(Task.title)
     with pytest.raises(DesignError, match="is not a field"):
         find(Task).order_by(Task.rank, "title")
+
+
+@pytest.mark.parametrize(
+    ("field", "member", "hint"),
+    [
+        ("done_at", "month", "a range"),
+        ("title", "lower", "Task.title itself"),
+        ("status", "value", "Task.status itself"),
+    ],
+)
+def test_a_plain_value_has_no_members(field: str, member: str, hint: str) -> None:
+    reference: Any = getattr(getattr(Task, field), member)
+    with pytest.raises(DesignError, match="has no members") as caught:
+        find(Task).where(reference == "x")
+    assert hint in str(caught.value.hint)
+
+
+def test_an_argument_is_used() -> None:
+    @read(rps=1)
+    def ranked(team: str, title: str) -> Query[Task]:
+        return find(Task).where(Task.team == team)
+
+    with pytest.raises(DesignError, match="does not use its argument 'title'"):
+        Design("todo", [Task], [ranked])

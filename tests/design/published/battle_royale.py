@@ -14,7 +14,7 @@ from typing import Any
 
 from stator import Bundle2, Entity, Query, creates, find, ident, per, read, together, updates, write
 
-from .model import Keys, Model, Wanted
+from .model import Difference, Keys, Model, Wanted, indexes_of
 
 START = datetime(2019, 4, 1, tzinfo=UTC)
 
@@ -144,4 +144,13 @@ MODEL = Model(
         ("open_games", {"map_name": "Dirty Desert", "since": START}),
         ("games_of", {"username": "player1"}),
     ),
+    differences={
+        "indexes": Difference(
+            "Open games and the games of a player are different entities, so one index with "
+            "generic keys holds both.",
+            lambda ours, theirs: (
+                [set(each.entities) for each in indexes_of(ours)] == [{"Game", "Participation"}]
+            ),
+        ),
+    },
 )

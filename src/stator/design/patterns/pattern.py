@@ -15,6 +15,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from typing import (
     Any,
     Generic,
@@ -37,7 +38,7 @@ from stator.design.entities.conditions import (
     as_condition,
 )
 from stator.design.entities.entity import info
-from stator.design.entities.shapes import CLASS_TAG
+from stator.design.entities.shapes import CLASS_TAG, Choice, Maybe, Scalar
 from stator.design.entities.symbols import SHOWN_USES, Symbol, Use
 from stator.design.patterns.annotations import argument_types, used_names
 from stator.design.patterns.explanation import Explanation, explain_call
@@ -240,6 +241,24 @@ class Ask:
                     f"{reference!r} is not a field of {names}",
                     hint=f"compare fields of {names}",
                 )
+            _refuse_path_into_plain(reference)
+
+
+def _refuse_path_into_plain(reference: FieldRef) -> None:
+    """Raise DesignError for a path into a value that has no members, such as a time."""
+    declared = info(reference.owner).fields.get(reference.name)
+    shape = declared.shape if declared is not None else None
+    shape = shape.inner if isinstance(shape, Maybe) else shape
+    if len(reference.path) == 1 or not isinstance(shape, (Scalar, Choice)):
+        return
+    whole = FieldRef(reference.owner, reference.path[:1])
+    is_time = isinstance(shape, Scalar) and shape.python in (datetime, date)
+    raise DesignError(
+        f"{reference!r}: {whole!r} is one value and has no members",
+        hint=f"for a part of a time, compare a range: {whole!r} >= start, {whole!r} < end"
+        if is_time
+        else f"compare {whole!r} itself",
+    )
 
 
 def _named_field(by: Any) -> tuple[Any, ...]:
@@ -277,6 +296,14 @@ def references(condition: Any) -> list[FieldRef]:
         ]
     operands = getattr(condition, "operands", None) or (condition.operand,)
     return [reference for operand in operands for reference in references(operand)]
+
+
+def compared_values(condition: Any) -> list[Any]:
+    """Return every value that a condition compares a field with."""
+    if isinstance(condition, Comparison):
+        return list(condition.values)
+    operands = getattr(condition, "operands", None) or (condition.operand,)
+    return [value for operand in operands for value in compared_values(operand)]
 
 
 class PlanSource(Protocol):
@@ -629,7 +656,24 @@ class Pattern(Generic[P, Q]):
                 hint="return find(...).where(...) or together(...).where(...)",
             )
         self._kind = type(query)
+        self._refuse_unused(query.ask, arguments)
         return query.ask
+
+    def _refuse_unused(self, ask: Ask, arguments: Mapping[str, Param]) -> None:
+        """Raise DesignError for an argument that the query does not depend on."""
+        used = {
+            value.name
+            for condition in (*ask.tests, *ask.filters)
+            for value in compared_values(condition)
+            if isinstance(value, Param)
+        }
+        used |= {ask.limit.name} if isinstance(ask.limit, Param) else set()
+        for name in arguments:
+            if name not in used:
+                raise DesignError(
+                    f"{self.where}: {self.name} does not use its argument {name!r}",
+                    hint=f"compare a field with {name}, or remove the argument",
+                )
 
 
 def _refuse_bare(decorator: str, given: Any) -> None:

@@ -82,7 +82,8 @@ class AccessPath:
     def rank(self) -> tuple[object, ...]:
         """A sort key that decides between equally cheap paths.
 
-        Shorter paths come first, then paths whose fields were declared earlier.
+        Shorter paths come first, then those with more fields in the partition, because a coarse
+        partition may become hot, then paths whose fields were declared earlier.
         """
         constants = tuple((name, source.same) for name, source in self.constants)
         declared = list(info(self.entity).fields)
@@ -91,7 +92,7 @@ class AccessPath:
             self.shards,
             len(self.fields),
             len(constants),
-            len(self.partition),
+            -len(self.partition),
             tuple(declared.index(name) for name in self.partition),
             constants,
             tuple(declared.index(name) for name in self.sort),

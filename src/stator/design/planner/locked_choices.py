@@ -196,7 +196,9 @@ class _Reader:
             path = None if base is None else self._local(base.path, own[0])
         else:
             path = self._strings(own[0], own[-1])
-        included = tuple(name for name in index.included if name != self.plan.discriminator)
+        # An index of several entities has fields of others, too.
+        fields = info(self.entity).fields
+        included = tuple(name for name in index.included if name in fields)
         return None if path is None else Placement(path, kind, index.projection, included)
 
     def _own(self, index: str | None) -> list[PlannedKeyAttribute]:

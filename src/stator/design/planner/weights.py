@@ -16,7 +16,7 @@ READ_UNIT_DOLLARS: Final = 0.125 / 1_000_000
 WRITE_UNIT_DOLLARS: Final = 0.625 / 1_000_000
 STORAGE_BYTE_DOLLARS: Final = 0.25 / 1024**3
 """One byte for a month."""
-INDEX_DOLLARS: Final = 0.10
+INDEX_DOLLARS: Final = 1.0
 """For each index: it brings alarms, backfills and one more thing to understand."""
 
 INDIRECT_DOLLARS: Final = 0.05

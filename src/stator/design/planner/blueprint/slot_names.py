@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 
-from stator.design.entities.entity import Entity
+from stator.design.entities.entity import Entity, info
 from stator.design.planner.assignment import EntityLayout
 from stator.design.planner.blueprint.key_conditions import Slot
 from stator.design.planner.cost_model import Placement, Projection
@@ -70,16 +70,29 @@ class SlotNames:
         fresh = {kind: self._free_names(kind) for kind in ("GSI", "LSI")}
         for projection in ("ALL", "KEYS_ONLY"):
             self._name_shared(projection, fresh["GSI"])
+        joined: list[tuple[str, list[Placement]]] = []
         for placement in sorted(
             {each for each in opened if each not in self.slots}, key=lambda each: each.rank
         ):
             kind = "LSI" if placement.kind == "local" else "GSI"
-            if placement.path.handwritten is not None:
-                name = str(placement.path.handwritten.index)
-            else:
-                name = self.held.get(placement) or next(fresh[kind])
+            name = self._fixed_name(placement)
+            if name is None and placement.kind == "concatenated":
+                name = next((each for each, some in joined if _joins(placement, some)), None)
+            is_new = name is None
+            name = name or next(fresh[kind])
+            if is_new and placement.kind == "concatenated":
+                joined.append((name, []))
+            for each, some in joined:
+                if each == name:
+                    some.append(placement)
             self.slots[placement] = self._slot(kind, name, placement)
         self._check_count()
+
+    def _fixed_name(self, placement: Placement) -> str | None:
+        """Return the name of a handwritten or locked index, or None."""
+        if placement.path.handwritten is not None:
+            return str(placement.path.handwritten.index)
+        return self.held.get(placement)
 
     def _check_count(self) -> None:
         """Refuse more indexes than DynamoDB allows.
@@ -145,6 +158,19 @@ class SlotNames:
         if placement.is_native:
             return replace(slot, partition=path.partition, sort=path.sort, native=True)
         return replace(slot, partition=self.base[path.entity].partition) if kind == "LSI" else slot
+
+
+def _joins(placement: Placement, others: list[Placement]) -> bool:
+    """Whether an INCLUDE index can hold a path beside those of other entities.
+
+    The index then projects the fields of all. No entity may have a field that only another one
+    wants: its entries would grow.
+    """
+    members = [*others, placement]
+    wanted = {name for each in members for name in each.included}
+    return placement.path.entity not in {each.path.entity for each in others} and all(
+        wanted & info(each.path.entity).fields.keys() == set(each.included) for each in members
+    )
 
 
 def _shares(placement: Placement, projection: Projection) -> bool:

@@ -240,7 +240,7 @@ class _BlueprintWriter:
                     slot.partition,
                     slot.sort,
                     first.projection,
-                    (*first.included, *self._type_attribute(first)),
+                    self._included(placements),
                     tuple(dict.fromkeys(info(each.path.entity).name for each in placements)),
                     patterns,
                     slot.native,
@@ -262,6 +262,11 @@ class _BlueprintWriter:
                 if any(price is not None for price in prices):
                     found.add(need.name)
         return frozenset(found)
+
+    def _included(self, placements: list[Placement]) -> tuple[str, ...]:
+        fields = sorted({name for each in placements for name in each.included})
+        types = (name for each in placements for name in self._type_attribute(each))
+        return tuple(dict.fromkeys((*fields, *types)))
 
     def _type_attribute(self, placement: Placement) -> tuple[str, ...]:
         """Return the discriminator if readers of the index's entries need it to tell entities."""
