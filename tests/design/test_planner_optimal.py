@@ -4,6 +4,7 @@ and indexes priced.
 
 from __future__ import annotations
 
+import inspect
 import random
 from collections.abc import Iterator
 from datetime import datetime
@@ -73,7 +74,7 @@ def a_read(chance: random.Random, entity: type[Any], name: str) -> Any:
     consistent = chance.random() < 0.1
     descending = chance.random() < 0.5
 
-    def ask(p0: Any, p1: Any, p2: Any) -> Any:
+    def ask(p0: Any = None, p1: Any = None, p2: Any = None) -> Any:
         tests = [
             getattr(entity, field)
             == (_CONSTANTS[field] if constant and field in _CONSTANTS else value)
@@ -86,6 +87,17 @@ def a_read(chance: random.Random, entity: type[Any], name: str) -> Any:
         return query.limit(limit) if limit else query
 
     ask.__name__ = name
+    used = [
+        f"p{at}" for at, field in enumerate(fields) if not (constant and field in _CONSTANTS)
+    ] + (["p2"] if bounded else [])
+    whole = inspect.signature(ask)
+    ask.__signature__ = whole.replace(  # type: ignore[attr-defined]
+        parameters=[
+            each.replace(default=each.empty)
+            for name, each in whole.parameters.items()
+            if name in used
+        ]
+    )
     return read(
         rps=chance.choice([0.1, 5, 200]), returns=chance.choice([1, 20, 500]), consistent=consistent
     )(ask)

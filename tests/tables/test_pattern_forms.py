@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -9,8 +10,9 @@ from typing import Any, Literal
 import pytest
 
 from stator import Design, Entity, Query, attr, find, ident, read
+from stator.design.entities.conditions import Condition
 from stator.design.plan.plan import Plan
-from stator.errors import DesignError, RequestRefused
+from stator.errors import DesignError, RequestRefused, ScanNeeded
 from tests.targets import Target
 
 DONE = datetime(2026, 1, 1, tzinfo=UTC)
@@ -191,3 +193,40 @@ def test_an_argument_is_used() -> None:
 
     with pytest.raises(DesignError, match="does not use its argument 'title'"):
         Design("todo", [Task], [ranked])
+
+
+class Place(Entity):
+    place_id: str = ident()
+    name: str
+    tags: list[str]
+    latitude: float
+    longitude: float
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem", "hint"),
+    [
+        (lambda: attr(Place.name).contains("cafe"), "no full-text search", "OpenSearch"),
+        (lambda: attr(Place.tags).contains("cafe"), "several members", "item for each member"),
+        (
+            lambda: attr(Place.name).is_in(["a"]) | attr(Place.place_id).is_in(["b"]),
+            "one condition or another",
+            "one pattern for each side",
+        ),
+        (
+            lambda: attr(Place.latitude).between(1, 2) & attr(Place.longitude).between(1, 2),
+            "a key has one range",
+            "cells of the area",
+        ),
+    ],
+)
+def test_what_no_key_can_serve_is_refused_by_name(
+    asked: Callable[[], Condition], problem: str, hint: str
+) -> None:
+    @read(rps=1)
+    def places() -> Query[Place]:
+        return find(Place).where(asked())
+
+    with pytest.raises(ScanNeeded, match=problem) as caught:
+        Design("map", [Place], [places]).plan()
+    assert hint in str(caught.value.hint)

@@ -23,7 +23,7 @@ from stator.design.planner.cost_model import CostModel, Placement, Projection
 from stator.design.planner.handwritten_keys import Handwritten, fields_of, parse
 from stator.design.planner.locked_choices import LockedChoices, moving_dollars
 from stator.design.planner.needs import Need, is_optional, key_encoding, mutable_fields
-from stator.design.planner.weights import FILTERED_DOLLARS, INDEX_DOLLARS
+from stator.design.planner.weights import FILTERED_DOLLARS, INDEX_DOLLARS, INDEX_READ_DOLLARS
 from stator.errors import DesignError
 
 LOCAL_COLLECTION_BYTES: Final = 5 * 1024**3
@@ -91,8 +91,11 @@ class EntityChoices:
         if served is None or self.costs.read_shards(served, placement) > placement.path.shards:
             return None
         dollars = self.costs.read_dollars(served, placement)
+        if dollars is None:
+            return None
         filtered = bool(served.left_equal or served.left_spans)
-        return dollars + FILTERED_DOLLARS if dollars is not None and filtered else dollars
+        burdens = (FILTERED_DOLLARS, filtered), (INDEX_READ_DOLLARS, not placement.is_base)
+        return dollars + sum(burden for burden, applies in burdens if applies)
 
 
 def _native_bounds(served: ServedNeed) -> bool:

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 from stator.design.capacity_units import MONTH_SECONDS
-from stator.design.entities.entity import info
+from stator.design.entities.conditions import Any_, Comparison
+from stator.design.entities.entity import EntityInfo, info
+from stator.design.entities.shapes import ListOf, MapOf, Maybe, Scalar, SetOf
 from stator.design.patterns.pattern import Pattern
 from stator.design.planner.access_paths import AccessPath, serve, unique_path
 from stator.design.planner.assignment import UNCAPPED
@@ -46,6 +49,15 @@ def refuse_unserved(
 def _refusal(choices: EntityChoices, need: Need, where: str, labels: KeyLabels) -> PatternRefused:
     if need.consistent and need.equal:
         return _inconsistent(choices, need, where)
+    named = _unservable(need)
+    if named is not None:
+        problem, hint = named
+        return ScanNeeded(
+            need.name,
+            f"{where}: {need.name} {problem}",
+            hint=hint,
+            scan_dollars=_scan_dollars(choices, need),
+        )
     known, costs = info(need.entity), choices.costs
     placement = _proposed(choices, need)
     served = serve(placement.path, replace(need, consistent=False), costs.estimates)
@@ -72,6 +84,62 @@ def _refusal(choices: EntityChoices, need: Need, where: str, labels: KeyLabels) 
         dollars=dollars,
         scan_dollars=scan,
     )
+
+
+def _unservable(need: Need) -> tuple[str, str] | None:
+    """Return the problem of a need that no key can ever serve, and what to do instead, or None."""
+    known = info(need.entity)
+    for condition in need.filters:
+        if isinstance(condition, Any_):
+            return (
+                "asks for one condition or another, and DynamoDB reads one range of one key",
+                (
+                    "declare one pattern for each side, run both, and merge the answers; for "
+                    "several values of one field, write attr(field).is_in([...])"
+                ),
+            )
+        if isinstance(condition, Comparison) and condition.operator == "contains":
+            return _searches(condition, known)
+    numbers = [span.field for span in need.spans if _is_number(known, span.field)]
+    if len(numbers) > 1 and not need.equal:
+        both = " and ".join(numbers)
+        return (
+            f"asks for ranges of {both} at once, and a key has one range",
+            (
+                f"if {both} are a place, store its cell (a geohash or H3 index) in a field, and "
+                "ask for the cells of the area with attr(field).is_in(cells); otherwise compare "
+                "one of them, and filter by the other"
+            ),
+        )
+    return None
+
+
+def _searches(condition: Comparison, known: EntityInfo) -> tuple[str, str]:
+    field = condition.field
+    shape = known.fields[field.name].shape
+    inner = shape.inner if isinstance(shape, Maybe) else shape
+    if isinstance(inner, (ListOf, SetOf, MapOf)):
+        return (
+            f"looks for a member of {field!r}, and a key cannot hold several members",
+            (
+                f"store an item for each member (an entity with the member and the identity of "
+                f"{known.name}), and query it by the member"
+            ),
+        )
+    return (
+        f"searches inside {field!r}, and DynamoDB has no full-text search",
+        (
+            "send changes from the stream to a search engine such as OpenSearch, and read the "
+            "found items by their identity; for the start of a text, write "
+            "attr(field).begins_with(...)"
+        ),
+    )
+
+
+def _is_number(known: EntityInfo, name: str) -> bool:
+    shape = known.fields[name].shape
+    inner = shape.inner if isinstance(shape, Maybe) else shape
+    return isinstance(inner, Scalar) and inner.python in (int, float, Decimal)
 
 
 def _proposed(choices: EntityChoices, need: Need) -> Placement:

@@ -26,5 +26,7 @@ FEW_VALUES: Final = 100.0
 """For a partition key with fewer values than this: it cannot spread growing traffic."""
 GUARD_LOOKUP_DOLLARS: Final = 0.05
 """For a lookup by the guard of a unique field: two requests, one after the other."""
+INDEX_READ_DOLLARS: Final = 0.01
+"""For a read from an index that the table could serve as well: an index lags behind the table."""
 FILTERED_DOLLARS: Final = 0.05
 """For a filter that a key could replace: its cost relies on estimates, a key's does not."""
