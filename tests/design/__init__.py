@@ -46,6 +46,9 @@ planner.choices: test_planner_optimal.py
 planner.cost_model: test_planner.py
 planner.weights: test_charges.py
 planner.estimates: test_planner.py
+planner.distinct_values: test_read_estimates.py
+planner.selectivity: test_read_estimates.py
+planner.queried_range: test_read_estimates.py
 planner.search: test_planner_optimal.py
 planner.assignment: test_planner_optimal.py
 planner.slots: test_planner_optimal.py

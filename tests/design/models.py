@@ -30,6 +30,7 @@ from stator.design.patterns.pattern import (
     updates,
     write,
 )
+from stator.design.value_facts import share
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -201,7 +202,8 @@ def shop(layout: Layout = "single-table", **options: Any) -> Design:
         Purchase: per(Customer, 12),
         Line: per(Purchase, 3),
     }
-    return Design("shop", *SHOP, volumes=volumes, layout=layout, **options)
+    facts = [share(Purchase.state == State.OPEN, 0.001)]
+    return Design("shop", *SHOP, volumes=volumes, facts=facts, layout=layout, **options)
 
 
 def shop_objects(chance: random.Random) -> list[Any]:

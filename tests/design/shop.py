@@ -23,6 +23,7 @@ from stator.design.patterns.pattern import (
     updates,
     write,
 )
+from stator.design.value_facts import share
 
 
 class Status(Enum):
@@ -98,4 +99,5 @@ shop = Design(
     [User, Order],
     [user_by_id, orders_of_user, profile_page, pending_count, place_order],
     volumes={User: 2_000_000, Order: per(User, 12)},
+    facts=[share(Order.status == Status.PENDING, 0.001)],
 )

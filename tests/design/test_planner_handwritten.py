@@ -176,7 +176,7 @@ def test_a_type_filter_is_priced_and_warned_of() -> None:
     request = found.request(rid="1")
     assert "FilterExpression" in request
     assert "Limit" not in request
-    assert found.units_per_call == 128  # a page of 1 MB, eventually consistent
+    assert found.units_per_call == 1.5  # a page of 100 items, most of them wanted
     assert any("Ride" in warning and "filter" in warning for warning in found.warnings)
     rides: list[Any] = [
         Ride(rid="1"),

@@ -249,12 +249,19 @@ def _closing(plan: Plan) -> Iterator[RenderableType]:
         else []
     )
     yield Text(f"In addition, each month: {', '.join(also)}.", "dim")
+    yield from _guesses(plan)
     if not plan.proven:
         yield Text("The search stopped at its limit: a cheaper layout may exist.", "yellow")
     yield Text(
         "Prices: us-east-1, on demand. Rates and volumes as declared, spread evenly.",
         "dim",
     )
+
+
+def _guesses(plan: Plan) -> Iterator[RenderableType]:
+    if plan.guesses:
+        yield Text("Guesses: declare what you know, and the numbers above follow.", "yellow")
+        yield _grid((("", Text(each, "dim")) for each in plan.guesses), indent=2)
 
 
 # --- for scripts ----------------------------------------------------------------------------------
@@ -280,6 +287,7 @@ def to_data(plan: Plan) -> dict[str, Any]:
         "entities": [_entity_data(entity) for entity in plan.entities],
         "patterns": [_pattern_data(pattern) for pattern in plan.patterns],
         "warnings": list(plan.warnings),
+        "guesses": list(plan.guesses),
     }
 
 
@@ -337,4 +345,5 @@ def _pattern_data(pattern: PatternPlan) -> dict[str, Any]:
         "reasons": list(pattern.reasons),
         "runner_up": pattern.runner_up,
         "warnings": list(pattern.warnings),
+        "guesses": list(pattern.guesses),
     }

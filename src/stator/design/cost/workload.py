@@ -22,7 +22,7 @@ from stator.design.capacity_units import index_write_units, write_units
 from stator.design.cost.charges import stored_bytes
 from stator.design.declaration import Declaration
 from stator.design.plan.demand import ChangeDemand, EntityDemand
-from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan
+from stator.design.plan.plan import EntityPlan, IndexEntries, IndexPlan, PatternPlan, Plan
 from stator.design.plan.templates import Part, Template
 from stator.design.planner.cost_model import KEYS_BYTES
 from stator.design.planner.estimates import demand_of
@@ -228,8 +228,11 @@ class _WorkloadCounter:
         """Return the estimated share of an entity's items that have an entry in the index.
 
         An item has an entry if it has every field of the key. In a sparse index, some of its fields
-        must also equal constants.
+        must also equal constants. The plan knows it, unless it comes from an older lock.
         """
+        planned = _entries(entity, index)
+        if planned is not None:
+            return _exact(planned.share)
         tests = dict(test for key in entity.keys if key.index == index.name for test in key.when)
         constants = {name: wanted for test, wanted in tests.items() for name in _holes(test)}
         known = self._known(entity)
@@ -245,6 +248,9 @@ class _WorkloadCounter:
         return _exact(part)
 
     def _entry_bytes(self, entity: EntityPlan, index: IndexPlan) -> Decimal:
+        planned = _entries(entity, index)
+        if planned is not None:
+            return _exact(planned.entry_bytes)
         if index.projection == "ALL":
             return _exact(entity.item_bytes)
         known = self._known(entity)
@@ -257,6 +263,10 @@ class _WorkloadCounter:
             size = _NAMES_BYTES + sum(each.value_bytes + 1 for each in keyed)
         size += KEYS_BYTES + sum(each.bytes for each in known.fields if each.name in index.included)
         return _exact(min(size, entity.item_bytes))
+
+
+def _entries(entity: EntityPlan, index: IndexPlan) -> IndexEntries | None:
+    return next((each for each in entity.entries if each.index == index.name), None)
 
 
 def _holes(template: Template) -> set[str]:

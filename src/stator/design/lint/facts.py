@@ -1,7 +1,8 @@
 """The input of the rules: a design and its plan, with the numbers that several rules need.
 
-All numbers are averages of the declared volumes and rates, spread evenly over key values. Real
-traffic is uneven, so rules warn well before the average reaches a limit.
+All numbers are averages of the declared volumes and rates, spread evenly over key values unless a
+``largest`` fact says otherwise. Real traffic is uneven, so rules warn well before the average
+reaches a limit.
 """
 
 from __future__ import annotations
@@ -157,6 +158,13 @@ class Facts:
     def distinct(self, entity: type[Entity], fields: tuple[str, ...]) -> float:
         return self.estimates.distinct(entity, fields) if fields else 1.0
 
+    def hottest(self, collection: Collection) -> float:
+        """Return how many times more items the most frequent key value has than the mean."""
+        return max(
+            self.estimates.hottest(entity, fields) * self.distinct(entity, fields)
+            for entity, fields in collection.fields.items()
+        )
+
     def presence(self, collection: Collection, entity: type[Entity]) -> float:
         """Return the share of an entity's items that are in the collection.
 
@@ -192,14 +200,18 @@ class Facts:
         return {index.name for index in table.indexes if index.kind == "LSI"}
 
     def read_units_per_value(self, collection: Collection) -> float:
-        """Return the read units that one key value of a collection takes each second."""
+        """Return the read units that the hottest key value of a collection takes each second.
+
+        It is asked for as often as its share of the items.
+        """
         units = sum(
             pattern.requests_per_second * step.units for pattern, step in self.steps_on(collection)
         )
-        return units / collection.values
+        return units / collection.values * self.hottest(collection)
 
     def write_units_per_value(self, collection: Collection) -> float:
-        return self.write_units_of(collection) / collection.values
+        """Return the write units that the hottest key value of a collection takes each second."""
+        return self.write_units_of(collection) / collection.values * self.hottest(collection)
 
     def write_units_of(self, collection: Collection) -> float:
         """Return the write units that all key values of a collection together take each second."""

@@ -153,10 +153,14 @@ def hot_key(facts: Facts) -> Iterator[Finding]:
                 "ST104",
                 "error" if units > limit else "warning",
                 each,
-                f"each value of the partition key {each.name} gets {amount(units)} {what} units a "
-                f"second; a partition serves {limit:,.0f}",
+                f"{_which(facts, each)} of the partition key {each.name} gets {amount(units)} "
+                f"{what} units a second; a partition serves {limit:,.0f}",
                 f"{ways} {shards} keys, or put a field with more values in front",
             )
+
+
+def _which(facts: Facts, collection: Collection) -> str:
+    return "the largest value" if facts.hottest(collection) > 1.0001 else "each value"
 
 
 def large_collection(facts: Facts) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
 from stator.design.patterns.pattern import Ask, Param, Pattern
 from stator.design.plan.plan import PatternPlan, Step
-from stator.design.planner.needs import need_of
+from stator.design.planner.selectivity import estimated_need
 from stator.errors import DesignError
 from stator.model.limits import PAGE_BYTES, READ_UNIT_BYTES
 from stator.model.quantities import about_dollars, amount, size
@@ -57,7 +57,7 @@ def _read_per_returned(facts: Facts, pattern: Pattern[..., Any], step: Step) -> 
     returned, fetched = 0.0, 0.0
     for entity in entities:
         try:
-            item_count = need_of(pattern, entity, facts.estimates).wanted
+            item_count = estimated_need(pattern, entity, facts.estimates).wanted
         except DesignError:
             return 0.0
         item_bytes = facts.entity_plan(entity).item_bytes

@@ -53,6 +53,7 @@ class Explanation:
             f"  latency  {pattern.latency}",
             *(f"  because  {reason}" for reason in pattern.reasons),
             *(f"  beware   {warning}" for warning in pattern.warnings),
+            *(f"  guess    {guess}" for guess in pattern.guesses),
         ]
         for request in self.requests:
             lines += [

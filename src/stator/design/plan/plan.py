@@ -144,6 +144,18 @@ class Attributes(dict[str, Any]):
 
 
 @dataclass(frozen=True, slots=True)
+class IndexEntries:
+    """The entries of an entity in one index.
+
+    ``share`` is the share of items that have an entry, and ``entry_bytes`` the size of one.
+    """
+
+    index: str
+    share: float
+    entry_bytes: float
+
+
+@dataclass(frozen=True, slots=True)
 class EntityPlan:
     """Where items of an entity are stored, and the key attributes written on them."""
 
@@ -163,6 +175,8 @@ class EntityPlan:
     """The stored shape; empty in a plan read from a lock of format 1 or 2."""
     upcasts: tuple[int, ...] = ()
     """The versions that the upcasts of the entity start from."""
+    entries: tuple[IndexEntries, ...] = ()
+    """The entity's entries in each index; empty in the plan of an older lock."""
 
     @property
     def shape(self) -> VersionedShape:
@@ -437,6 +451,8 @@ class PatternPlan:
     reasons: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     runner_up: str = ""
+    guesses: tuple[str, ...] = ()
+    """The numbers behind the units that nothing declared says, and what to declare."""
 
     @property
     def operation(self) -> Operation:
@@ -470,6 +486,7 @@ class PatternPlan:
             example=f"{self.example}; {other.example}",
             reasons=(*self.reasons, *other.reasons),
             warnings=(*self.warnings, *other.warnings),
+            guesses=tuple(dict.fromkeys((*self.guesses, *other.guesses))),
         )
 
     def request(self, **arguments: Any) -> Request:
@@ -539,6 +556,11 @@ class Plan:
                 for each in self.patterns
             ),
         )
+
+    @property
+    def guesses(self) -> tuple[str, ...]:
+        """The guesses of all patterns, each of them once."""
+        return tuple(dict.fromkeys(guess for each in self.patterns for guess in each.guesses))
 
     def table(self, name: str) -> TablePlan:
         return _named(self.tables, name, "table")

@@ -8,6 +8,7 @@ another path. The bytes of each path's own key strings count as storage.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal
@@ -21,13 +22,8 @@ from stator.design.capacity_units import (
 )
 from stator.design.entities.entity import Entity, info
 from stator.design.planner.access_paths import AccessPath, ServedNeed
-from stator.design.planner.estimates import (
-    ABSENT_OPTIONAL,
-    KEPT_BY_FILTER,
-    PRESENT_OPTIONAL,
-    Estimates,
-    value_bytes,
-)
+from stator.design.planner.distinct_values import Guess
+from stator.design.planner.estimates import Estimates, value_bytes
 from stator.design.planner.key_labels import KeyLabels
 from stator.design.planner.needs import (
     Need,
@@ -36,6 +32,8 @@ from stator.design.planner.needs import (
     is_optional,
     looked_up_by_guard,
 )
+from stator.design.planner.queried_range import QueriedRange
+from stator.design.planner.selectivity import fraction, fraction_guesses
 from stator.design.planner.weights import (
     CONCENTRATED_DOLLARS,
     FEW_VALUES,
@@ -45,7 +43,7 @@ from stator.design.planner.weights import (
     STORAGE_BYTE_DOLLARS,
     WRITE_UNIT_DOLLARS,
 )
-from stator.model.limits import PAGE_BYTES
+from stator.design.value_facts import is_unique
 
 PlacementKind = Literal["base", "native base", "concatenated", "native", "local"]
 Projection = Literal["ALL", "INCLUDE", "KEYS_ONLY"]
@@ -172,16 +170,14 @@ class CostModel:
         index.
         """
         known = info(path.entity)
-        constants = math.prod(
-            ABSENT_OPTIONAL
-            if source.is_absent
-            else 1 / self.estimates.distinct(path.entity, (name,))
-            for name, source in path.constants
-        )
-        optional = sum(
-            is_optional(known, name) for name in dict.fromkeys((*path.partition, *path.sort))
-        )
-        return float(constants * PRESENT_OPTIONAL**optional)
+        probe = Need("", path.entity, dict(path.constants))
+        constants = fraction(probe, probe.equal, self.estimates)
+        optional = [
+            self.estimates.present(path.entity, name)
+            for name in dict.fromkeys((*path.partition, *path.sort))
+            if is_optional(known, name)
+        ]
+        return float(constants * math.prod(optional))
 
     # -- writes and storage
 
@@ -259,10 +255,31 @@ class CostModel:
     # -- reads
 
     def matched(self, served: ServedNeed) -> float:
-        """Return the number of entries the key finds in one call, before any filter."""
-        need = served.need
-        factor = served.amplification / KEPT_BY_FILTER ** len(need.filters)
-        return max(need.wanted, min(need.wanted * factor, self.estimates.volume(need.entity)))
+        """Return the number of entries that lie under the key condition of one call."""
+        need, path = served.need, served.path
+        fields = (*(name for name, _ in path.constants), *path.partition, *served.prefix)
+        numbers, volume = need.numbers, self.estimates.volume(need.entity)
+        found = volume * fraction(need, fields, self.estimates) * numbers.excess
+        if served.span is not None:
+            found *= numbers.spans.get(served.span.field, 1.0)
+        return max(min(found, volume), min(numbers.result, volume))
+
+    def queried_range(self, served: ServedNeed, placement: Placement) -> QueriedRange:
+        """Return what one call reads if nothing limits it."""
+        matched = self.matched(served)
+        is_filtered = bool(served.filter_fields or served.left_spans) or served.is_blunt
+        kept = served.need.numbers.result / matched if matched else 1.0
+        size = matched * self.entry_bytes(placement)
+        return QueriedRange(matched, size, kept, is_filtered)
+
+    def items_read(self, served: ServedNeed, placement: Placement) -> float:
+        """Return how many entries one call reads."""
+        queries = self._queries(served, placement.path)
+        return self.queried_range(served, placement).items_read(served.need.limit_items, queries)
+
+    @staticmethod
+    def _queries(served: ServedNeed, path: AccessPath) -> int:
+        return served.queries * (1 if served.identifies else path.shards)
 
     def read_units(self, served: ServedNeed, placement: Placement) -> float | None:
         """Return the read units that one call takes through a placement.
@@ -315,12 +332,16 @@ class CostModel:
             return served.filter_fields <= seen | {*path.partition, *path.sort}
         return served.filter_fields <= seen and not served.is_blunt
 
-    def _query_units(self, served: ServedNeed, placement: Placement) -> float:
-        need, queries, matched = served.need, served.queries, self.matched(served)
-        if not served.identifies:
-            queries *= placement.path.shards
-        each = matched if need.limit is not None else matched / queries
-        return queries * read_units(each * self.entry_bytes(placement), consistent=need.consistent)
+    def _query_units(self, served: ServedNeed, placement: Placement, skew: float = 1.0) -> float:
+        """Return the read units of a call.
+
+        ``skew`` is how many times larger the collection is than the mean.
+        """
+        found = self.queried_range(served, placement)
+        found = replace(found, items=found.items * skew, size_bytes=found.size_bytes * skew)
+        queries = self._queries(served, placement.path)
+        need = served.need
+        return found.units(need.limit_items, queries, consistent=need.consistent)
 
     def guard_units(self, need: Need) -> float | None:
         """Return the read units of a lookup by the guard of a unique field, and then of the item.
@@ -350,64 +371,69 @@ class CostModel:
         self, group: TogetherGroup, paths: tuple[AccessPath, ...], *, consistent: bool = False
     ) -> float:
         """Return the read units of one call that reads several entities from one partition."""
-        bytes_read = 0.0
-        shards = paths[0].shards
+        found = self._group_range(group, paths)
+        limit = group.members[0].limit_items
+        return found.units(limit, paths[0].shards, consistent=consistent)
+
+    def _group_range(
+        self,
+        group: TogetherGroup,
+        paths: tuple[AccessPath, ...],
+        strangers: Iterable[AccessPath] = (),
+    ) -> QueriedRange:
+        items = size = kept = 0.0
+        is_filtered = False
         for member, path in zip(group.members, paths):
-            bytes_read += self.group_matched(member, path) * self.item_bytes(member.entity)
-        return shards * read_units(bytes_read / shards, consistent=consistent)
+            matched = self.group_matched(member, path)
+            items += matched
+            size += matched * self.item_bytes(member.entity)
+            kept += min(matched, member.numbers.result)
+            left = member.equal.keys() - set(path.partition)
+            is_filtered = is_filtered or bool(left or member.spans or member.filters)
+        for path in strangers:
+            items += self.partition_items(path)
+            size += self.partition_bytes(path)
+            is_filtered = True
+        return QueriedRange(items, size, kept / items if items else 1.0, is_filtered)
 
-    def partition_bytes(self, path: AccessPath, known: tuple[str, ...] = ()) -> float:
-        """Return the bytes of an entity's items that share one value of the partition.
+    def partition_items(self, path: AccessPath) -> float:
+        """Return the number of an entity's items that share one value of the partition."""
+        values = self.estimates.distinct(path.entity, path.partition)
+        return self.estimates.volume(path.entity) / values * self.presence(path)
 
-        If ``known`` names further fields, the items also share one value of each of them.
-        """
-        fields = (*path.partition, *known)
-        values = self.estimates.distinct(path.entity, fields) if fields else 1.0
-        return self.estimates.volume(path.entity) / values * self.item_bytes(path.entity)
+    def partition_bytes(self, path: AccessPath) -> float:
+        return self.partition_items(path) * self.item_bytes(path.entity)
 
     def crowded_units(
         self, served: ServedNeed, placement: Placement, strangers: list[AccessPath]
     ) -> float:
         """Return the read units of one call that also reads other entities and filters them out.
 
-        DynamoDB applies a limit before the filter, so no limit is sent: a call reads the whole
-        range of keys, or a page of it.
+        DynamoDB applies a limit before the filter, which drops the other entities.
         """
-        need, shards = served.need, placement.path.shards
-        others = sum(map(self.partition_bytes, strangers))
-        if need.limit is None or need.is_count:
-            read = self.matched(served) * self.entry_bytes(placement) + others
-        else:
-            own = self.partition_bytes(placement.path, served.prefix) * (
-                KEPT_BY_FILTER if served.span else 1.0
-            )
-            read = min(own + others, float(PAGE_BYTES) * shards)
-        return served.queries * shards * read_units(read / shards, consistent=need.consistent)
+        need, own = served.need, self.queried_range(served, placement)
+        items = own.items + sum(map(self.partition_items, strangers))
+        size = own.size_bytes + sum(map(self.partition_bytes, strangers))
+        kept = own.items * own.kept / items if items else 1.0
+        queries = self._queries(served, placement.path)
+        return QueriedRange(items, size, kept, is_filtered=True).units(
+            need.limit_items, queries, consistent=need.consistent
+        )
 
     def crowded_group_units(
         self, group: TogetherGroup, paths: tuple[AccessPath, ...], strangers: list[AccessPath]
     ) -> float:
         """Return ``crowded_units`` for a call that reads several entities."""
-        shards, others = paths[0].shards, sum(map(self.partition_bytes, strangers))
-        if group.is_limited:
-            read = min(sum(map(self.partition_bytes, paths)) + others, float(PAGE_BYTES) * shards)
-        else:
-            read = others + sum(
-                self.group_matched(member, path) * self.item_bytes(member.entity)
-                for member, path in zip(group.members, paths)
-            )
-        return shards * read_units(read / shards, consistent=group.members[0].consistent)
+        first = group.members[0]
+        return self._group_range(group, paths, strangers).units(
+            first.limit_items, paths[0].shards, consistent=first.consistent
+        )
 
     def group_matched(self, member: Need, path: AccessPath) -> float:
-        left = tuple(name for name in member.equal if name not in path.partition)
-        in_partition = self.estimates.volume(member.entity) / self.estimates.distinct(
-            member.entity, path.partition
-        )
-        if isinstance(member.limit, int) and not left and not member.spans:
-            return min(member.returns, float(member.limit), in_partition)
-        values = self.estimates.distinct(member.entity, left) if left else 1.0
-        read = member.returns * values / KEPT_BY_FILTER ** len(member.spans)
-        return max(min(member.returns, in_partition), min(read, in_partition))
+        """Return how many items of one member lie in the partition that a group's query reads."""
+        volume = self.estimates.volume(member.entity)
+        found = volume * fraction(member, path.partition, self.estimates) * member.numbers.excess
+        return max(min(found, volume), min(member.numbers.result, volume))
 
     # -- heat
 
@@ -421,14 +447,64 @@ class CostModel:
             rate * (2 if fields & set(path.fields) else 1) for fields, rate in rates.updates
         )
         rate = (rates.creates + rates.deletes + updates) * units * self.presence(path)
-        return shards_for(rate / self._partitions(path), WRITE_LIMIT)
+        return shards_for(rate * self.hottest(path), WRITE_LIMIT)
 
     def read_shards(self, served: ServedNeed, placement: Placement) -> int:
-        """Return the shards needed for one need's reads of one partition value."""
-        units = self.read_units(served, replace(placement, path=replace(placement.path, shards=1)))
+        """Return the shards needed for one need's reads of one partition value.
+
+        The most frequent value is asked for as often as its share of the items. Shards do not help
+        if a single call reads more than a partition serves in a second: the pattern needs a limit.
+        """
+        alone = replace(placement, path=replace(placement.path, shards=1))
+        units = self.read_units(served, alone)
         if units is None or (placement.is_base and served.whole_key):
             return 1
-        return shards_for(served.need.rps * units / self._partitions(placement.path), READ_LIMIT)
+        skew = self.skew(served)
+        if skew > 1:
+            units = max(units, self._query_units(served, alone, skew))
+        if units > READ_LIMIT:
+            return 1
+        return shards_for(served.need.rps * units * self.hottest(placement.path), READ_LIMIT)
+
+    def hottest(self, path: AccessPath) -> float:
+        """Return the share of a path's entries that the most frequent partition value has."""
+        return self.estimates.hottest(path.entity, path.partition) if path.partition else 1.0
+
+    def skew(self, served: ServedNeed) -> float:
+        """Return how many times larger the largest collection under the key is than the mean."""
+        entity, names = served.need.entity, (*served.path.partition, *served.prefix)
+        if served.identifies or not self.estimates.is_skewed(entity, names):
+            return 1.0
+        return self.estimates.hottest(entity, names) * self.estimates.distinct(entity, names)
+
+    def units_of_largest(self, served: ServedNeed, placement: Placement) -> float | None:
+        """Return the read units of a call for the largest collection; None if all are alike."""
+        skew = self.skew(served)
+        return self._query_units(served, placement, skew) if skew > 1 else None
 
     def _partitions(self, path: AccessPath) -> float:
         return self.estimates.distinct(path.entity, path.partition) if path.partition else 1.0
+
+    # -- guesses
+
+    def guesses(self, served: ServedNeed) -> tuple[Guess, ...]:
+        """Return the guesses that the number of entries read rests on."""
+        need, path = served.need, served.path
+        if served.identifies:
+            return ()
+        fields = (*(name for name, _ in path.constants), *path.partition, *served.prefix)
+        return (
+            *self.estimates.volume_guess(need.entity),
+            *fraction_guesses(need, fields, self.estimates),
+            *need.numbers.guesses,
+        )
+
+    def group_guesses(
+        self, group: TogetherGroup, paths: tuple[AccessPath, ...]
+    ) -> tuple[Guess, ...]:
+        found: list[Guess] = []
+        for member, path in zip(group.members, paths):
+            if not is_unique(info(member.entity), path.partition):
+                found += self.estimates.volume_guess(member.entity)
+                found += fraction_guesses(member, path.partition, self.estimates)
+        return tuple(dict.fromkeys(found))

@@ -6,6 +6,7 @@ Estimates only rank layouts. A declared number (``sizes=``, ``returns=``, ``volu
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -14,7 +15,8 @@ from typing import Final
 from uuid import UUID
 
 from stator.design.declaration import Declaration
-from stator.design.entities.entity import Entity, EntityInfo, info
+from stator.design.entities.conditions import Comparison, FieldRef
+from stator.design.entities.entity import Entity, info
 from stator.design.entities.packed_numbers import PackedType
 from stator.design.entities.shapes import (
     Anything,
@@ -34,6 +36,8 @@ from stator.design.entities.shapes import (
 )
 from stator.design.patterns.pattern import WritePattern
 from stator.design.plan.demand import ChangeDemand, Demand, EntityDemand, FieldDemand, PatternDemand
+from stator.design.planner.distinct_values import DistinctValues, Guess
+from stator.design.value_facts import is_unique
 
 KEPT_BY_FILTER: Final = 1 / 3
 """The assumed share of items that pass a range or a filter."""
@@ -48,7 +52,6 @@ _BYTES: Final[dict[type, int]] = {
 }  # fmt: skip
 _ELEMENTS: Final = 5
 _LARGE_BYTES: Final = 4096
-_YEARS_OF_DAYS: Final = 3 * 365
 
 
 def value_bytes(shape: Shape) -> int:
@@ -114,45 +117,62 @@ class Estimates:
             _LARGE_BYTES if declared.role == "large" else value_bytes(declared.shape)
         )
 
-    def distinct(self, entity: type[Entity], fields: tuple[str, ...]) -> float:
-        """Return the number of distinct values, or tuples of values, of the fields."""
-        known, volume = info(entity), self.volume(entity)
-        if set(known.identity) <= set(fields):
-            return volume
-        return min(volume, math.prod(self._values(known, field, volume) for field in fields))
-
-    def _values(self, known: EntityInfo, name: str, volume: float) -> float:
-        field = known.fields[name]
-        if known.identity == (name,) or field.role == "unique":
-            return volume
-        shape = field.shape.inner if isinstance(field.shape, Maybe) else field.shape
-        if isinstance(shape, Choice):
-            return min(volume, len(shape.values))
-        if name in self._identities:
-            return min(volume, self._identities[name])
-        python = shape.python if isinstance(shape, Scalar) else str
-        if python is bool:
-            return min(volume, 2)
-        if python is date:
-            return min(volume, _YEARS_OF_DAYS)
-        return volume if python in (datetime, Epoch, UUID) else math.sqrt(volume)
+    # -- values
 
     @cached_property
-    def _identities(self) -> dict[str, float]:
-        """The number of distinct values of each field that identifies an entity, by field name.
+    def _values(self) -> DistinctValues:
+        return DistinctValues(self.design)
 
-        For example, ``user_id`` has one value for each user, in every entity that has this field.
+    def distinct(self, entity: type[Entity], fields: Iterable[str]) -> float:
+        """Return the number of distinct values, or tuples of values, of the fields."""
+        return self._values.count(entity, fields).values
+
+    def guesses(self, entity: type[Entity], fields: Iterable[str]) -> tuple[Guess, ...]:
+        """Return the guesses that ``distinct`` rests on."""
+        return self._values.count(entity, fields).guesses
+
+    def volume_guess(self, entity: type[Entity]) -> tuple[Guess, ...]:
+        return self._values.volume_guess(entity)
+
+    def hottest(self, entity: type[Entity], fields: Iterable[str]) -> float:
+        """Return the share of an entity's items that the most frequent value has.
+
+        Without a ``largest`` fact, all values are equally frequent.
         """
-        found: dict[str, float] = {}
-        for entity in sorted(self.design.entities, key=lambda each: info(each).name):
-            known = info(entity)
-            if len(known.identity) == 1:
-                name = known.identity[0]
-                volume = self.volume(entity)
-                for alias in (name, f"{known.name.lower()}_{name}"):
-                    if alias != "id":
-                        found[alias] = max(found.get(alias, 0.0), volume)
-        return found
+        names = tuple(fields)
+        even = 1 / self.distinct(entity, names)
+        if is_unique(info(entity), names):
+            return even
+        parts = [
+            max(self.design.facts.largest(entity, name) or 0.0, 1 / self.distinct(entity, (name,)))
+            for name in names
+        ]
+        return max(even, math.prod(parts)) if self.is_skewed(entity, names) else even
+
+    def is_skewed(self, entity: type[Entity], fields: Iterable[str]) -> bool:
+        """Whether a fact says that the values of these fields are not equally frequent."""
+        return any(self.design.facts.largest(entity, name) is not None for name in fields)
+
+    def present(self, entity: type[Entity], name: str) -> float:
+        """Return the share of items that have an optional field."""
+        absent = self.absent_share(entity, name)
+        return PRESENT_OPTIONAL if absent is None else 1.0 - absent
+
+    def absent_share(self, entity: type[Entity], name: str) -> float | None:
+        """Return the declared share of items that lack an optional field, or None."""
+        named, facts = FieldRef(entity, (name,)), self.design.facts
+        present = facts.share(entity, named.exists())
+        if present is not None:
+            return 1.0 - present
+        absent = facts.share(entity, named.not_exists())
+        return facts.share(entity, Comparison(named, "=", (None,))) if absent is None else absent
+
+    def presence_guess(self, entity: type[Entity], name: str) -> Guess:
+        shown = repr(FieldRef(entity, (name,)))
+        return Guess(
+            f"{shown}: {PRESENT_OPTIONAL:.0%} of the items have it",
+            f"share(attr({shown}).exists(), ...)",
+        )
 
 
 # --- the demand of a plan -------------------------------------------------------------------------

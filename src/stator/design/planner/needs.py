@@ -12,7 +12,7 @@ pattern or a constant in it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from stator.design.entities.entity import Entity, EntityInfo, info
 from stator.design.entities.shapes import Choice, Maybe
 from stator.design.patterns.pattern import Ask, Param, Pattern, references
 from stator.design.plan import key_text as keys
-from stator.design.planner.estimates import ABSENT_OPTIONAL, KEPT_BY_FILTER, Estimates
+from stator.design.planner.distinct_values import Guess
 from stator.errors import DesignError, PatternRefused
 
 LISTED_VALUES: Final = 5
@@ -86,6 +86,23 @@ class FieldSpan:
     tests: tuple[Comparison, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Selectivity:
+    """How many items the conditions of a need leave. ``planner.selectivity`` computes it."""
+
+    equal: float = 1.0
+    """The items that have all compared values."""
+    spans: Mapping[str, float] = field(default_factory=dict)
+    """The share of items in the range of each field."""
+    filters: float = 1.0
+    """The share of items that pass all filters."""
+    result: float = 1.0
+    """The items that pass every condition."""
+    excess: float = 1.0
+    """How many times larger ``returns=`` is than what the volumes allow."""
+    guesses: tuple[Guess, ...] = ()
+
+
 @dataclass(frozen=True)
 class Need:
     """The requirements of one pattern on one entity."""
@@ -110,14 +127,22 @@ class Need:
     """
     only_key: bool = False
     """The item itself is not wanted: an update or delete looks up its key."""
-    returns: float = 1.0
     rps: float = 1.0
     equal_tests: dict[str, Comparison] = field(default_factory=dict)
+    declared: float | None = None
+    """The items that one call returns, as ``returns=`` declares them."""
+    limit_items: int | None = None
+    """The limit as a number. None if nothing limits what is read."""
+    numbers: Selectivity = field(default_factory=lambda: Selectivity())
     leg_of: str | None = None
     """The pattern over several entities that this need is a leg of.
 
     It counts only if the pattern sends one request for each entity.
     """
+    fractions: dict[frozenset[str], float] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    """A cache of ``selectivity.fraction``."""
 
     @property
     def filter_fields(self) -> frozenset[str]:
@@ -149,8 +174,8 @@ class Need:
     @property
     def wanted(self) -> float:
         """The number of items one call is expected to return."""
-        limit = self.limit if isinstance(self.limit, int) else None
-        return self.returns if limit is None else min(self.returns, float(limit))
+        limit = self.limit_items
+        return self.numbers.result if limit is None else min(self.numbers.result, float(limit))
 
 
 @dataclass(frozen=True)
@@ -166,7 +191,6 @@ class TogetherGroup:
     members: tuple[Need, ...]
     shared: tuple[tuple[str, ...], ...]
     rps: float
-    returns: float
     pattern: Pattern[..., Any]
 
     @property
@@ -193,7 +217,7 @@ def is_optional(known: EntityInfo, name: str) -> bool:
 # --- from traces to needs -------------------------------------------------------------------------
 
 
-def need_of(pattern: Pattern[..., Any], target: type[Entity], estimates: Estimates) -> Need:
+def need_of(pattern: Pattern[..., Any], target: type[Entity]) -> Need:
     """Return what a pattern requires of one of its targets."""
     ask, known = pattern.trace(), info(target)
     equal, equal_tests, spans, filters = _sorted_tests(ask, target, known)
@@ -213,9 +237,7 @@ def need_of(pattern: Pattern[..., Any], target: type[Entity], estimates: Estimat
         hides=ask.hides(target),
         rps=pattern.traffic.rps,
     )
-    need = replace(need, selects=_selected(ask, known, need))
-    declared = pattern.traffic.returns
-    return replace(need, returns=declared if declared is not None else _usual(need, estimates))
+    return replace(need, selects=_selected(ask, known, need))
 
 
 def _selected(ask: Ask, known: EntityInfo, need: Need) -> frozenset[str]:
@@ -391,24 +413,16 @@ def _then(pattern: Pattern[..., Any], ask: Ask, known: EntityInfo) -> tuple[str,
     return tuple(each.name for each in ask.then)
 
 
-def _usual(need: Need, estimates: Estimates) -> float:
-    """Estimate how many items match a need, from its conditions and the distinct field values."""
-    volume, keyed = estimates.volume(need.entity), tuple(sorted(need.keyed))
-    matching = min(volume / estimates.distinct(need.entity, keyed) * need.options(keyed), volume)
-    matching *= ABSENT_OPTIONAL ** (len(need.equal) - len(keyed))
-    return max(1.0, matching * KEPT_BY_FILTER ** (len(need.spans) + len(need.filters)))
-
-
 # --- several entities together --------------------------------------------------------------------
 
 
-def group_of(pattern: Pattern[..., Any], estimates: Estimates) -> TogetherGroup:
+def group_of(pattern: Pattern[..., Any]) -> TogetherGroup:
     """Return the group of a pattern over several entities.
 
     Fields of different entities belong together if they are compared with the same value.
     """
     ask = pattern.trace()
-    members = [need_of(pattern, target, estimates) for target in ask.targets]
+    members = [need_of(pattern, target) for target in ask.targets]
     if ask.by_time and all(member.order is None for member in members):
         first, which = info(ask.targets[0]).name, "newest" if ask.descending else "oldest"
         raise DesignError(
@@ -446,14 +460,11 @@ def group_of(pattern: Pattern[..., Any], estimates: Estimates) -> TogetherGroup:
             hint="compare a field that each of them has, for example "
             ".where(User.user_id == user_id, Order.user_id == user_id)",
         )
-    share = _shares(members, pattern.traffic.returns)
     needs = tuple(
-        replace(member, equal=equal, equal_tests=compared, returns=returns)
-        for member, equal, compared, returns in zip(members, filled, tests, share)
+        replace(member, equal=equal, equal_tests=compared)
+        for member, equal, compared in zip(members, filled, tests)
     )
-    return TogetherGroup(
-        pattern.name, needs, tuple(shared), pattern.traffic.rps, sum(share), pattern
-    )
+    return TogetherGroup(pattern.name, needs, tuple(shared), pattern.traffic.rps, pattern)
 
 
 def _field_for(same: str, at: int, members: list[Need]) -> str | None:
@@ -491,20 +502,6 @@ def _check_link(pattern: Pattern[..., Any], columns: list[tuple[type[Entity], st
             f"but fields of different types are written differently in keys and never match",
             hint="give both fields the same type, or read the entities in two patterns",
         )
-
-
-def _shares(members: list[Need], declared: float | None) -> list[float]:
-    """Return how many items of each entity a call is expected to return.
-
-    Without a ``declared`` total, these are the estimates of the needs. Otherwise an entity whose
-    whole identity is known has one item, and the other entities share the rest equally.
-    """
-    if declared is None:
-        return [member.returns for member in members]
-    single = [set(info(member.entity).identity) <= set(member.equal) for member in members]
-    rest = max(1.0, declared - sum(single))
-    many = max(1, len(members) - sum(single))
-    return [1.0 if one else rest / many for one in single]
 
 
 def looked_up_by_guard(need: Need) -> str | None:

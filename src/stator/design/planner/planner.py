@@ -35,15 +35,14 @@ from stator.design.planner.locked_choices import LockedChoices, locked_choices_o
 from stator.design.planner.needs import (
     Need,
     TogetherGroup,
-    group_of,
     identity_need,
     is_optional,
     key_encoding,
-    need_of,
     rates_of,
 )
 from stator.design.planner.refusals import refuse_component, refuse_indexes, refuse_unserved
 from stator.design.planner.search import Component, components_of, search
+from stator.design.planner.selectivity import estimated_group, estimated_need
 from stator.design.planner.weights import READ_UNIT_DOLLARS
 from stator.errors import DesignError
 from stator.model.limits import READ_UNIT_BYTES
@@ -120,9 +119,9 @@ class Planner:
             targets = pattern.trace().targets
             [first, *others] = targets
             if not others:
-                self.needs[first].append(need_of(pattern, first, self.estimates))
+                self.needs[first].append(estimated_need(pattern, first, self.estimates))
                 continue
-            group = group_of(pattern, self.estimates)
+            group = estimated_group(pattern, self.estimates)
             leg_of = None
             if self.design.layout != "table-per-entity":
                 self.groups.append(group)

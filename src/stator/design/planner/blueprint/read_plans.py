@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -41,6 +42,7 @@ from stator.design.planner.blueprint.reasons import (
 from stator.design.planner.blueprint.slot_names import SlotNames
 from stator.design.planner.choices import EntityChoices
 from stator.design.planner.cost_model import CostModel, Placement
+from stator.design.planner.distinct_values import Guess
 from stator.design.planner.key_labels import KeyLabels
 from stator.design.planner.key_parts import (
     field_part,
@@ -102,6 +104,7 @@ class ReadPlans:
             read_reasons(served, placement, step, self.costs),
             read_warnings(served, placement, step, self.costs, [entity for entity, _ in strangers]),
             runner_up(choices, self.layouts[choices.entity], at),
+            self.costs.guesses(served),
         )
 
     def _strangers(self, placement: Placement, slot: Slot) -> list[tuple[type[Entity], AccessPath]]:
@@ -272,7 +275,12 @@ class ReadPlans:
             f"${dollars:,.2f} a month"
         )
         reasons = ["allow_scan=True, and no key serves it at a lower price"]
-        return self._pattern(need.name, (step,), reasons, [warning], "")
+        guesses = [
+            guess
+            for each in self.choices
+            for guess in self.costs.estimates.volume_guess(each.entity)
+        ]
+        return self._pattern(need.name, (step,), reasons, [warning], "", guesses)
 
     # -- several entities at once
 
@@ -311,7 +319,8 @@ class ReadPlans:
             ),
         )
         reasons, warnings = group_reasons(placed, step, strangers)
-        return self._pattern(group.name, (step,), reasons, warnings, "")
+        guesses = self.costs.group_guesses(group, paths)
+        return self._pattern(group.name, (step,), reasons, warnings, "", guesses)
 
     def _group_filter(
         self, placed: GroupLayout, paths: tuple[AccessPath, ...], only_types: bool
@@ -360,6 +369,7 @@ class ReadPlans:
         reasons: list[str],
         warnings: list[str],
         second: str,
+        guesses: Iterable[Guess] = (),
     ) -> PatternPlan:
         pattern = self.reads[name]
         units = sum(step.units for step in steps)
@@ -378,6 +388,7 @@ class ReadPlans:
             reasons=tuple(reasons),
             warnings=(*warnings, *latency_warnings(pattern.traffic.within_ms, steps)),
             runner_up=second,
+            guesses=tuple(dict.fromkeys(map(str, guesses))),
         )
 
 

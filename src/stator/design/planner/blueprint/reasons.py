@@ -16,8 +16,10 @@ from stator.design.planner.assignment import EntityLayout
 from stator.design.planner.choices import EntityChoices
 from stator.design.planner.cost_model import CostModel, Placement
 from stator.design.planner.search import GroupLayout
+from stator.design.planner.selectivity import contradiction
 from stator.design.planner.weights import INDEX_DOLLARS
 from stator.model.limits import PAGE_BYTES, READ_UNIT_BYTES
+from stator.model.quantities import amount
 from stator.model.quantities import dollars as in_dollars
 
 REQUEST_MS: Final = 5
@@ -170,12 +172,23 @@ def read_reasons(
     if placement.path.constants:
         reasons.append("sparse: the index holds only the items that match the constants")
     if step.filter is not None:
-        matched = costs.matched(served)
+        read = costs.items_read(served, placement)
         reasons.append(
-            f"filter on {step.filter}: reads about {matched:.0f} items to return "
-            f"{served.need.wanted:.0f}"
+            f"filter on {step.filter}: reads about {amount(_rounded(read))} items to return "
+            f"{amount(_rounded(served.need.wanted))}"
+        )
+    largest = costs.units_of_largest(served, placement)
+    if largest is not None and step.operation == "Query":
+        part = costs.estimates.hottest(served.need.entity, (*served.path.partition, *served.prefix))
+        reasons.append(
+            f"for the largest value, with {part:.3g} of the items, a call takes "
+            f"{amount(largest)} RCU"
         )
     return reasons
+
+
+def _rounded(number: float) -> float:
+    return float(round(number)) if number >= 1 else number
 
 
 def read_warnings(
@@ -189,14 +202,20 @@ def read_warnings(
     if strangers and step.operation == "Query":
         also = ", ".join(info(each).name for each in strangers)
         limited = (
-            "; a limit would count them, so none is sent" if served.need.limit is not None else ""
+            "; a limit would count them, so more than the limit is read"
+            if served.need.limit is not None
+            else ""
         )
         warnings.append(
             f"handwritten keys place {also} among the items it reads, to be filtered out{limited}"
         )
     matched, wanted = costs.matched(served), served.need.wanted
-    if matched > 3 * wanted and step.operation == "Query":
-        warnings.append(f"reads {matched / wanted:.0f} items for each one it returns")
+    read = costs.items_read(served, placement)
+    if read > 3 * wanted > 0 and step.operation == "Query" and step.filter is not None:
+        warnings.append(f"reads {amount(_rounded(read / wanted))} items for each one it returns")
+    wrong = contradiction(served.need)
+    if wrong is not None and step.operation == "Query":
+        warnings.append(f"{wrong.text(served.need)}: correct returns= or volumes=")
     if served.need.is_count and matched > 10_000:
         warnings.append(
             f"a count reads all it counts, about {matched:,.0f} entries: use a counter instead"

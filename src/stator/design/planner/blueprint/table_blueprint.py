@@ -14,6 +14,7 @@ from stator.design.patterns.pattern import Pattern
 from stator.design.plan.own_table import own_table
 from stator.design.plan.plan import (
     EntityPlan,
+    IndexEntries,
     IndexPlan,
     PatternPlan,
     TablePlan,
@@ -324,6 +325,14 @@ class _BlueprintWriter:
             info(choices.entity).shape_version.version,
             stored_fields(choices.entity),
             tuple(sorted(info(choices.entity).shape_version.upcasts)),
+            tuple(
+                IndexEntries(
+                    str(self.slots[each].index),
+                    round(self.costs.presence(each.path), 9),
+                    round(self.costs.entry_bytes(each), 2),
+                )
+                for each in layout.opened
+            ),
         )
 
 

@@ -1,0 +1,254 @@
+"""How many distinct values a field has, or several fields together, and which counts are guesses.
+
+In this order, the first that says something wins:
+
+1. a fact: ``distinct(Order.status, values=5)``;
+2. uniqueness: an identity, or a ``unique()`` field, has a value for each item;
+3. the type: a ``Literal``, an ``Enum`` or a ``bool``;
+4. an identity of another entity: ``Order.user_id`` has a value for each ``User``;
+5. ``returns`` of a pattern that has neither a limit nor another condition: if 20 posts of an author
+   come back, there is an author for every 20 posts;
+6. a guess, which the plan shows.
+
+The counts of several fields are multiplied, because nothing says that the fields depend on each
+other, and are at most the number of items. A fact about some of the fields together replaces the
+product of their counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import cached_property
+from typing import Any, Final
+
+from stator.design.declaration import Declaration
+from stator.design.entities.conditions import FieldRef
+from stator.design.entities.entity import Entity, EntityInfo, info
+from stator.design.entities.shapes import Epoch, Maybe, Scalar, Shape
+from stator.design.patterns.pattern import Pattern
+from stator.design.value_facts import is_unique, possible_values
+from stator.model.quantities import amount
+
+_YEARS_OF_DAYS: Final = 3 * 365
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Guess:
+    """A number that nothing declared says, and what to declare instead."""
+
+    what: str
+    declare: str
+
+    def __str__(self) -> str:
+        return f"{self.what} is a guess; declare {self.declare}"
+
+
+@dataclass(frozen=True, slots=True)
+class ValueCount:
+    """The number of distinct values of some fields, and the guesses it rests on."""
+
+    values: float
+    guesses: tuple[Guess, ...] = ()
+
+
+class DistinctValues:
+    """The numbers of distinct values in one declaration."""
+
+    def __init__(self, design: Declaration) -> None:
+        self._design = design
+        self._found: dict[tuple[type[Entity], frozenset[str]], ValueCount] = {}
+
+    def volume(self, entity: type[Entity]) -> float:
+        return max(1.0, self._design.volume(entity))
+
+    def count(self, entity: type[Entity], fields: Iterable[str]) -> ValueCount:
+        """Return how many values, or tuples of values, the fields have in an entity's items."""
+        key = entity, frozenset(fields)
+        if key not in self._found:
+            self._found[key] = self._count(*key, self._returned)
+        return self._found[key]
+
+    def _count(
+        self,
+        entity: type[Entity],
+        fields: frozenset[str],
+        returned: dict[tuple[type[Entity], frozenset[str]], _Returned],
+    ) -> ValueCount:
+        volume, known = self.volume(entity), info(entity)
+        if not fields:
+            return ValueCount(1.0)
+        if is_unique(known, fields):
+            return ValueCount(volume)
+        parts = self._parts(entity, returned)
+        if fields in parts:
+            return ValueCount(min(volume, parts[fields]))
+        product, guesses = 1.0, []
+        for part in _cover(fields, parts):
+            if part in parts:
+                product *= parts[part]
+            else:
+                [name] = part
+                product *= self._guessed(known, name, volume)
+                guesses.append(self._guess(entity, name, volume))
+        least = max((parts[each] for each in parts if each < fields), default=1.0)
+        most = min((parts[each] for each in parts if each > fields), default=volume)
+        value = max(least, min(product, most, volume))
+        here = returned.get((entity, fields))
+        if here is not None and guesses and here.at_least is not None:
+            value = max(1.0, min(value, volume / here.at_least))
+        return ValueCount(value, tuple(guesses))
+
+    # -- what is known
+
+    def _parts(
+        self,
+        entity: type[Entity],
+        returned: dict[tuple[type[Entity], frozenset[str]], _Returned],
+    ) -> dict[frozenset[str], float]:
+        """Return the sets of an entity's fields whose number of values is known."""
+        volume = self.volume(entity)
+        found = {
+            fields: volume / each.exactly
+            for (owner, fields), each in returned.items()
+            if owner is entity and each.exactly is not None
+        }
+        found |= self._by_identity(entity)
+        for name in info(entity).fields:
+            size = possible_values(info(entity), name)
+            if size is not None:
+                found[frozenset((name,))] = float(size)
+        found |= self._design.facts.distinct_parts(entity)
+        return {fields: max(1.0, min(volume, values)) for fields, values in found.items()}
+
+    def _by_identity(self, entity: type[Entity]) -> dict[frozenset[str], float]:
+        """Return the fields of an entity that name an item of another one, or share its names.
+
+        ``Order.user_id`` has one value for each user, and (``Issue.owner``, ``Issue.repo``) one for
+        each repository if these two identify it.
+        """
+        found: dict[frozenset[str], float] = {}
+        fields = info(entity).fields
+        for other in sorted(self._design.entities, key=lambda each: info(each).name):
+            known = info(other)
+            if other is entity:
+                continue
+            volume = self.volume(other)
+            for names in _references(known):
+                if all(
+                    name in fields and _plain(fields[name].shape) == _plain(known.fields[own].shape)
+                    for name, own in zip(names, known.identity)
+                ):
+                    key = frozenset(names)
+                    found[key] = max(found.get(key, 0.0), volume)
+        return found
+
+    # -- guesses
+
+    def _guessed(self, known: EntityInfo, name: str, volume: float) -> float:
+        shape = _plain(known.fields[name].shape)
+        python = shape.python if isinstance(shape, Scalar) else str
+        if python is date:
+            return min(volume, _YEARS_OF_DAYS)
+        return volume if python in (datetime, Epoch) else math.sqrt(volume)
+
+    def _guess(self, entity: type[Entity], name: str, volume: float) -> Guess:
+        shown = repr(FieldRef(entity, (name,)))
+        values = self._guessed(info(entity), name, volume)
+        return Guess(
+            f"{shown}: about {amount(values)} distinct values", f"distinct({shown}, values=...)"
+        )
+
+    def volume_guess(self, entity: type[Entity]) -> tuple[Guess, ...]:
+        """Return the guess that an entity's volume is, if none was declared."""
+        if self._design.has_volume(entity):
+            return ()
+        name = info(entity).name
+        return (
+            Guess(
+                f"{name}: {amount(self.volume(entity))} items",
+                f"volumes={{{entity.__name__}: ...}}",
+            ),
+        )
+
+    # -- what patterns say
+
+    @cached_property
+    def _returned(self) -> dict[tuple[type[Entity], frozenset[str]], _Returned]:
+        """What ``returns=`` says about fields whose number of values is not known otherwise."""
+        found: dict[tuple[type[Entity], frozenset[str]], _Returned] = {}
+        for pattern in sorted(self._design.reads, key=lambda each: each.name):
+            for entity, fields, items, is_exact in self._said_by(pattern):
+                if not fields or not self._count(entity, fields, {}).guesses:
+                    continue
+                before = found.get((entity, fields), _Returned())
+                found[entity, fields] = before.with_items(items, is_exact)
+        return found
+
+    def _said_by(
+        self, pattern: Pattern[..., Any]
+    ) -> Iterator[tuple[type[Entity], frozenset[str], float, bool]]:
+        """Yield (entity, compared fields, items that have one value, whether that is exact)."""
+        ask, returns = pattern.trace(), pattern.traffic.returns
+        if returns is None or (ask.is_count and returns <= 1):
+            return  # a count returns one number
+        equal = [test for test in ask.tests if test.operator == "="]
+        plain = all(not isinstance(test.values[0], FieldRef) for test in equal)
+        is_whole = plain and len(equal) == len(ask.tests) and not ask.filters
+        exact = is_whole and ask.limit is None
+        members = []
+        for target in ask.targets:
+            known = info(target).fields
+            own = {test.field.name for test in equal if issubclass(target, test.field.owner)}
+            shared = {test.field.name for test in equal if test.field.name in known}
+            members.append((target, frozenset(own | shared if len(ask.targets) > 1 else own)))
+        counted = [(target, fields, self._count(target, fields, {})) for target, fields in members]
+        open_ = [each for each in counted if each[2].guesses]
+        known_items = sum(
+            self.volume(target) / count.values for target, _, count in counted if not count.guesses
+        )
+        rest = max(1.0, returns - known_items)
+        for target, fields, _ in open_:
+            yield target, fields, rest / len(open_), exact
+
+
+@dataclass(frozen=True, slots=True)
+class _Returned:
+    """The items under one value, as patterns declare them: exactly, or no fewer than."""
+
+    exactly: float | None = None
+    at_least: float | None = None
+
+    def with_items(self, items: float, is_exact: bool) -> _Returned:
+        least = max(items, self.at_least or 0.0)
+        exact = max(items, self.exactly or 0.0) if is_exact else self.exactly
+        return _Returned(exact, least)
+
+
+def _cover(fields: frozenset[str], parts: dict[frozenset[str], float]) -> Iterator[frozenset[str]]:
+    """Yield disjoint sets that make up ``fields``: known ones first, the largest of them first."""
+    left = fields
+    for part in sorted(parts, key=lambda each: (-len(each), sorted(each))):
+        if part and part <= left:
+            left -= part
+            yield part
+    for name in sorted(left):
+        yield frozenset((name,))
+
+
+def _references(known: EntityInfo) -> Iterator[tuple[str, ...]]:
+    """Yield the names by which fields of other entities refer to an entity."""
+    if len(known.identity) > 1:
+        yield known.identity
+        return
+    [name] = known.identity
+    label = known.name.lower()
+    for alias in (name, f"{label}_{name}", label):
+        if alias != "id":
+            yield (alias,)
+
+
+def _plain(shape: Shape) -> Shape:
+    return shape.inner if isinstance(shape, Maybe) else shape

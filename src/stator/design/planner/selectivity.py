@@ -1,0 +1,248 @@
+"""Selectivity: how many of an entity's items each condition of a need leaves.
+
+A key condition reads what lies under it, whatever comes back afterwards. So two numbers matter for
+each need:
+
+- how many items have the compared values (``fraction``): the volume divided by the distinct values
+  of the fields, times the declared share of a constant;
+- which share of those a range or a filter keeps (``spans`` and ``filters`` of ``Selectivity``).
+
+Declared shares come first. ``returns=`` of a pattern then says what the remaining ranges and
+filters keep together, unless a limit cuts its result off. A third is the guess where nothing says
+anything. ``returns`` never makes the collection smaller that a key condition reads.
+
+If ``returns`` is larger than the collection that the volumes allow, the pattern is assumed to ask
+for larger collections than the mean: ``excess`` says by how much.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from stator.design.entities.conditions import Comparison, Condition, FieldRef, Inverse
+from stator.design.entities.entity import Entity, info
+from stator.design.patterns.pattern import Param, Pattern
+from stator.design.planner.distinct_values import Guess
+from stator.design.planner.estimates import KEPT_BY_FILTER, Estimates
+from stator.design.planner.needs import (
+    FieldSpan,
+    Need,
+    Selectivity,
+    TogetherGroup,
+    ValueSource,
+    group_of,
+    need_of,
+)
+from stator.design.value_facts import is_unique
+from stator.model.quantities import amount
+
+ASSUMED_LIMIT: Final = 25
+"""The assumed value of a limit that is an argument."""
+
+
+def estimated_need(pattern: Pattern[..., Any], target: type[Entity], estimates: Estimates) -> Need:
+    """Return what a pattern requires of one of its targets, with the numbers of its conditions."""
+    return with_numbers(need_of(pattern, target), estimates, pattern.traffic.returns)
+
+
+def estimated_group(pattern: Pattern[..., Any], estimates: Estimates) -> TogetherGroup:
+    """Return the group of a pattern over several entities, with the numbers of its conditions.
+
+    Entities whose collections are known keep them. Declared ``returns`` are divided among the
+    others in proportion to their collections.
+    """
+    group = group_of(pattern)
+    members = [with_numbers(member, estimates, None) for member in group.members]
+    declared = pattern.traffic.returns
+    if declared is not None:
+        fixed = [not _open(member, estimates) for member in members]
+        rest = max(
+            1.0,
+            declared - sum(each.numbers.result for each, known in zip(members, fixed) if known),
+        )
+        whole = sum(each.numbers.equal for each, known in zip(members, fixed) if not known)
+        members = [
+            member
+            if known
+            else with_numbers(member, estimates, rest * member.numbers.equal / (whole or 1.0))
+            for member, known in zip(members, fixed)
+        ]
+    limit = _limit_items(members[0], declared)
+    members = [replace(member, limit_items=limit) for member in members]
+    return replace(group, members=tuple(members))
+
+
+def with_numbers(need: Need, estimates: Estimates, declared: float | None) -> Need:
+    """Return a need with the numbers of its conditions. ``declared`` is ``returns=``.
+
+    For a count, these are the counted items, unless it is the one number that comes back.
+    """
+    declared = None if need.is_count and declared is not None and declared <= 1 else declared
+    equal = estimates.volume(need.entity) * fraction(need, need.equal, estimates)
+    known: dict[int, float] = {}
+    conditions: list[FieldSpan | Condition] = [*need.spans, *need.filters]
+    for at, condition in enumerate(conditions):
+        part = _declared_share(condition, need, estimates)
+        if part is not None:
+            known[at] = part
+    unknown = len(conditions) - len(known)
+    limit = _limit_items(need, declared)
+    is_cut = limit is not None and (declared is None or declared >= limit)
+    left = equal * math.prod(known.values())
+    each = KEPT_BY_FILTER
+    if declared is not None and unknown and left:
+        said = min(1.0, (declared / left)) ** (1 / unknown)
+        each = max(each, said) if is_cut else said
+    shares = [known.get(at, each) for at in range(len(conditions))]
+    result = equal * math.prod(shares)
+    excess = 1.0
+    if declared is not None and result and not is_unique(info(need.entity), need.keyed):
+        excess = max(1.0, declared / result)
+    guesses: list[Guess] = []
+    if unknown and declared is None:
+        guesses.append(_range_guess(need, unknown))
+    if isinstance(need.limit, Param) and declared is None:
+        guesses.append(
+            Guess(f"{need.name}: limit {ASSUMED_LIMIT}", f"@read(returns=...) of {need.name}")
+        )
+    numbers = Selectivity(
+        equal,
+        {span.field: part for span, part in zip(need.spans, shares)},
+        math.prod(shares[len(need.spans) :]),
+        min(result * excess, estimates.volume(need.entity)),
+        excess,
+        tuple(guesses),
+    )
+    return replace(need, numbers=numbers, limit_items=limit, declared=declared)
+
+
+def _open(need: Need, estimates: Estimates) -> bool:
+    """Whether ``returns`` says something about a need that nothing else says."""
+    if is_unique(info(need.entity), need.keyed):
+        return False
+    conditions: list[FieldSpan | Condition] = [*need.spans, *need.filters]
+    is_open = any(_declared_share(each, need, estimates) is None for each in conditions)
+    return is_open or bool(fraction_guesses(need, need.equal, estimates))
+
+
+def _limit_items(need: Need, declared: float | None) -> int | None:
+    if need.limit is None or need.is_count:
+        return None  # a count reads everything that it counts
+    if isinstance(need.limit, int):
+        return need.limit
+    return ASSUMED_LIMIT if declared is None else max(1, math.ceil(declared))
+
+
+def _range_guess(need: Need, unknown: int) -> Guess:
+    fields = [span.field for span in need.spans]
+    what = f"the range of {' and '.join(fields)}" if fields else "its filter"
+    kept = KEPT_BY_FILTER**unknown
+    return Guess(f"{need.name}: {what} keeps {kept:.0%}", f"@read(returns=...) of {need.name}")
+
+
+# --- values compared for equality -----------------------------------------------------------------
+
+
+def fraction(need: Need, fields: Iterable[str], estimates: Estimates) -> float:
+    """Return the share of an entity's items that have the compared values of these fields.
+
+    Fields that the need does not compare for equality are ignored.
+    """
+    key = frozenset(name for name in fields if name in need.equal)
+    if key not in need.fractions:
+        need.fractions[key] = _fraction(need, key, estimates)
+    return need.fractions[key]
+
+
+def _fraction(need: Need, fields: frozenset[str], estimates: Estimates) -> float:
+    part, counted = 1.0, []
+    for name in sorted(fields):
+        known = _value_share(need.equal[name], need, name, estimates)
+        if known is None:
+            counted.append(name)
+        else:
+            part *= known
+    values = estimates.distinct(need.entity, tuple(counted))
+    return part * min(1.0, need.options(counted) / values)
+
+
+def fraction_guesses(need: Need, fields: Iterable[str], estimates: Estimates) -> tuple[Guess, ...]:
+    """Return the guesses that ``fraction`` rests on."""
+    counted, guesses = [], []
+    for name in sorted(set(fields) & need.equal.keys()):
+        source = need.equal[name]
+        if source.is_absent and estimates.absent_share(need.entity, name) is None:
+            guesses.append(estimates.presence_guess(need.entity, name))
+        elif _value_share(source, need, name, estimates) is None:
+            counted.append(name)
+    return (*guesses, *estimates.guesses(need.entity, counted))
+
+
+def _value_share(source: ValueSource, need: Need, name: str, estimates: Estimates) -> float | None:
+    """Return the declared share of items with the compared value, or None if nothing says it."""
+    if source.is_absent:
+        return 1.0 - estimates.present(need.entity, name)
+    if source.options:
+        parts = [_value_share(each, need, name, estimates) for each in source.options]
+        known = [each for each in parts if each is not None]
+        return min(1.0, sum(known)) if len(known) == len(parts) else None
+    if not source.is_constant:
+        return None
+    test = Comparison(FieldRef(need.entity, (name,)), "=", (source.constant,))
+    return estimates.design.facts.share(need.entity, test)
+
+
+# --- ranges and filters ---------------------------------------------------------------------------
+
+
+def _declared_share(
+    condition: FieldSpan | Condition, need: Need, estimates: Estimates
+) -> float | None:
+    facts = estimates.design.facts
+    if isinstance(condition, FieldSpan):
+        parts = [facts.share(need.entity, test) for test in condition.tests]
+        return parts[0] if len(parts) == 1 else None
+    found = facts.share(need.entity, condition)
+    if found is None and isinstance(condition, Inverse):
+        inner = facts.share(need.entity, condition.operand)
+        found = None if inner is None else 1.0 - inner
+    return found
+
+
+# --- in words -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """A declared ``returns`` that does not agree with the collection it comes from."""
+
+    returns: float
+    collection: float
+
+    def text(self, need: Need) -> str:
+        known = info(need.entity)
+        fields = " and ".join(name for name in need.equal if name in known.fields)
+        under = f" under one {fields}" if fields else ""
+        return (
+            f"you say {amount(self.returns)} of about {amount(round(self.collection, 1))} "
+            f"{known.name} items{under}"
+        )
+
+
+def contradiction(need: Need, tolerance: float = 3.0) -> Contradiction | None:
+    """Return how ``returns=`` disagrees with the volumes, or None if it does not.
+
+    It may be smaller than the collection if a range, a filter or a limit cuts the result.
+    """
+    declared, numbers = need.declared, need.numbers
+    if declared is None or not numbers.equal:
+        return None
+    if numbers.excess > tolerance:
+        return Contradiction(declared, numbers.equal)
+    is_cut = bool(need.spans or need.filters) or need.limit is not None
+    if not is_cut and numbers.equal > declared * tolerance:
+        return Contradiction(declared, numbers.equal)
+    return None
