@@ -146,7 +146,7 @@ def measured(design: Design, items: Iterable[Any], query: Any) -> float:
             db.count(query)
         else:
             db.all(query)
-        assert db.meter is not None
+        assert db.meter is not None and query.pattern is not None
         return db.meter.by_label[query.pattern.name].read_units
 
 

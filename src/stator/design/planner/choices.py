@@ -86,9 +86,24 @@ class EntityChoices:
         )
         return found if exact else None
 
+    def is_kept(self, placement: Placement) -> bool:
+        """Whether the lock has this placement.
+
+        A new estimate of reads is no reason to move items. The lint reports keys that are too hot.
+        """
+        if self.locked is None:
+            return False
+        base = self.locked.base
+        return placement in self.held.values() or (
+            base is not None and placement.is_base and _same_key(placement.path, base.path)
+        )
+
     def use(self, placement: Placement, need: Need) -> float | None:
         served = self.serve(placement, need)
-        if served is None or self.costs.read_shards(served, placement) > placement.path.shards:
+        if served is None:
+            return None
+        too_hot = self.costs.read_shards(served, placement) > placement.path.shards
+        if too_hot and not self.is_kept(placement):
             return None
         dollars = self.costs.read_dollars(served, placement)
         if dollars is None:
@@ -96,6 +111,10 @@ class EntityChoices:
         filtered = bool(served.left_equal or served.left_spans)
         burdens = (FILTERED_DOLLARS, filtered), (INDEX_READ_DOLLARS, not placement.is_base)
         return dollars + sum(burden for burden, applies in burdens if applies)
+
+
+def _same_key(path: AccessPath, other: AccessPath) -> bool:
+    return replace(path, shards=1) == replace(other, shards=1)
 
 
 def _native_bounds(served: ServedNeed) -> bool:
@@ -258,6 +277,8 @@ def _hotter(choices: EntityChoices, placement: Placement) -> Iterable[Placement]
 
     Each is for a need that reads one key value more often than the present shards can serve.
     """
+    if choices.is_kept(placement):
+        return
     for need in choices.needs:
         served = choices.serve(placement, need)
         if served is not None:

@@ -25,7 +25,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from stator.design.declaration import Declaration
-from stator.design.entities.conditions import FieldRef
+from stator.design.entities.conditions import Comparison, FieldRef
 from stator.design.entities.entity import Entity, EntityInfo, info
 from stator.design.entities.shapes import Epoch, Maybe, Scalar, Shape
 from stator.design.patterns.pattern import Pattern
@@ -194,7 +194,7 @@ class DistinctValues:
         ask, returns = pattern.trace(), pattern.traffic.returns
         if returns is None or (ask.is_count and returns <= 1):
             return  # a count returns one number
-        equal = [test for test in ask.tests if test.operator == "="]
+        equal = [test for test in ask.tests if test.operator == "=" and not _is_none(test)]
         plain = all(not isinstance(test.values[0], FieldRef) for test in equal)
         is_whole = plain and len(equal) == len(ask.tests) and not ask.filters
         exact = is_whole and ask.limit is None
@@ -212,6 +212,24 @@ class DistinctValues:
         rest = max(1.0, returns - known_items)
         for target, fields, _ in open_:
             yield target, fields, rest / len(open_), exact
+
+    def absent_share(self, entity: type[Entity], name: str) -> float | None:
+        """Return the share of items without a field, if ``returns`` of a pattern says it.
+
+        The pattern asks for these items and has neither a limit nor another condition.
+        """
+        for pattern in sorted(self._design.reads, key=lambda each: each.name):
+            ask, returns = pattern.trace(), pattern.traffic.returns
+            if returns is None or ask.limit is not None or ask.filters or ask.is_count:
+                continue
+            is_about = ask.targets == (entity,) and len(ask.tests) == 1
+            if is_about and ask.tests[0].field.path == (name,) and _is_none(ask.tests[0]):
+                return min(1.0, returns / self.volume(entity))
+        return None
+
+
+def _is_none(test: Comparison) -> bool:
+    return test.operator == "not_exists" or (test.operator == "=" and test.values[0] is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,10 +258,10 @@ def _cover(fields: frozenset[str], parts: dict[frozenset[str], float]) -> Iterat
 
 def _references(known: EntityInfo) -> Iterator[tuple[str, ...]]:
     """Yield the names by which fields of other entities refer to an entity."""
-    if len(known.identity) > 1:
+    if len(known.identity) != 1:
         yield known.identity
         return
-    [name] = known.identity
+    name = known.identity[0]
     label = known.name.lower()
     for alias in (name, f"{label}_{name}", label):
         if alias != "id":

@@ -159,13 +159,16 @@ class Estimates:
         return PRESENT_OPTIONAL if absent is None else 1.0 - absent
 
     def absent_share(self, entity: type[Entity], name: str) -> float | None:
-        """Return the declared share of items that lack an optional field, or None."""
+        """Return the share of items that lack an optional field, or None if nothing says it."""
         named, facts = FieldRef(entity, (name,)), self.design.facts
         present = facts.share(entity, named.exists())
         if present is not None:
             return 1.0 - present
-        absent = facts.share(entity, named.not_exists())
-        return facts.share(entity, Comparison(named, "=", (None,))) if absent is None else absent
+        for test in (named.not_exists(), Comparison(named, "=", (None,))):
+            absent = facts.share(entity, test)
+            if absent is not None:
+                return absent
+        return self._values.absent_share(entity, name)
 
     def presence_guess(self, entity: type[Entity], name: str) -> Guess:
         shown = repr(FieldRef(entity, (name,)))
