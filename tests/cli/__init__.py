@@ -23,6 +23,7 @@ commands.work: ../pipeline/test_work_command.py
 design_errors: test_plan.py
 design_file: test_plan.py
 git_lock: test_cost.py
+layouts_view: test_plan.py
 live_tables: test_infer_and_diff.py
 main: test_main.py
 options: test_main.py

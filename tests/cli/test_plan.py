@@ -317,3 +317,28 @@ shop = Design(""",
     assert project.run("plan", "--write", "--rekey", "Order").returncode == 1
     assert "no entity 'Orders'" in project.run("plan", "--rekey", "Orders").stderr
     assert project.run("plan", "--rekey", "Order", "--fresh").returncode == 2
+
+
+# --- layouts
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_layouts_are_priced_beside_each_other(project: Project, columns: int) -> None:
+    done = project.run("plan", "--layouts", columns=columns)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    names = [row[0] for row in rows[1:4]]
+    assert names == ["single-table", "aggregate", "table-per-entity"]
+    assert "backups" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= columns
+    data = json.loads(project.run("plan", "--layouts", "--json").stdout)
+    tables = {each["layout"]: each["tables"] for each in data}
+    assert tables == {"single-table": 1, "aggregate": 1, "table-per-entity": 2}
+    one = json.loads(project.run("plan", "--json").stdout)
+    assert data[0]["dollars_per_month"] == one["dollars_per_month"]
+
+
+def test_layouts_are_only_compared(project: Project) -> None:
+    done = project.run("plan", "--layouts", "--write")
+    assert done.returncode == 2
+    assert "--layouts" in done.stderr

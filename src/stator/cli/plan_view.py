@@ -33,6 +33,11 @@ def show(plan: Plan, design: Design, console: Console, *, as_table: bool) -> Non
         *_patterns(plan, design, as_table),
         *_closing(plan),
     )
+    print_parts(console, parts)
+
+
+def print_parts(console: Console, parts: Iterable[RenderableType]) -> None:
+    """Print parts one below the other, without blanks at the ends of lines in a file."""
     if console.is_terminal:
         console.print(*parts, sep="\n")
         return

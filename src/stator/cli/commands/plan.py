@@ -10,11 +10,13 @@ import typer
 from rich.console import Console
 
 from stator.cli.design_file import DesignFile, load_design_file, plan_of
+from stator.cli.layouts_view import layouts_data, show_layouts
 from stator.cli.options import DesignArgument
 from stator.cli.output import RISK_COLOURS
 from stator.cli.plan_view import show, to_data
 from stator.design.plan.lock_file import compare, other_keys, write_lock
 from stator.design.plan.plan import Plan
+from stator.design.planner.layout_options import layout_options
 from stator.errors import ConfigurationError
 from stator.model.quantities import dollars
 
@@ -53,6 +55,13 @@ def command(
     table: Annotated[
         bool, typer.Option("--table", help="Print one row for each pattern, without the reasons.")
     ] = False,
+    layouts: Annotated[
+        bool,
+        typer.Option(
+            "--layouts",
+            help="Price single-table, aggregate and table-per-entity beside each other.",
+        ),
+    ] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
     """Show a design's keys, indexes and requests, with their cost and the reasons.
@@ -66,7 +75,16 @@ def command(
         raise typer.BadParameter("--force needs --write")
     if rekey and fresh:
         raise typer.BadParameter("--rekey starts from the lock file; leave out --fresh")
+    if layouts and (write or rekey):
+        raise typer.BadParameter("--layouts only compares; leave out --write and --rekey")
     file = load_design_file(target, fresh=fresh)
+    if layouts:
+        options = layout_options(file.design)
+        if json_output:
+            typer.echo(json.dumps(layouts_data(options), indent=2, ensure_ascii=False))
+        else:
+            show_layouts(options, Console(highlight=False))
+        return
     plan = plan_of(file.design, rekey or ())
     if json_output:
         typer.echo(json.dumps(to_data(plan), indent=2, ensure_ascii=False))

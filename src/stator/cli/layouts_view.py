@@ -1,0 +1,55 @@
+"""Shows the layouts of a design beside each other, as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from stator.cli.plan_view import print_parts
+from stator.design.planner.layout_options import LayoutOption
+from stator.model.quantities import about_dollars
+
+
+def show_layouts(options: Iterable[LayoutOption], console: Console) -> None:
+    """Print one row for each layout, and then what else differs between them."""
+    options = tuple(options)
+    table = Table(box=None, pad_edge=False, header_style="bold cyan")
+    for title in ("layout", "a month", "tables", "indexes", "reads with several requests"):
+        table.add_column(title, justify="right" if title in ("a month", "tables") else "left")
+    for each in options:
+        if each.plan is None:
+            table.add_row(each.layout, "impossible", "", "", Text(each.refused, "yellow"))
+            continue
+        table.add_row(
+            each.layout,
+            Text(about_dollars(each.plan.dollars_per_month), "green"),
+            str(each.tables),
+            str(each.indexes),
+            ", ".join(each.several_requests) or "none",
+        )
+    parts: list[RenderableType] = [table]
+    for each in options:
+        parts.append(Text.assemble("\n", (each.layout, "bold")))
+        parts += [Padding(Text(line), (0, 0, 0, 2)) for line in each.consequences]
+    print_parts(console, parts)
+
+
+def layouts_data(options: Iterable[LayoutOption]) -> list[dict[str, Any]]:
+    """Return the layouts as JSON data."""
+    return [
+        {
+            "layout": each.layout,
+            "dollars_per_month": None if each.plan is None else each.plan.dollars_per_month,
+            "tables": each.tables,
+            "indexes": each.indexes,
+            "several_requests": list(each.several_requests),
+            "refused": each.refused or None,
+            "consequences": list(each.consequences),
+        }
+        for each in options
+    ]

@@ -1,0 +1,80 @@
+"""The three layouts of a design beside each other: what each costs, and what else differs.
+
+*single-table* puts all entities into one table, *aggregate* those that are read together, and
+*table-per-entity* gives each its own. Locks do not count here: each layout is planned afresh.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Final, get_args
+
+from stator.design.declaration import Declaration, Layout
+from stator.design.plan.plan import Plan
+from stator.design.planner.planner import plan
+from stator.errors import DesignError
+
+CONSEQUENCES: Final[dict[Layout, tuple[str, ...]]] = {
+    "single-table": (
+        "one table to create, watch, back up and restore; a restore brings back everything",
+        "one stream with the changes of all entities, which every consumer reads and filters",
+        "one table policy: teams are kept apart by the leading keys of their items",
+        "all entities share one TTL attribute, one table class and one capacity",
+    ),
+    "aggregate": (
+        "a table for each group of entities that is read together, with its own backups and stream",
+        "IAM policies, capacity, table class and TTL attribute by group",
+        "a team that owns a group can change it without the others",
+    ),
+    "table-per-entity": (
+        "a table for each entity, with its own backups, stream, policy, capacity and TTL attribute",
+        "entities that are read together need one request each",
+        "most tables to create, watch and restore to the same moment",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutOption:
+    """A design planned in one layout. ``plan`` is None if the layout is impossible."""
+
+    layout: Layout
+    plan: Plan | None
+    refused: str
+    """Why the layout is impossible; empty if it is possible."""
+
+    @property
+    def consequences(self) -> tuple[str, ...]:
+        return CONSEQUENCES[self.layout]
+
+    @property
+    def tables(self) -> int:
+        return 0 if self.plan is None else len(self.plan.tables)
+
+    @property
+    def indexes(self) -> int:
+        return 0 if self.plan is None else sum(len(each.indexes) for each in self.plan.tables)
+
+    @property
+    def several_requests(self) -> tuple[str, ...]:
+        """The read patterns that take more than one request for each call."""
+        if self.plan is None:
+            return ()
+        reads = [each for each in self.plan.patterns if each.kind == "read"]
+        return tuple(each.name for each in reads if len(each.steps) > 1)
+
+
+def layout_options(design: Declaration) -> tuple[LayoutOption, ...]:
+    """Return the design planned in each layout, the design's own first."""
+    others = [each for each in get_args(Layout) if each != design.layout]
+    return tuple(_option(design, layout) for layout in (design.layout, *others))
+
+
+def _option(design: Declaration, layout: Layout) -> LayoutOption:
+    other = copy.copy(design)
+    other.layout, other.lock = layout, None
+    try:
+        return LayoutOption(layout, plan(other), "")
+    except DesignError as error:
+        return LayoutOption(layout, None, error.message)
