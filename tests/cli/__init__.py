@@ -29,7 +29,9 @@ main: test_main.py
 options: test_main.py
 output: test_main.py
 plan_view: test_plan.py
+progress_bar: test_plan_verify.py
 register: test_main.py
 stop_signal: test_stop_signal.py
+verification_view: test_plan_verify.py
 worker_processes: ../pipeline/test_work_command.py
 """

@@ -465,6 +465,34 @@ def test_entities_with_a_request_each_are_read_side_by_side(target: Target) -> N
     assert found == list(db.fetch(query))
 
 
+def test_a_limit_holds_for_entities_with_a_request_each(target: Target) -> None:
+    class Venue(Entity):
+        venue_id: str = ident()
+
+    class Gig(Entity):
+        gig_id: str = ident()
+        venue_id: str
+
+    @read(rps=0.01, returns=3)
+    def venue_page(venue_id: str) -> Bundle2[Venue, Gig]:
+        page = together(Venue, Gig).where(Venue.venue_id == venue_id, Gig.venue_id == venue_id)
+        return page.limit(3)
+
+    @write(rps=500)
+    def add_gig() -> object:
+        return creates(Gig)
+
+    db = target.connect(Design("venues", [Venue, Gig], [venue_page, add_gig]))
+    assert db.context.schema.pattern("venue_page").steps[0].operation == "GetItem"
+    db.create(Venue(venue_id="v"))
+    for number in range(5):
+        db.create(Gig(gig_id=f"g{number}", venue_id="v"))
+    assert len(list(db.fetch(venue_page("v")))) == 3
+    page = db.page(venue_page("v"), limit=2)
+    rest = db.page(venue_page("v"), limit=2, cursor=page.cursor)
+    assert (len(page), len(rest), rest.cursor) == (2, 1, None)
+
+
 # --- backward pages ---
 
 

@@ -1,6 +1,6 @@
 """Code that the commands load, export and copy share.
 
-It finds the target of ``--entity``, draws the progress bar, reports when ``--between`` makes a job
+It finds the target of ``--entity``, reports when ``--between`` makes a job
 wait, and handles Ctrl-C.
 """
 
@@ -18,14 +18,11 @@ import typer
 
 from stator.addresses import TransportOptions
 from stator.cli.design_file import load_design_file
+from stator.cli.stop_signal import INTERRUPTED
 from stator.design.design import Design
 from stator.design.entities.entity import info
 from stator.errors import ConfigurationError
 from stator.pipeline.bulk.targets import BulkTarget
-
-INTERRUPTED = 130
-"""The exit code shells expect after Ctrl-C: 128 plus the number of SIGINT."""
-
 
 # --- targets --------------------------------------------------------------------------------------
 
@@ -97,49 +94,7 @@ def open_target(
     )
 
 
-# --- progress -------------------------------------------------------------------------------------
-
-
-class ProgressBar:
-    """A progress bar on stderr. Shows nothing if stderr is not a terminal."""
-
-    def __init__(self, label: str) -> None:
-        self._label = label
-        self._progress: Any = None
-        self._task: Any = None
-
-    def __enter__(self) -> ProgressBar:
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import (
-                BarColumn,
-                Progress,
-                SpinnerColumn,
-                TextColumn,
-                TimeRemainingColumn,
-            )
-
-            self._progress = Progress(
-                SpinnerColumn(),
-                TextColumn("{task.description}"),
-                BarColumn(bar_width=24),
-                TextColumn("{task.percentage:>3.0f}%"),
-                TextColumn("{task.fields[facts]}"),
-                TimeRemainingColumn(),
-                console=Console(stderr=True),
-                transient=True,
-            )
-            self._progress.start()
-            self._task = self._progress.add_task(self._label, total=1.0, facts="")
-        return self
-
-    def show(self, share: float, facts: str) -> None:
-        if self._progress is not None:
-            self._progress.update(self._task, completed=share, facts=facts)
-
-    def __exit__(self, *_: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()
+# --- waits and stops ------------------------------------------------------------------------------
 
 
 class WaitNotice:

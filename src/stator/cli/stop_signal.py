@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import signal
 from queue import Empty, SimpleQueue
+from typing import Final
+
+INTERRUPTED: Final = 130
+"""The exit code shells expect after Ctrl-C: 128 plus the number of SIGINT."""
 
 
 class StopSignal:

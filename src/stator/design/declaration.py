@@ -178,6 +178,11 @@ class Declaration:
         return smaller
 
     @property
+    def declared_volumes(self) -> Mapping[type[Entity], float | Per]:
+        """The volumes as they were declared. Entities without one are absent."""
+        return self._volumes
+
+    @property
     def declared_writes(self) -> Mapping[type[Entity], float]:
         """The number of items of each entity that ``writes=`` creates each second.
 

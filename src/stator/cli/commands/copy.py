@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from stator.addresses import TransportOptions
-from stator.cli.bulk_commands import ProgressBar, WaitNotice, connection_options, resumable
+from stator.cli.bulk_commands import WaitNotice, connection_options, resumable
 from stator.cli.options import BetweenOption, JournalOption, RestartOption, ResumeOption
+from stator.cli.progress_bar import ProgressBar
 from stator.model.quantities import duration, plural
 from stator.pipeline.bulk.copy import Copy, CopyOptions, CopyProgress, CopyReport, find_transform
 from stator.pipeline.bulk.targets import BulkTarget

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from stator.cli.bulk_commands import (
-    ProgressBar,
     WaitNotice,
     connection_options,
     open_target,
@@ -25,6 +24,7 @@ from stator.cli.options import (
     RestartOption,
     ResumeOption,
 )
+from stator.cli.progress_bar import ProgressBar
 from stator.model.quantities import duration, plural, size
 from stator.pipeline.bulk.export.export import (
     ExportJob,

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from stator.cli.bulk_commands import ProgressBar, WaitNotice, open_target, resumable
+from stator.cli.bulk_commands import WaitNotice, open_target, resumable
 from stator.cli.options import BetweenOption, ProfileOption, RestartOption, ResumeOption
+from stator.cli.progress_bar import ProgressBar
 from stator.model.quantities import duration, plural, size
 from stator.pipeline.bulk.load.estimate import LoadEstimate, estimate
 from stator.pipeline.bulk.load.inputs import FORMATS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -14,6 +14,9 @@ from stator.cli.layouts_view import layouts_data, show_layouts
 from stator.cli.options import DesignArgument
 from stator.cli.output import RISK_COLOURS
 from stator.cli.plan_view import show, to_data
+from stator.cli.progress_bar import ProgressBar
+from stator.cli.stop_signal import INTERRUPTED
+from stator.design.design import Design
 from stator.design.plan.lock_file import compare, other_keys, write_lock
 from stator.design.plan.plan import Plan
 from stator.design.planner.layout_options import layout_options
@@ -63,6 +66,23 @@ def command(
         ),
     ] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+    verified: Annotated[
+        bool,
+        typer.Option(
+            "--verify",
+            help="Measure every estimate on the embedded engine, with generated data. "
+            "Exit code 1 if one is off by more than a quarter.",
+        ),
+    ] = False,
+    most_items: Annotated[
+        int | None,
+        typer.Option(
+            "--most-items",
+            metavar="N",
+            help="With --verify: generate at most N items. By default 200,000.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Show a design's keys, indexes and requests, with their cost and the reasons.
 
@@ -71,6 +91,12 @@ def command(
 
     Example: stator plan shop.py --write
     """
+    if verified and (write or table or layouts):
+        raise typer.BadParameter(
+            "--verify prints measurements; leave out --write, --table and --layouts"
+        )
+    if most_items is not None and not verified:
+        raise typer.BadParameter("--most-items needs --verify")
     if force and not write:
         raise typer.BadParameter("--force needs --write")
     if rekey and fresh:
@@ -86,6 +112,8 @@ def command(
             show_layouts(options, Console(highlight=False))
         return
     plan = plan_of(file.design, rekey or ())
+    if verified:
+        _verify(file.design, plan, most_items, as_json=json_output)
     if json_output:
         typer.echo(json.dumps(to_data(plan), indent=2, ensure_ascii=False))
     else:
@@ -96,6 +124,27 @@ def command(
         _compare(file, plan)
         if not fresh and not rekey:
             _advise(file, plan)
+
+
+def _verify(design: Design, plan: Plan, most_items: int | None, *, as_json: bool) -> NoReturn:
+    """Measure the plan, print the report, and exit."""
+    # Imported late: a plan needs neither the engine nor the data layer.
+    from stator.cli.verification_view import show_report
+    from stator.verification import verify
+    from stator.verification.verifier import MOST_ITEMS
+
+    try:
+        with ProgressBar("measuring", after_seconds=1.0) as bar:
+            most = MOST_ITEMS if most_items is None else most_items
+            report = verify(design, plan, most_items=most, progress=bar.show)
+    except KeyboardInterrupt:
+        typer.echo("Stopped. Nothing was stored.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    if as_json:
+        typer.echo(report.to_json())
+    else:
+        show_report(report, Console(highlight=False))
+    raise typer.Exit(0 if report.ok else 1)
 
 
 def _freeze(file: DesignFile, plan: Plan, *, force: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from stator.cli.bulk_commands import ProgressBar
+from stator.cli.progress_bar import ProgressBar
 from stator.engine.verification import Verification, verify_folder
 from stator.model.quantities import plural
 

@@ -166,8 +166,7 @@ def _fraction(need: Need, fields: frozenset[str], estimates: Estimates) -> float
         else:
             part *= known
     values = estimates.distinct(need.entity, tuple(counted))
-    held = estimates.design.facts.all_present(need.entity, counted)
-    return part * held * min(1.0, need.options(counted) / values)
+    return part * min(1.0, need.options(counted) / values)
 
 
 def fraction_guesses(need: Need, fields: Iterable[str], estimates: Estimates) -> tuple[Guess, ...]:

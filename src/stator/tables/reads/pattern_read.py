@@ -110,14 +110,21 @@ class PatternRead:
         self.arguments = query.arguments
         self.only = query.ask.only
         self._hidden = context.schema.hidden(query.ask)
-        step = self.plan.steps[0]
-        self.limit: int | None = (
-            self.arguments[step.limit_param] if step.limit_param else step.limit
-        )
+        self.limit: int | None = self._declared_limit()
         self.returned = 0
         self.backward = False
         self.streams = self._streams(cursor)
         self._walk = self.streams[::-1] if self.backward else self.streams
+
+    def _declared_limit(self) -> int | None:
+        """Return the pattern's own limit. A step that gets one item has none; another step may."""
+        for step in self.plan.steps:
+            if step.limit_param is not None:
+                given: int = self.arguments[step.limit_param]
+                return given
+            if step.limit is not None:
+                return step.limit
+        return None
 
     def _streams(self, cursor: str | None) -> list[PageStream]:
         requests = [

@@ -1,0 +1,365 @@
+"""The declared shape of the data: how many items there are, and how their values are spread.
+
+Everything here follows from the declaration: volumes, ``per()``, types, identities and facts. It is
+a reading of its own, apart from the planner's estimates. Where the declaration says nothing, these
+are the assumptions, and the report calls each of them a guess:
+
+| Not declared | Assumed |
+|---|---|
+| the volume of an entity | 1,000,000 items |
+| the values of a text or a number | the square root of the volume |
+| the values of a date | three years of days |
+| whether an optional field is set | in half of the items, if a pattern or an index asks for it |
+| how many items pass a filter or a range | a third |
+| how values are spread | evenly; ``largest()`` gives one value more |
+
+A field refers to another entity if it has the name of that entity's identity: ``Order.user_id``
+to ``User.user_id``, or to ``User.id``. It then has as many values as there are users.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any, Final
+from uuid import UUID
+
+from stator.design.declaration import Declaration, Per
+from stator.design.entities.conditions import Comparison, FieldRef
+from stator.design.entities.entity import Entity, EntityInfo, info
+from stator.design.entities.shapes import Choice, Epoch, Maybe, Scalar, Shape
+from stator.design.value_facts import DistinctFact, LargestFact, ShareFact, condition_text
+
+KEPT_SHARE: Final = 1 / 3
+PRESENT_SHARE: Final = 1 / 2
+_VOLUME: Final = 1_000_000
+_DAYS: Final = 3 * 365
+_COMMON_NAMES: Final = frozenset({"id", "key", "name", "code", "number", "no", "at", "title"})
+"""Names of identity fields that say nothing about the entity they belong to."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntityReference:
+    """Fields of an entity that name an item of another one: own field and identity field."""
+
+    parent: type[Entity]
+    fields: tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class Guesses:
+    """The assumptions that a measurement rests on, in the order in which they were made."""
+
+    found: dict[str, None] = field(default_factory=dict)
+
+    def add(self, text: str) -> None:
+        self.found[text] = None
+
+    def drop(self, subject: str) -> None:
+        """Forget the guesses about the values of a field, which something else decides."""
+        for text in [each for each in self.found if each.startswith(f"{subject} has ")]:
+            del self.found[text]
+
+    def drop_filter(self, condition: str) -> None:
+        """Forget the guess about how many items pass a filter."""
+        for text in [each for each in self.found if each.startswith(f"{condition} keeps ")]:
+            del self.found[text]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(self.found)
+
+
+def inner(shape: Shape) -> Shape:
+    return shape.inner if isinstance(shape, Maybe) else shape
+
+
+class DeclaredShape:
+    """The volumes, references and chances of one design."""
+
+    def __init__(self, design: Declaration) -> None:
+        self.design = design
+        self.guesses = Guesses()
+        """Collects the guesses; a caller replaces it to see only those of one measurement."""
+        self._facts = design.facts.all
+        self.references = {entity: self._references(entity) for entity in design.entities}
+
+    @contextmanager
+    def unrecorded(self) -> Iterator[None]:
+        """Record no guesses in a ``with`` block: how other fields are filled changes nothing."""
+        kept, self.guesses = self.guesses, Guesses()
+        try:
+            yield
+        finally:
+            self.guesses = kept
+
+    # -- volumes
+
+    def volume(self, entity: type[Entity]) -> float:
+        return max(1.0, self._volume(entity))
+
+    def _volume(self, entity: type[Entity]) -> float:
+        declared = self.design.declared_volumes.get(entity)
+        if declared is None:
+            self.guesses.add(
+                f"{info(entity).name} has {_VOLUME:,} items; declare volumes={{{_class(entity)}: "
+                "...}"
+            )
+            return float(_VOLUME)
+        if isinstance(declared, Per):
+            return declared.count * self.volume(declared.entity)
+        return float(declared)
+
+    # -- references
+
+    def _references(self, entity: type[Entity]) -> tuple[EntityReference, ...]:
+        others = [each for each in self.design.entities if each is not entity]
+        found = [each for other in others if (each := _reference(entity, other)) is not None]
+        declared = self.design.declared_volumes.get(entity)
+        if isinstance(declared, Per) and all(each.parent is not declared.entity for each in found):
+            found += self._only_candidate(entity, declared.entity)
+        # Of two entities with one identity, such as User and Profile, the larger one counts.
+        return tuple(
+            sorted(
+                found,
+                key=lambda each: (
+                    -len(each.fields),
+                    -self.design.volume(each.parent),
+                    each.fields,
+                ),
+            )
+        )
+
+    def _only_candidate(self, entity: type[Entity], parent: type[Entity]) -> list[EntityReference]:
+        """Return the reference behind ``per(parent, n)``, if just one compared field can be it."""
+        identity = info(parent).identity
+        if len(identity) != 1:
+            return []
+        wanted = inner(info(parent).fields[identity[0]].shape)
+        own = info(entity)
+        candidates = [
+            name
+            for name in sorted(self._compared(entity))
+            if own.identity != (name,) and inner(own.fields[name].shape) == wanted
+        ]
+        return (
+            [EntityReference(parent, ((candidates[0], identity[0]),))]
+            if len(candidates) == 1
+            else []
+        )
+
+    def _compared(self, entity: type[Entity]) -> set[str]:
+        return {
+            test.field.name
+            for pattern in self.design.reads
+            for test in pattern.trace().tests
+            if test.operator == "=" and issubclass(entity, test.field.owner)
+            and test.field.name in info(entity).fields
+        }  # fmt: skip
+
+    # -- values
+
+    def values(self, entity: type[Entity], fields: Iterable[str]) -> float:
+        """Return how many distinct values, or combinations of values, the fields have."""
+        return self._values(entity, frozenset(fields), frozenset())
+
+    def _values(
+        self, entity: type[Entity], fields: frozenset[str], above: frozenset[type[Entity]]
+    ) -> float:
+        known, volume = info(entity), self.volume(entity)
+        if not fields:
+            return 1.0
+        if set(known.identity) <= fields or _has_unique(known, fields):
+            return volume
+        total, left = 1.0, set(fields)
+        for declared in self._distinct_facts(entity):
+            if set(declared.fields) <= left:
+                total *= declared.values
+                left -= set(declared.fields)
+        for reference in self.references[entity]:
+            named = [(own, theirs) for own, theirs in reference.fields if own in left]
+            if named and reference.parent not in above:
+                total *= self._values(
+                    reference.parent, frozenset(theirs for _, theirs in named), above | {entity}
+                )
+                left -= {own for own, _ in named}
+        for name in sorted(left):
+            total *= self._alone(known, name, volume)
+        return max(1.0, min(volume, total))
+
+    def _distinct_facts(self, entity: type[Entity]) -> list[DistinctFact]:
+        found = [
+            each for each in self._facts if isinstance(each, DistinctFact) and each.entity is entity
+        ]
+        return sorted(found, key=lambda each: (-len(each.fields), each.fields))
+
+    def _alone(self, known: EntityInfo, name: str, volume: float) -> float:
+        shape = inner(known.fields[name].shape)
+        if isinstance(shape, Choice):
+            return len(shape.values)
+        python = shape.python if isinstance(shape, Scalar) else str
+        if python is bool:
+            return 2
+        if python in (datetime, Epoch, UUID):
+            return volume
+        found = float(_DAYS) if python is date else math.sqrt(volume)
+        found = max(1.0, min(volume, found))
+        self.guesses.add(
+            f"{known.name}.{name} has {found:,.0f} values; declare "
+            f"distinct({_class(known.cls)}.{name}, values=...)"
+        )
+        return found
+
+    # -- chances
+
+    def chance(self, entity: type[Entity], fixed: Mapping[str, Any]) -> float:
+        """Return the share of an entity's items that have these values.
+
+        The values are asked for, so at least one item has them.
+        """
+        volume = self.volume(entity)
+        known = info(entity)
+        if set(known.identity) <= set(fixed) or _has_unique(known, fixed):
+            return 1 / volume
+        found, left = 1.0, dict(fixed)
+        for name, value in fixed.items():
+            declared = (
+                self._absent_share(entity, name)
+                if value is None
+                else self.value_share(entity, name, value)
+            )
+            if declared is not None:
+                found *= declared
+                del left[name]
+        return max(1 / volume, found / self.values(entity, left))
+
+    def _absent_share(self, entity: type[Entity], name: str) -> float:
+        return 1 - self.present_share(entity, name)
+
+    def present_share(self, entity: type[Entity], name: str) -> float:
+        """Return the share of items that have a value of an optional field."""
+        field_ref = FieldRef(entity, (name,))
+        present = self.condition_share(entity, Comparison(field_ref, "exists", ()))
+        absent = self.condition_share(entity, Comparison(field_ref, "not_exists", ()))
+        if present is not None:
+            return present
+        if absent is not None:
+            return 1 - absent
+        self.guesses.add(
+            f"{info(entity).name}.{name} is set in half of the items; declare "
+            f"share(attr({_class(entity)}.{name}).exists(), ...)"
+        )
+        return PRESENT_SHARE
+
+    def value_share(self, entity: type[Entity], name: str, value: Any) -> float | None:
+        """Return the share of items with one value of a field, if facts decide it."""
+        shares = self._value_shares(entity, name)
+        if plain(value) in shares:
+            return shares[plain(value)]
+        heavy = next(
+            (
+                each.part
+                for each in self._facts
+                if isinstance(each, LargestFact) and each.entity is entity and each.name == name
+            ),
+            0.0,
+        )
+        taken = sum(shares.values()) + heavy
+        if not taken:
+            return None
+        others = self.values(entity, (name,)) - len(shares) - bool(heavy)
+        return max(0.0, 1 - taken) / max(1.0, others)
+
+    def _value_shares(self, entity: type[Entity], name: str) -> dict[Any, float]:
+        return {
+            plain(each.condition.values[0]): each.part
+            for each in self._facts
+            if isinstance(each, ShareFact)
+            and each.entity is entity
+            and isinstance(each.condition, Comparison)
+            and each.condition.operator == "="
+            and each.condition.field.path == (name,)
+        }
+
+    def largest(self, entity: type[Entity], name: str) -> float | None:
+        """Return the share of the most frequent value, if ``largest()`` declares it."""
+        return next(
+            (
+                each.part
+                for each in self._facts
+                if isinstance(each, LargestFact) and each.entity is entity and each.name == name
+            ),
+            None,
+        )
+
+    def spread(self, entity: type[Entity], name: str) -> tuple[tuple[Any, float], ...]:
+        """Return the values of a field whose share is declared, with their shares."""
+        return tuple(self._value_shares(entity, name).items())
+
+    def condition_share(self, entity: type[Entity], condition: Any) -> float | None:
+        """Return the share of items for which a condition holds, if ``share()`` declares it."""
+        text = condition_text(condition)
+        return next(
+            (
+                each.part
+                for each in self._facts
+                if isinstance(each, ShareFact)
+                and each.entity is entity
+                and condition_text(each.condition) == text
+            ),
+            None,
+        )
+
+    def is_declared(self, entity: type[Entity], name: str) -> bool:
+        """Whether volumes, facts or an identity decide how many values a field has."""
+        known = info(entity)
+        return (
+            known.identity == (name,)
+            or known.fields[name].role == "unique"
+            or any(name in (own for own, _ in each.fields) for each in self.references[entity])
+            or any(name in each.fields for each in self._distinct_facts(entity))
+            or bool(self._value_shares(entity, name))
+            or self.largest(entity, name) is not None
+        )
+
+
+def plain(value: Any) -> Any:
+    """Return the value of an Enum member, and any other value unchanged."""
+    return getattr(value, "value", value)
+
+
+def _reference(entity: type[Entity], other: type[Entity]) -> EntityReference | None:
+    """Return how an entity refers to another one by the names of its fields, or None."""
+    own, theirs = info(entity), info(other)
+    label = theirs.name.lower()
+    is_compound = len(theirs.identity) > 1
+    pairs: dict[str, str] = {}
+    for name in theirs.identity:
+        # A comment with the owner, repo and number of an issue belongs to it. One with an id only
+        # does not.
+        names = [name] if is_compound or name not in _COMMON_NAMES else []
+        names += [f"{label}_{name}", label]
+        names += [] if is_compound else [f"{label}_id"]
+        shape = inner(theirs.fields[name].shape)
+        fitting = [
+            each
+            for each in names
+            if each in own.fields and each not in pairs and inner(own.fields[each].shape) == shape
+        ]
+        if not fitting:
+            return None
+        pairs[fitting[0]] = name
+    if is_compound and (pairs.keys() == set(own.identity) or pairs.keys() <= _COMMON_NAMES):
+        return None  # two entities with one compound identity: neither owns the other
+    return EntityReference(other, tuple(pairs.items()))
+
+
+def _has_unique(known: EntityInfo, fields: Iterable[str]) -> bool:
+    return any(known.fields[name].role == "unique" for name in fields)
+
+
+def _class(entity: type[Any]) -> str:
+    return entity.__name__

@@ -1,0 +1,278 @@
+"""Which items the requests of a call reach: the collections under its key conditions.
+
+A query reads the items under its key condition and nothing else, so these are all the items that a
+measurement needs. A collection has one entity and the values that its items share: the partition
+key's, and those at the start of the sort key. Other entities that the plan keeps in the same
+partition are read as well, unless their sort keys lie outside of the condition.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from stator.design.entities.entity import Entity, info
+from stator.design.entities.shapes import Choice, Maybe
+from stator.design.patterns.pattern import Ask, Param
+from stator.design.plan import key_text as keys
+from stator.design.plan.plan import EntityPlan, KeyConditionPart, PatternPlan, Plan, Step
+from stator.design.plan.templates import Part, PlannedKeyAttribute, Template
+from stator.model.values import Value
+from stator.verification.declared_shape import inner
+
+_HIGHEST = "\U0010ffff"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCollection:
+    """Items of one entity under a key condition.
+
+    All of them have the ``fixed`` values, and values of the ``present`` fields.
+    """
+
+    entity: type[Entity]
+    fixed: Mapping[str, Any]
+    present: frozenset[str]
+
+
+class CollectionFinder:
+    """Finds the collections of calls in the keys of a plan."""
+
+    def __init__(self, plan: Plan, entities: tuple[type[Entity], ...]) -> None:
+        self.plan = plan
+        self._entities = {info(each).name: each for each in entities}
+
+    def collections(
+        self, pattern: PatternPlan, ask: Ask, arguments: Mapping[str, Any]
+    ) -> list[KeyCollection]:
+        """Return the collections of one call. Arguments of ranges need not be known yet."""
+        found: list[KeyCollection] = []
+        for step in pattern.steps:
+            for each in self._of_step(step, ask, arguments):
+                if each not in found:
+                    found.append(each)
+        return found
+
+    def _of_step(
+        self, step: Step, ask: Ask, arguments: Mapping[str, Any]
+    ) -> Iterator[KeyCollection]:
+        if step.guard is not None:
+            param = step.key[0].bounds[0].parts[-1].value
+            fixed = {step.guard.field: arguments[param]}
+            yield KeyCollection(self._entities[step.entities[0]], fixed, frozenset())
+            return
+        for plan in self.plan.entities:
+            if plan.table != step.table or plan.name not in self._entities:
+                continue
+            entity = self._entities[plan.name]
+            if step.operation == "Scan":
+                yield KeyCollection(entity, {}, frozenset())
+                continue
+            for given in _one_by_one(step, arguments):
+                for tests in step.conditions:
+                    reader = _KeyReader(plan, entity, step, ask, given)
+                    found = reader.collection(tests, self._attributes(step))
+                    if found is not None:
+                        yield found
+
+    def _attributes(self, step: Step) -> tuple[str, ...]:
+        """Return the key attributes of the index or table that a step reads."""
+        table = self.plan.table(step.table)
+        if step.index is None:
+            return (table.partition, *(() if table.sort is None else (table.sort,)))
+        index = next(each for each in table.indexes if each.name == step.index)
+        return (*index.partition, *index.sort)
+
+
+def _one_by_one(step: Step, arguments: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the arguments of each request, with one member of every list argument in the key."""
+    for chosen in product(*(arguments[name] for name in step.lists)):
+        yield {**arguments, **dict(zip(step.lists, chosen))}
+
+
+@dataclass(frozen=True, slots=True)
+class _KeyReader:
+    """Reads the values of an entity's fields out of a key condition."""
+
+    plan: EntityPlan
+    entity: type[Entity]
+    step: Step
+    ask: Ask
+    arguments: Mapping[str, Any]
+
+    def collection(
+        self, tests: tuple[KeyConditionPart, ...], attributes: tuple[str, ...]
+    ) -> KeyCollection | None:
+        """Return the entity's items under a key condition, or None if it has none there."""
+        templates: dict[str, Template] = {}
+        fixed: dict[str, Any] = {}
+        for name in attributes:
+            key = self._key(name)
+            if key is None:
+                return None
+            templates[name] = key.template
+            for template, text in key.when:
+                found = (
+                    dict.fromkeys(_fields(template))
+                    if text is None
+                    else self._matched(template, {"S": text})
+                )
+                if found is None:
+                    return None
+                fixed |= found
+        for test in tests:
+            template = templates[test.attribute]
+            if test.operator == "=":
+                filled = test.bounds[0].fill(self.arguments, 0)
+                found = None if filled is None else self._matched(template, filled)
+                if found is None or any(
+                    fixed.get(each, found[each]) != found[each] for each in found
+                ):
+                    return None
+                fixed |= found
+            elif not template.native:
+                bounds = [_known_text(bound, self.arguments) for bound in test.bounds]
+                if not _may_lie_in(template, test.operator, bounds):
+                    return None
+                fixed |= self._prefix(template, bounds, fixed)
+        held = {name for template in templates.values() for name in _fields(template)}
+        optional = {
+            name for name in held - fixed.keys()
+            if isinstance(info(self.entity).fields[name].shape, Maybe)
+        }  # fmt: skip
+        return KeyCollection(self.entity, fixed, frozenset(optional))
+
+    def _key(self, attribute: str) -> PlannedKeyAttribute | None:
+        found = [each for each in self.plan.keys if each.name == attribute]
+        if found:
+            return next((each for each in found if each.index == self.step.index), found[0])
+        declared = info(self.entity).fields.get(attribute)
+        encoding = None if declared is None else keys.encoding_of(declared.shape)
+        if encoding is None:  # items of this entity lack the attribute, and are not in the index
+            return None
+        return PlannedKeyAttribute(
+            attribute, Template((Part("field", attribute, encoding.name),), native=True)
+        )
+
+    def _matched(self, template: Template, value: Value) -> dict[str, Any] | None:
+        """Return the fields' values with which a template has this value, or None."""
+        if template.native:
+            [part] = template.parts
+            if part.kind == "text":
+                return {} if part.value in value.values() else None
+            decode = info(self.entity).codec.decode_field[part.value]
+            return {part.value: decode(value)}
+        text = value.get("S")
+        pattern = "".join(
+            re.escape(part.value) if part.kind == "text" else "([^#]*)" for part in template.parts
+        )
+        match = None if text is None else re.fullmatch(pattern, str(text))
+        if match is None:
+            return None
+        holes = [part for part in template.parts if part.kind != "text"]
+        return {
+            part.value: self._decoded(part, group)
+            for part, group in zip(holes, match.groups())
+            if part.kind == "field"
+        }
+
+    def _decoded(self, part: Part, text: str) -> Any:
+        value = keys.decode(part.encoding, text, inverted=part.inverted)
+        shape = inner(info(self.entity).fields[part.value].shape)
+        if isinstance(shape, Choice) and shape.enum is not None:
+            return shape.enum(value)
+        candidates = [*self.arguments.values(), *_compared(self.ask, self.entity, part.value)]
+        return next((each for each in candidates if _is_same(part, each, text)), value)
+
+    def _prefix(
+        self, template: Template, bounds: list[str], fixed: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the values of the fields at the start of a sort key that every bound starts with.
+
+        The condition then reaches only items with these values.
+        """
+        if info(self.entity).name not in self.step.entities:
+            return {}
+        found: dict[str, Any] = {}
+        text = ""
+        for part in template.parts:
+            if part.kind == "text":
+                text += part.value
+                continue
+            if part.kind != "field":
+                break
+            options = [fixed[part.value]] if part.value in fixed else self._options(part.value)
+            fitting = [
+                each for each in options
+                if all(bound.startswith(text + _encoded(part, each)) for bound in bounds)
+            ]  # fmt: skip
+            if len(fitting) != 1:
+                break
+            text += _encoded(part, fitting[0])
+            found[part.value] = fitting[0]
+        return found
+
+    def _options(self, name: str) -> list[Any]:
+        found = []
+        for value in _compared(self.ask, self.entity, name):
+            if not isinstance(value, Param):
+                found.append(value)
+            elif value.name in self.arguments:
+                found.append(self.arguments[value.name])
+        return found
+
+
+def _compared(ask: Ask, entity: type[Entity], name: str) -> list[Any]:
+    return [
+        value
+        for test in ask.tests
+        if test.operator in ("=", "in", "in_list") and test.field.path == (name,)
+        and issubclass(entity, test.field.owner)
+        for value in test.values
+    ]  # fmt: skip
+
+
+def _encoded(part: Part, value: Any) -> str:
+    return keys.encode(part.encoding, value, inverted=part.inverted)
+
+
+def _is_same(part: Part, value: Any, text: str) -> bool:
+    try:
+        return not isinstance(value, Param) and _encoded(part, value) == text
+    except Exception:  # a value of another type
+        return False
+
+
+def _fields(template: Template) -> set[str]:
+    return {part.value for part in template.parts if part.kind == "field"}
+
+
+def _known_text(bound: Template, arguments: Mapping[str, Any]) -> str:
+    """Return the start of a bound, up to the first argument that is not known yet."""
+    text = ""
+    for part in bound.parts:
+        if part.kind == "shard" or (part.kind == "param" and part.value not in arguments):
+            return text
+        text += str(part.fill(arguments, 0))
+    return text
+
+
+def _may_lie_in(template: Template, operator: str, bounds: list[str]) -> bool:
+    """Whether a sort key can meet a condition, judged by the text that the key starts with."""
+    label = ""
+    for part in template.parts:
+        if part.kind != "text":
+            break
+        label += part.value
+    is_whole = all(part.kind == "text" for part in template.parts)
+    lowest, highest = label, label if is_whole else label + _HIGHEST
+    if operator == "begins_with":
+        return label.startswith(bounds[0]) or (not is_whole and bounds[0].startswith(label))
+    low = bounds[0] if operator in (">", ">=", "BETWEEN") else ""
+    high = bounds[-1] + _HIGHEST if operator in ("<", "<=", "BETWEEN") else _HIGHEST
+    if operator == "BETWEEN" and bounds[-1].endswith(keys.AFTER):
+        high = bounds[-1]
+    return lowest <= high and highest >= low
