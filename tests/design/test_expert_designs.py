@@ -40,6 +40,10 @@ OURS: Final[dict[tuple[str, str], str]] = {
         "Both lists of a model use the index that the order by time needs, so the table has the "
         "finest partition; there are few models."
     ),
+    ("metering", "invoice_page"): (
+        "A GetItem and a Query side by side, both on the table: invoices lie with their tenant, "
+        "which lists them without an index."
+    ),
 }
 
 

@@ -17,6 +17,7 @@ from stator import (
     Design,
     Entity,
     Query,
+    attr,
     connect,
     creates,
     distinct,
@@ -266,3 +267,32 @@ def test_a_hot_value_gets_write_shards() -> None:
 
     assert shards() == 1
     assert shards(largest(Ride.region, 0.9)) == 3
+
+
+def test_an_index_on_an_optional_field_holds_only_the_items_that_have_it() -> None:
+    class Game(Entity):
+        game_id: str = ident()
+        place: str
+        open_since: datetime | None = None
+        pad: str = PADDING
+
+    @read(returns=20)
+    def open_games(place: str) -> Query[Game]:
+        waiting = find(Game).where(Game.place == place, attr(Game.open_since).exists())
+        return waiting.oldest_first(Game.open_since).limit(20)
+
+    facts = [distinct(Game.place, values=4), share(attr(Game.open_since).exists(), 0.1)]
+    design = Design(
+        "games", [Game], [open_games], volumes={Game: 1_000}, sizes={Game: 470}, facts=facts
+    )
+    items = [
+        Game(
+            game_id=f"game-{at:019}",
+            place=f"place-{at % 4:018}",
+            open_since=START + timedelta(minutes=at) if at // 4 % 10 == 0 else None,
+        )
+        for at in range(1_000)
+    ]
+    planned = design.plan().pattern("open_games").units_per_call
+    found = measured(design, items, open_games(f"place-{2:018}"))
+    assert found == pytest.approx(planned, rel=0.25)

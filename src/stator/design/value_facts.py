@@ -391,6 +391,23 @@ class ValueFacts:
         found = self._shares.get((entity, condition_text(condition)))
         return None if found is None else float(found.part)
 
+    def present(self, entity: type[Entity], name: str) -> float | None:
+        """Return the share of items that have an optional field, if a fact says so."""
+        named = FieldRef(entity, (name,))
+        found = self.share(entity, named.exists())
+        if found is not None:
+            return found
+        for test in (named.not_exists(), Comparison(named, "=", (None,))):
+            absent = self.share(entity, test)
+            if absent is not None:
+                return 1.0 - absent
+        return None
+
+    def all_present(self, entity: type[Entity], names: Iterable[str]) -> float:
+        """Return the share of items that have all these fields, as far as facts say it."""
+        parts = [self.present(entity, name) for name in names]
+        return math.prod(each for each in parts if each is not None)
+
     def largest(self, entity: type[Entity], name: str) -> float | None:
         """Return the share of items with the most frequent value, if a fact says so.
 

@@ -262,6 +262,9 @@ class CostModel:
         found = volume * fraction(need, fields, self.estimates) * numbers.excess
         if served.span is not None:
             found *= numbers.spans.get(served.span.field, 1.0)
+        for name in path.sort:  # items without the field have no entry
+            if name not in need.equal and is_optional(info(need.entity), name):
+                found *= self.estimates.present(need.entity, name)
         return max(min(found, volume), min(numbers.result, volume))
 
     def queried_range(self, served: ServedNeed, placement: Placement) -> QueriedRange:

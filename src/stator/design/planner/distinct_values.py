@@ -111,7 +111,7 @@ class DistinctValues:
         """Return the sets of an entity's fields whose number of values is known."""
         volume = self.volume(entity)
         found = {
-            fields: volume / each.exactly
+            fields: volume * self._design.facts.all_present(entity, fields) / each.exactly
             for (owner, fields), each in returned.items()
             if owner is entity and each.exactly is not None
         }

@@ -15,7 +15,7 @@ from typing import Final
 from uuid import UUID
 
 from stator.design.declaration import Declaration
-from stator.design.entities.conditions import Comparison, FieldRef
+from stator.design.entities.conditions import FieldRef
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.packed_numbers import PackedType
 from stator.design.entities.shapes import (
@@ -160,14 +160,9 @@ class Estimates:
 
     def absent_share(self, entity: type[Entity], name: str) -> float | None:
         """Return the share of items that lack an optional field, or None if nothing says it."""
-        named, facts = FieldRef(entity, (name,)), self.design.facts
-        present = facts.share(entity, named.exists())
+        present = self.design.facts.present(entity, name)
         if present is not None:
             return 1.0 - present
-        for test in (named.not_exists(), Comparison(named, "=", (None,))):
-            absent = facts.share(entity, test)
-            if absent is not None:
-                return absent
         return self._values.absent_share(entity, name)
 
     def presence_guess(self, entity: type[Entity], name: str) -> Guess:

@@ -166,7 +166,8 @@ def _fraction(need: Need, fields: frozenset[str], estimates: Estimates) -> float
         else:
             part *= known
     values = estimates.distinct(need.entity, tuple(counted))
-    return part * min(1.0, need.options(counted) / values)
+    held = estimates.design.facts.all_present(need.entity, counted)
+    return part * held * min(1.0, need.options(counted) / values)
 
 
 def fraction_guesses(need: Need, fields: Iterable[str], estimates: Estimates) -> tuple[Guess, ...]:
