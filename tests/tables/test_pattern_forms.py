@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 import pytest
 
-from stator import Design, Entity, Query, attr, find, ident, read
+from stator import Design, Entity, Query, attr, distinct, find, ident, read, share
 from stator.design.entities.conditions import Condition
 from stator.design.plan.plan import Plan
 from stator.errors import DesignError, RequestRefused, ScanNeeded
@@ -230,3 +230,91 @@ def test_what_no_key_can_serve_is_refused_by_name(
     with pytest.raises(ScanNeeded, match=problem) as caught:
         Design("map", [Place], [places]).plan()
     assert hint in str(caught.value.hint)
+
+
+class Complaint(Entity):
+    complaint_id: str = ident()
+    customer: str
+    at: datetime
+    escalated_at: datetime | None = None
+    escalated_to: str | None = None
+
+
+@read(rps=1, returns=10)
+def escalated() -> Query[Complaint]:
+    newest = find(Complaint).where(attr(Complaint.escalated_at).exists())
+    return newest.newest_first(Complaint.escalated_at)
+
+
+@read(rps=1, returns=3)
+def escalated_of(customer: str) -> Query[Complaint]:
+    mine = find(Complaint).where(
+        Complaint.customer == customer, attr(Complaint.escalated_at).exists()
+    )
+    return mine.newest_first(Complaint.escalated_at)
+
+
+@read(rps=1, returns=3)
+def handed_over(customer: str) -> Query[Complaint]:
+    """Its order does not guarantee the field it asks for."""
+    return find(Complaint).where(
+        Complaint.customer == customer, attr(Complaint.escalated_to).exists()
+    )
+
+
+COMPLAINTS = Design(
+    "complaints",
+    [Complaint],
+    [escalated, escalated_of, handed_over],
+    volumes={Complaint: 1_000_000},
+    facts=[
+        share(attr(Complaint.escalated_at).exists(), 0.001),
+        distinct(Complaint.customer, values=200_000),
+    ],
+)
+
+
+def test_a_sparse_index_needs_no_filter_for_the_field_it_is_sparse_by(target: Target) -> None:
+    plan = COMPLAINTS.plan()
+    for name in ("escalated", "escalated_of"):
+        assert plan.pattern(name).steps[0].filter is None
+    assert plan.pattern("escalated").units_per_call < 100
+    assert plan.pattern("handed_over").steps[0].filter is not None
+    db = target.connect(COMPLAINTS)
+    for at in range(20):
+        moment = DONE + timedelta(hours=at) if at % 4 == 0 else None
+        someone = "anna" if at % 3 == 0 else None
+        db.create(
+            Complaint(
+                complaint_id=str(at),
+                customer="c" if at % 2 else "d",
+                at=DONE,
+                escalated_at=moment,
+                escalated_to=someone,
+            )
+        )
+    assert [each.complaint_id for each in db.fetch(escalated())] == ["16", "12", "8", "4", "0"]
+    assert [each.complaint_id for each in db.fetch(escalated_of("d"))] == [
+        "16",
+        "12",
+        "8",
+        "4",
+        "0",
+    ]
+    assert {each.complaint_id for each in db.fetch(handed_over("c"))} == {"3", "9", "15"}
+    complaint = db.get_one(Complaint, complaint_id="16")
+    with db.update(complaint) as open_one:
+        open_one.escalated_at = None
+    assert [each.complaint_id for each in db.fetch(escalated())] == ["12", "8", "4", "0"]
+
+
+def test_the_lock_keeps_a_sparse_list() -> None:
+    locked = Design(
+        "complaints",
+        [Complaint],
+        [*COMPLAINTS.reads],
+        volumes={Complaint: 1_000_000},
+        facts=COMPLAINTS.facts.all,
+    )
+    locked.lock = Plan.from_json(COMPLAINTS.plan().to_json())
+    assert locked.plan() == locked.lock

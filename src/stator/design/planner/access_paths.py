@@ -31,6 +31,7 @@ from functools import cached_property
 from itertools import chain, combinations, permutations, product
 from typing import Final
 
+from stator.design.entities.conditions import Comparison, Condition
 from stator.design.entities.entity import Entity, EntityInfo, info
 from stator.design.planner.estimates import ABSENT_OPTIONAL, KEPT_BY_FILTER, Estimates
 from stator.design.planner.handwritten_keys import Handwritten
@@ -40,6 +41,7 @@ from stator.design.planner.needs import (
     Need,
     TogetherGroup,
     ValueSource,
+    fields_of,
     is_optional,
     key_encoding,
 )
@@ -121,11 +123,13 @@ class ServedNeed:
     amplification: float
     whole_key: bool
     """Whether all fields of the key are known; with the base key, that is a GetItem."""
+    filters: tuple[Condition, ...] = ()
+    """The filters of the need that the path does not already guarantee."""
 
     @property
     def filter_fields(self) -> frozenset[str]:
         return (
-            self.need.filter_fields
+            fields_of(self.need, self.filters)
             | set(self.left_equal)
             | {span.field for span in self.left_spans}
         )
@@ -202,8 +206,23 @@ def serve(path: AccessPath, need: Need, estimates: Estimates) -> ServedNeed | No
         path, need, prefix, span, left_equal, left_spans,
         _amplification(need, left_equal, left_spans, estimates),
         at == len(path.sort) and not left_equal,
+        tuple(each for each in need.filters if not _guarantees(path, each)),
     )  # fmt: skip
     return found if found.amplification <= MAX_AMPLIFICATION else None
+
+
+def _guarantees(path: AccessPath, condition: Condition) -> bool:
+    """Whether every item with a key on this path meets a condition.
+
+    An item has such a key only if it has all fields of the path, so the field of an ``exists()``
+    test in the path needs no filter.
+    """
+    return (
+        isinstance(condition, Comparison)
+        and condition.operator == "exists"
+        and len(condition.field.path) == 1
+        and condition.field.name in {*path.partition, *path.sort}
+    )
 
 
 def _holds_all(path: AccessPath, need: Need) -> bool:
@@ -212,6 +231,7 @@ def _holds_all(path: AccessPath, need: Need) -> bool:
     An item that lacks a field of the path has no such key.
     """
     asked = {*need.keyed, *need.sequence, *(span.field for span in need.spans)}
+    asked |= set(_required(need))
     return all(name in asked or not is_optional(info(path.entity), name) for name in path.sort)
 
 
@@ -262,6 +282,8 @@ def _paths_for(need: Need, others: list[Need], labels: KeyLabels) -> Iterable[Ac
                 yield AccessPath(
                     need.entity, by_label(need.entity, partition, labels), (*order, *tail)
                 )
+    if not equal and not constants:
+        yield from _sparse_lists(need)
     if not constants:
         return
     sparse = tuple((name, need.equal[name]) for name in constants)
@@ -271,6 +293,28 @@ def _paths_for(need: Need, others: list[Need], labels: KeyLabels) -> Iterable[Ac
             for tail in tails:
                 fields = by_label(need.entity, partition, labels)
                 yield AccessPath(need.entity, fields, (*order, *tail), constants=sparse)
+
+
+def _sparse_lists(need: Need) -> Iterable[AccessPath]:
+    """Yield the paths of a need that asks for all items with an optional field.
+
+    Their partition is one fixed text. An index on such a path holds only the items with the field.
+    """
+    known = info(need.entity)
+    for name in _required(need):
+        if is_optional(known, name) and key_encoding(known, name) is not None:
+            tail = need.sequence or (name,)
+            rest = (name,) if name not in tail else ()
+            yield AccessPath(need.entity, (), (*tail, *rest))
+
+
+def _required(need: Need) -> list[str]:
+    """Return the fields of the need's ``exists()`` tests."""
+    return [
+        each.field.name
+        for each in need.filters
+        if isinstance(each, Comparison) and each.operator == "exists" and len(each.field.path) == 1
+    ]
 
 
 def _tails(need: Need) -> list[tuple[str, ...]]:

@@ -47,6 +47,8 @@ def partition_parts(path: AccessPath, labels: KeyLabels) -> tuple[Part, ...]:
         parts.append(text(f"#{labels.field(path.entity, name)}#{encoded or ABSENT}"))
     for name in path.partition:
         parts += [text(f"#{labels.field(path.entity, name)}#"), field_part(path.entity, name)]
+    if not parts:
+        parts.append(text(f"#{labels.entity(path.entity)}"))
     if path.shards > 1:
         identity = tuple(field_part(path.entity, name) for name in info(path.entity).identity)
         parts += [text("#"), Part("shard", shards=path.shards, of=identity)]

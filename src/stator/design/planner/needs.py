@@ -145,14 +145,6 @@ class Need:
     """A cache of ``selectivity.fraction``."""
 
     @property
-    def filter_fields(self) -> frozenset[str]:
-        names = frozenset(
-            reference.name for condition in self.filters for reference in references(condition)
-        )
-        # DynamoDB counts what the index shows. Other reads look at the whole item.
-        return names | {self.hides} if self.is_count and self.hides is not None else names
-
-    @property
     def keyed(self) -> frozenset[str]:
         """The fields whose values a key can hold: those that equal something and are present."""
         return frozenset(name for name, source in self.equal.items() if not source.is_absent)
@@ -208,6 +200,15 @@ def key_encoding(known: EntityInfo, name: str) -> keys.Encoding | None:
     if declared is None or declared.role == "large":
         return None
     return keys.encoding_of(declared.shape)
+
+
+def fields_of(need: Need, filters: Iterable[Condition]) -> frozenset[str]:
+    """Return the fields that an index must show for these filters of a need."""
+    names = frozenset(
+        reference.name for condition in filters for reference in references(condition)
+    )
+    # DynamoDB counts what the index shows. Other reads look at the whole item.
+    return names | {need.hides} if need.is_count and need.hides is not None else names
 
 
 def is_optional(known: EntityInfo, name: str) -> bool:

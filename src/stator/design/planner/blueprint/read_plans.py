@@ -159,7 +159,7 @@ class ReadPlans:
         writer = FilterWriter()
         left = [need.equal_tests[name] for name in served.left_equal if name in need.equal_tests]
         left += [test for span in served.left_spans for test in span.tests]
-        for each in (*left, *condition.filters, *need.filters):
+        for each in (*left, *condition.filters, *served.filters):
             writer.add(each, info(entity))
         is_get = (
             placement.is_base
