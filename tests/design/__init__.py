@@ -34,6 +34,7 @@ plan.key_sizes: test_key_sizes.py
 plan.lock_file: test_lock_file.py
 plan.json_data: test_lock_file.py
 plan.demand: test_lock_file.py
+plan.usage: test_totals.py
 plan.stored_shape: test_stored_shape.py
 plan.drift: test_drift.py
 plan.own_table: export/test_tables.py
@@ -61,6 +62,7 @@ planner.refusals: test_planner.py
 planner.blueprint.table_blueprint: test_planner.py
 planner.blueprint.read_plans: test_planner_engine.py
 planner.blueprint.write_plans: test_planner.py
+planner.blueprint.write_usage: test_totals.py
 planner.blueprint.key_conditions: test_planner_engine.py
 planner.blueprint.slot_names: test_planner.py
 planner.blueprint.reasons: test_planner.py, test_patterns.py (``within=``)

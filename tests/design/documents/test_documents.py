@@ -265,7 +265,7 @@ def test_declared_writes_stand_beside_the_write_patterns() -> None:
         "writes of Everything",
         "PutItem",
         2,
-        1,
+        4,  # a transaction of the item and the guard of its unique field
     )
     assert "**writes of Everything**" in markdown(document)
 

@@ -13,8 +13,9 @@ whole. To keep that exact, a line is rounded once, to a billionth of a dollar.
   ``years``.
 
 A write pays for the table and for each index that has an entry for the item. A change to an index's
-key deletes one entry and inserts another, and pays for both. The cost of a stream is the cost of
-reading it: a consumer polls each shard once a second (Lambda and global tables read free of
+key deletes one entry and inserts another, and pays for both. Guards of unique fields are written
+in a transaction with their item, which doubles the units of both. The cost of a stream is the cost
+of reading it: a consumer polls each shard once a second (Lambda and global tables read free of
 charge). PITR and backups cover tables and their local indexes. The free tier, taxes and data
 transfer are not included.
 """
@@ -22,7 +23,7 @@ transfer are not included.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any, Final, Literal, TypedDict, Unpack, get_args
 
@@ -168,8 +169,12 @@ class CostReport:
         return self.by(place_of)
 
     def by_index(self) -> dict[str, Decimal]:
-        """Return the dollars by index. This is what dropping an unused index would save."""
-        return {name: dollars for name, dollars in self.by_place().items() if "/" in name}
+        """Return the dollars for writing and storing each index, as the plan shows them.
+
+        Reads are left out: without the index, they would read something else.
+        """
+        held = replace(self, lines=tuple(each for each in self.lines if each.kind != "reads"))
+        return {name: dollars for name, dollars in held.by_place().items() if "/" in name}
 
     def to_data(self) -> dict[str, Any]:
         """Return plain data for JSON, with dollars as numbers."""
@@ -372,7 +377,7 @@ class _Bill:
         """
         found: list[CostLine] = []
         for table in (
-            sorted({stored.table for stored in self.workload.stored})
+            sorted({each.table for each in self.workload.stored if not each.is_guard})
             if self.basis.stream_consumers
             else ()
         ):
@@ -406,7 +411,8 @@ class _Bill:
         found: list[CostLine] = []
         for stored in self.workload.stored:
             size = stored.stored_bytes
-            if (stored.index is not None and not stored.is_local) or not size:
+            is_global = stored.index is not None and not stored.is_local
+            if is_global or stored.is_guard or not size:
                 continue
             if self.basis.pitr:
                 found.append(

@@ -3,12 +3,14 @@
 ``report`` turns these quantities into dollars.
 
 Every quantity belongs to one pattern, one entity and one place (a table or one of its indexes). So
-the sums by pattern, by entity and by place all have the same total. The plan's demand (the stored
-workload) says which fields an update changes, how often a pattern makes a change, and what
-``writes=`` declares. A plan without a demand (lock format 1) may borrow the demand of a design. If
-there is no demand at all, the plan's own units of each write pattern are used. Units that the table
-itself does not need are then spread evenly over the entity's indexes, and ``writes=`` is not
-counted.
+the sums by pattern, by entity and by place all have the same total. The planner counts all of them
+(``stator.design.plan.usage``), so this module only reads them from the plan.
+
+A plan from an older lock has no such counts. Its demand (the stored workload) then says which
+fields an update changes, how often a pattern makes a change, and what ``writes=`` declares. A plan
+without a demand (lock format 1) may borrow the demand of a design. If there is no demand at all,
+the plan's own units of each write pattern are used. Units that the table itself does not need are
+then spread evenly over the entity's indexes, and ``writes=`` is not counted.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from stator.design.capacity_units import index_write_units, write_units
 from stator.design.cost.charges import stored_bytes
 from stator.design.declaration import Declaration
 from stator.design.plan.demand import ChangeDemand, EntityDemand
-from stator.design.plan.plan import EntityPlan, IndexEntries, IndexPlan, PatternPlan, Plan
+from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan
 from stator.design.plan.templates import Part, Template
 from stator.design.planner.cost_model import KEYS_BYTES
 from stator.design.planner.estimates import demand_of
@@ -62,6 +64,7 @@ class StoredData:
     entries: Decimal
     entry_bytes: Decimal
     by: str = ""
+    is_guard: bool = False
 
     @property
     def stored_bytes(self) -> Decimal:
@@ -92,26 +95,52 @@ class _WorkloadCounter:
         self.entities = {each.name: each for each in plan.entities}
 
     def count(self) -> Workload:
+        if self.plan.stored:
+            return self._planned()
         uses = [use for pattern in self.plan.patterns for use in self._pattern(pattern)]
         return Workload(
             tuple(each for each in (*uses, *self._declared()) if each.units), tuple(self._stored())
         )
 
+    def _planned(self) -> Workload:
+        """Return the quantities that the planner has counted."""
+        uses = [use for each in self.plan.patterns for use in self._read(each)]
+        for use in self.plan.uses:
+            by = found_by(self.entities[use.entity], use.index) if use.index else ""
+            units = _exact(use.units)
+            uses.append(
+                CapacityUse(use.kind, use.pattern, use.entity, use.table, use.index, units, by)
+            )
+        stored = []
+        for each in self.plan.stored:
+            by = found_by(self.entities[each.entity], each.index) if each.index else ""
+            local = any(
+                index.kind == "LSI"
+                for table in self.plan.tables
+                for index in table.indexes
+                if (table.name, index.name) == (each.table, each.index)
+            )
+            count, size = _exact(each.count), _exact(each.item_bytes)
+            stored.append(
+                StoredData(
+                    each.entity, each.table, each.index, local, count, size, by, each.is_guard
+                )
+            )
+        return Workload(tuple(each for each in uses if each.units), tuple(stored))
+
     # -- requests
+
+    def _read(self, pattern: PatternPlan) -> Iterator[CapacityUse]:
+        rate = _exact(pattern.requests_per_second)
+        for step in pattern.steps if pattern.kind == "read" else ():
+            entities = " + ".join(step.entities)
+            units = _exact(step.units) * rate
+            yield CapacityUse("read", pattern.name, entities, step.table, step.index, units)
 
     def _pattern(self, pattern: PatternPlan) -> Iterator[CapacityUse]:
         rate = _exact(pattern.requests_per_second)
         if pattern.kind == "read":
-            for step in pattern.steps:
-                entities = " + ".join(step.entities)
-                yield CapacityUse(
-                    "read",
-                    pattern.name,
-                    entities,
-                    step.table,
-                    step.index,
-                    _exact(step.units) * rate,
-                )
+            yield from self._read(pattern)
             return
         changes = self._changes(pattern)
         if changes is None:
@@ -228,11 +257,8 @@ class _WorkloadCounter:
         """Return the estimated share of an entity's items that have an entry in the index.
 
         An item has an entry if it has every field of the key. In a sparse index, some of its fields
-        must also equal constants. The plan knows it, unless it comes from an older lock.
+        must also equal constants.
         """
-        planned = _entries(entity, index)
-        if planned is not None:
-            return _exact(planned.share)
         tests = dict(test for key in entity.keys if key.index == index.name for test in key.when)
         constants = {name: wanted for test, wanted in tests.items() for name in _holes(test)}
         known = self._known(entity)
@@ -248,9 +274,6 @@ class _WorkloadCounter:
         return _exact(part)
 
     def _entry_bytes(self, entity: EntityPlan, index: IndexPlan) -> Decimal:
-        planned = _entries(entity, index)
-        if planned is not None:
-            return _exact(planned.entry_bytes)
         if index.projection == "ALL":
             return _exact(entity.item_bytes)
         known = self._known(entity)
@@ -263,10 +286,6 @@ class _WorkloadCounter:
             size = _NAMES_BYTES + sum(each.value_bytes + 1 for each in keyed)
         size += KEYS_BYTES + sum(each.bytes for each in known.fields if each.name in index.included)
         return _exact(min(size, entity.item_bytes))
-
-
-def _entries(entity: EntityPlan, index: IndexPlan) -> IndexEntries | None:
-    return next((each for each in entity.entries if each.index == index.name), None)
 
 
 def _holes(template: Template) -> set[str]:

@@ -261,7 +261,7 @@ def _table(table: TablePlan, design: Declaration, plan: Plan, priced: CostReport
                     tuple(shown_value(item[name]) if name in held else "" for name in columns),
                 )
             )
-    places = priced.by_place()
+    places = priced.by_index()
     indexes = tuple(
         _index(each, places.get(f"{table.name}/{each.name}", Decimal(0))) for each in table.indexes
     )

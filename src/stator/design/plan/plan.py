@@ -26,6 +26,7 @@ from stator.design.plan.templates import (
     Template,
     listed_argument,
 )
+from stator.design.plan.usage import StoredItems, UnitUse
 from stator.errors import DesignError
 from stator.model.limits import BATCH_GET_KEYS
 from stator.model.values import Item, Value
@@ -101,7 +102,7 @@ class TablePlan:
     indexes: tuple[IndexPlan, ...]
     entities: tuple[str, ...]
     storage_dollars_per_month: float = 0.0
-    """Storage of the items and of all index entries."""
+    """Storage of the items, of all index entries, and of the guards of unique values."""
     other_dollars_per_month: float = 0.0
     """Costs that belong to no pattern: ``writes=`` and lookups of keys by identity."""
     ttl: str | None = None
@@ -144,18 +145,6 @@ class Attributes(dict[str, Any]):
 
 
 @dataclass(frozen=True, slots=True)
-class IndexEntries:
-    """The entries of an entity in one index.
-
-    ``share`` is the share of items that have an entry, and ``entry_bytes`` the size of one.
-    """
-
-    index: str
-    share: float
-    entry_bytes: float
-
-
-@dataclass(frozen=True, slots=True)
 class EntityPlan:
     """Where items of an entity are stored, and the key attributes written on them."""
 
@@ -175,8 +164,6 @@ class EntityPlan:
     """The stored shape; empty in a plan read from a lock of format 1 or 2."""
     upcasts: tuple[int, ...] = ()
     """The versions that the upcasts of the entity start from."""
-    entries: tuple[IndexEntries, ...] = ()
-    """The entity's entries in each index; empty in the plan of an older lock."""
 
     @property
     def shape(self) -> VersionedShape:
@@ -529,6 +516,10 @@ class Plan:
     warnings: tuple[str, ...] = field(default=())
     demand: Demand | None = None
     """The workload; None in a plan read from a lock of format 1."""
+    uses: tuple[UnitUse, ...] = ()
+    """The units of writes, place by place; empty in the plan of an older lock."""
+    stored: tuple[StoredItems, ...] = ()
+    """What is stored, place by place; empty in the plan of an older lock."""
 
     def __repr__(self) -> str:
         parts = (

@@ -539,6 +539,7 @@ def rates_of(entity: type[Entity], changes: Iterable[tuple[Any, float]]) -> Writ
     always = {
         name for name, each in info(entity).fields.items() if each.role in ("version", "updated")
     }
+    marks = {name for name, each in info(entity).fields.items() if each.role == "soft_delete"}
     creates = deletes = 0.0
     updates: dict[frozenset[str], float] = {}
     for change, rate in changes:
@@ -546,6 +547,9 @@ def rates_of(entity: type[Entity], changes: Iterable[tuple[Any, float]]) -> Writ
             continue
         if change.kind == "create":
             creates += rate
+        elif change.kind == "delete" and marks:  # a soft delete is an update
+            fields = frozenset(marks | always)
+            updates[fields] = updates.get(fields, 0.0) + rate
         elif change.kind == "delete":
             deletes += rate
         else:

@@ -24,11 +24,17 @@ from stator.design.capacity_units import MONTH_SECONDS
 from stator.design.declaration import Declaration
 from stator.design.entities.entity import Entity, info
 from stator.design.plan.plan import EntityPlan, PatternPlan, Plan, TablePlan
+from stator.design.plan.usage import StoredItems, UnitUse
 from stator.design.planner.access_paths import AccessPath, paths_of
-from stator.design.planner.blueprint.table_blueprint import TableBlueprint, write_blueprint
-from stator.design.planner.blueprint.write_plans import write_plans
+from stator.design.planner.blueprint.table_blueprint import (
+    TableBlueprint,
+    priced_table,
+    write_blueprint,
+)
+from stator.design.planner.blueprint.write_plans import WritePlans
+from stator.design.planner.blueprint.write_usage import Opened
 from stator.design.planner.choices import EntityChoices, add_shards, choices_of, drop_worse_bases
-from stator.design.planner.cost_model import CostModel, Placement
+from stator.design.planner.cost_model import CostModel
 from stator.design.planner.estimates import Estimates, demand_of
 from stator.design.planner.key_labels import KeyLabels, labels_of, upper_words
 from stator.design.planner.locked_choices import LockedChoices, locked_choices_of, locked_labels
@@ -133,7 +139,9 @@ class Planner:
         tables: list[TablePlan] = []
         entities: list[EntityPlan] = []
         patterns: dict[str, PatternPlan] = {}
-        opened: dict[str, tuple[Placement, ...]] = {}
+        opened: dict[str, Opened] = {}
+        lookups: list[UnitUse] = []
+        stored: list[StoredItems] = []
         proven = True
         for name, members in self.tables():
             _check_table_name(self.design.names.get(name, name))
@@ -141,6 +149,8 @@ class Planner:
             tables.append(blueprint.table)
             entities += blueprint.entities
             opened |= blueprint.opened
+            lookups += blueprint.lookups
+            stored += blueprint.stored
             self.weight += blueprint.dollars
             for each in blueprint.patterns:
                 before = patterns.get(each.name)
@@ -148,8 +158,17 @@ class Planner:
                 patterns[each.name] = each if before is None else before.joined(each)
             proven = proven and blueprint.proven
         by_name = {each.name: each for each in entities}
-        writes = write_plans(self.design, self.costs, by_name, opened)
-        found = sorted([*patterns.values(), *writes], key=lambda each: each.name)
+        writes = WritePlans(self.design, self.costs, by_name, opened)
+        found = sorted([*patterns.values(), *writes.patterns()], key=lambda each: each.name)
+        uses = [each for each in (*writes.uses(), *lookups) if each.units]
+        tables = [
+            priced_table(
+                table,
+                (each for each in uses if each.entity in table.entities),
+                (each for each in stored if each.entity in table.entities),
+            )
+            for table in tables
+        ]
         dollars = sum(each.dollars_per_month for each in found)
         dollars += sum(
             each.storage_dollars_per_month + each.other_dollars_per_month for each in tables
@@ -166,6 +185,8 @@ class Planner:
             proven,
             tuple(warnings),
             demand_of(self.design),
+            tuple(sorted(uses, key=_place)),
+            tuple(sorted(stored, key=_place)),
         )
 
     # -- tables
@@ -314,6 +335,11 @@ class Planner:
             scans=scans,
             locked=self._locked(entity, paths),
         )
+
+
+def _place(each: UnitUse | StoredItems) -> tuple[str, ...]:
+    label = (each.kind, each.pattern) if isinstance(each, UnitUse) else ()
+    return (*label, each.entity, each.table, each.index or "")
 
 
 def _even_shards(component: Component) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
-from stator.design.capacity_units import MONTH_SECONDS
+from stator.design.capacity_units import ITEM_OVERHEAD_BYTES, MONTH_SECONDS
 from stator.design.declaration import Declaration
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.shapes import Choice, Coded, Maybe, Scalar, Shape
@@ -14,13 +14,13 @@ from stator.design.patterns.pattern import Pattern
 from stator.design.plan.own_table import own_table
 from stator.design.plan.plan import (
     EntityPlan,
-    IndexEntries,
     IndexPlan,
     PatternPlan,
     TablePlan,
 )
 from stator.design.plan.stored_shape import stored_fields
 from stator.design.plan.templates import Template
+from stator.design.plan.usage import StoredItems, UnitUse
 from stator.design.planner.assignment import EntityLayout
 from stator.design.planner.blueprint.key_conditions import (
     Slot,
@@ -33,8 +33,9 @@ from stator.design.planner.blueprint.reasons import (
     index_reason,
 )
 from stator.design.planner.blueprint.slot_names import SlotNames, numbered
+from stator.design.planner.blueprint.write_usage import Opened, guarded_shares
 from stator.design.planner.choices import EntityChoices
-from stator.design.planner.cost_model import CostModel, Placement
+from stator.design.planner.cost_model import GUARD_BYTES, CostModel, Placement
 from stator.design.planner.key_labels import KeyLabels
 from stator.design.planner.key_parts import (
     partition_parts,
@@ -42,6 +43,7 @@ from stator.design.planner.key_parts import (
 from stator.design.planner.needs import key_encoding
 from stator.design.planner.search import GroupLayout, TableLayout
 from stator.design.planner.weights import (
+    READ_UNIT_DOLLARS,
     STORAGE_BYTE_DOLLARS,
     WRITE_UNIT_DOLLARS,
 )
@@ -55,7 +57,9 @@ class TableBlueprint:
     table: TablePlan
     entities: list[EntityPlan]
     patterns: list[PatternPlan]
-    opened: dict[str, tuple[Placement, ...]]
+    opened: dict[str, Opened]
+    lookups: list[UnitUse]
+    stored: list[StoredItems]
     dollars: float
     proven: bool
 
@@ -92,7 +96,7 @@ class _BlueprintWriter:
         taken: frozenset[str],
     ) -> None:
         self.own_names = design.names
-        self.declared_writes = design.declared_writes
+        self.design_name = design.name
         self.name = self._named(name)
         self.choices = choices
         self.found = found
@@ -150,11 +154,23 @@ class _BlueprintWriter:
             if not choices.needs[at].only_key and choices.needs[at].leg_of is None
         ]
         reads += [self._group(group) for group in self.groups]
-        opened = {choices.name: self.layouts[choices.entity].opened for choices in self.choices}
+        opened = {
+            choices.name: tuple(
+                (each, str(self.slots[each].index)) for each in self.layouts[choices.entity].opened
+            )
+            for choices in self.choices
+        }
         dollars = self.found.dollars + sum(
             self.costs.fixed_dollars(choices.entity) for choices in self.choices
         )
-        return TableBlueprint(self._table(), entities, reads, opened, dollars, self.found.proven)
+        plans = {each.name: each for each in entities}
+        stored = [
+            each for choices in self.choices for each in self._stored(choices, plans[choices.name])
+        ]
+        lookups = [each for choices in self.choices for each in self._lookups(choices)]
+        return TableBlueprint(
+            self._table(), entities, reads, opened, lookups, stored, dollars, self.found.proven
+        )
 
     def _group(self, placed: GroupLayout) -> PatternPlan:
         if not placed.is_apart:
@@ -182,33 +198,41 @@ class _BlueprintWriter:
             tuple(sorted((name, kind) for name, kind in attributes.items() if name in used)),
             tuple(indexes),
             tuple(choices.name for choices in self.choices),
-            round(sum(map(self._storage_dollars, self.choices)), 4),
-            round(sum(map(self._other_dollars, self.choices)), 4),
-            ttl_attribute(self.name, [each.entity for each in self.choices]),
+            ttl=ttl_attribute(self.name, [each.entity for each in self.choices]),
         )
 
-    def _storage_dollars(self, choices: EntityChoices) -> float:
-        layout = self.layouts[choices.entity]
-        kept = sum(map(self.costs.storage_bytes, (layout.base, *layout.opened)))
-        return self.costs.items_dollars(choices.entity) + kept * STORAGE_BYTE_DOLLARS
-
-    def _other_dollars(self, choices: EntityChoices) -> float:
+    def _stored(self, choices: EntityChoices, plan: EntityPlan) -> Iterator[StoredItems]:
+        """Yield what an entity stores: its items, its guards and its index entries."""
         layout, costs = self.layouts[choices.entity], self.costs
-        units = costs.base_write_units(choices.entity) + sum(
-            map(costs.write_units_of_item, layout.opened)
+        volume, name = costs.estimates.volume(choices.entity), choices.name
+        keys = sum(
+            costs.key_bytes(each) * costs.presence(each.path)
+            for each in (layout.base, *layout.opened)
         )
-        writes = (
-            self.declared_writes.get(choices.entity, 0.0)
-            * units
-            * MONTH_SECONDS
-            * WRITE_UNIT_DOLLARS
-        )
-        lookups = [
-            choices.use_dollars[placement][at] or 0.0
-            for at, placement in enumerate(layout.assigned)
-            if placement is not None and choices.needs[at].only_key
-        ]
-        return writes + sum(lookups)
+        size = costs.estimates.item_bytes(choices.entity) + keys
+        yield StoredItems(name, self.name, None, round(volume, 2), round(size, 4))
+        guards = sum(guarded_shares(choices.entity, plan, costs).values())
+        if guards:
+            table = own_table(self.design_name).name
+            count = round(volume * guards, 2)
+            yield StoredItems(name, table, None, count, GUARD_BYTES, is_guard=True)
+        for each in layout.opened:
+            count = round(volume * costs.presence(each.path), 4)
+            size = round(costs.entry_bytes(each), 4)
+            yield StoredItems(name, self.name, self.slots[each].index, count, size)
+
+    def _lookups(self, choices: EntityChoices) -> Iterator[UnitUse]:
+        """Yield the reads that find the keys of updates and deletes by identity."""
+        layout = self.layouts[choices.entity]
+        for need, placement in zip(choices.needs, layout.assigned):
+            if placement is None or not need.only_key:
+                continue
+            served = choices.serve(placement, need)
+            units = 0.0 if served is None else self.costs.read_units(served, placement) or 0.0
+            if units:
+                index = None if placement.is_base else self.slots[placement].index
+                label, rate = f"lookups of {choices.name}", round(units * need.rps, 9)
+                yield UnitUse("read", label, choices.name, self.name, index, rate)
 
     def _attributes(self, base: Slot) -> dict[str, str]:
         kinds: dict[str, str] = {}
@@ -245,7 +269,7 @@ class _BlueprintWriter:
                     tuple(dict.fromkeys(info(each.path.entity).name for each in placements)),
                     patterns,
                     slot.native,
-                    round(sum(map(self.costs.billed_dollars, placements)), 4),
+                    0.0,  # ``priced_table`` fills it in
                     index_reason(placements, patterns, self._elsewhere(placements), self.costs),
                 )
             )
@@ -325,15 +349,51 @@ class _BlueprintWriter:
             info(choices.entity).shape_version.version,
             stored_fields(choices.entity),
             tuple(sorted(info(choices.entity).shape_version.upcasts)),
-            tuple(
-                IndexEntries(
-                    str(self.slots[each].index),
-                    round(self.costs.presence(each.path), 9),
-                    round(self.costs.entry_bytes(each), 2),
+        )
+
+
+# --- dollars --------------------------------------------------------------------------------------
+
+
+def priced_table(
+    table: TablePlan, uses: Iterable[UnitUse], stored: Iterable[StoredItems]
+) -> TablePlan:
+    """Return a table with what it costs beyond its patterns, and what each index costs.
+
+    ``uses`` and ``stored`` are those of the table's entities. The storage of guards counts here.
+    """
+    used, held = list(uses), list(stored)
+    indexes = tuple(
+        replace(
+            index,
+            dollars_per_month=round(
+                sum(
+                    _use_dollars(each)
+                    for each in used
+                    if each.index == index.name and each.kind == "write"
                 )
-                for each in layout.opened
+                + sum(_stored_dollars(each) for each in held if each.index == index.name),
+                4,
             ),
         )
+        for index in table.indexes
+    )
+    others = [each for each in used if each.pattern.startswith(("writes of ", "lookups of "))]
+    return replace(
+        table,
+        indexes=indexes,
+        storage_dollars_per_month=round(sum(map(_stored_dollars, held)), 4),
+        other_dollars_per_month=round(sum(map(_use_dollars, others)), 4),
+    )
+
+
+def _use_dollars(use: UnitUse) -> float:
+    price = WRITE_UNIT_DOLLARS if use.kind == "write" else READ_UNIT_DOLLARS
+    return use.units * MONTH_SECONDS * price
+
+
+def _stored_dollars(stored: StoredItems) -> float:
+    return stored.count * (stored.item_bytes + ITEM_OVERHEAD_BYTES) * STORAGE_BYTE_DOLLARS
 
 
 # --- time to live ---------------------------------------------------------------------------------

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from stator.design.capacity_units import MONTH_SECONDS
 from stator.design.declaration import Declaration
 from stator.design.entities.entity import info
 from stator.design.patterns.pattern import DeclaredWrite, WritePattern
+from stator.design.plan.own_table import own_table
 from stator.design.plan.plan import EntityPlan, Operation, PatternPlan, Step
+from stator.design.plan.usage import UnitUse
+from stator.design.planner.blueprint.write_usage import Opened, WriteUsage, usage_of
 from stator.design.planner.cost_model import CostModel, Placement
 from stator.design.planner.needs import is_optional
-from stator.design.planner.weights import WRITE_UNIT_DOLLARS
+from stator.design.planner.weights import READ_UNIT_DOLLARS, WRITE_UNIT_DOLLARS
 from stator.model.limits import TRANSACTION_BYTES
+from stator.model.quantities import amount
 
 _OPERATIONS: dict[str, Operation] = {
     "create": "PutItem",
@@ -18,69 +24,117 @@ _OPERATIONS: dict[str, Operation] = {
     "delete": "DeleteItem",
 }
 _TRANSACTION_ITEMS = 100
-Opened = dict[str, tuple[Placement, ...]]
 
 
-def write_plans(
-    design: Declaration, costs: CostModel, entities: dict[str, EntityPlan], opened: Opened
-) -> list[PatternPlan]:
-    """Return the plans of the write patterns.
+class WritePlans:
+    """Writes the plans of a design's writes, and what they take in each place.
 
     ``opened`` has the placements of each entity in indexes, by entity name.
     """
-    return [_write_plan(pattern, costs, entities, opened) for pattern in design.write_patterns]
 
+    def __init__(
+        self,
+        design: Declaration,
+        costs: CostModel,
+        entities: dict[str, EntityPlan],
+        opened: dict[str, Opened],
+    ) -> None:
+        self.design = design
+        self.costs = costs
+        self.entities = entities
+        self.opened = opened
+        self.own_table = own_table(design.name).name
 
-def _write_plan(
-    pattern: WritePattern, costs: CostModel, entities: dict[str, EntityPlan], opened: Opened
-) -> PatternPlan:
-    changes = pattern.trace()
-    items = sum(change.times for change in changes)
-    is_transaction = len(changes) > 1
-    steps, units, reasons = [], 0.0, []
-    for change in changes:
-        plan = entities[info(change.entity).name]
-        table, indexes = _units(change, costs, opened[plan.name])
-        each = table * (2 if is_transaction else 1) + sum(cost for _, cost in indexes)
-        units += each * change.times
-        reasons += [_reason(plan.name, placement, cost) for placement, cost in indexes if cost]
-        steps.append(Step(_OPERATIONS[change.kind], plan.table, (plan.name,), units=round(each, 4)))
-    if is_transaction:
-        reasons.insert(
-            0, "a transaction: write units of the table count twice, those of indexes once"
+    def patterns(self) -> list[PatternPlan]:
+        return [self._pattern(pattern) for pattern in self.design.write_patterns]
+
+    def uses(self) -> Iterator[UnitUse]:
+        """Yield the units a second of every write pattern, and of ``writes=``."""
+        for pattern in self.design.write_patterns:
+            changes = pattern.trace()
+            for change in changes:
+                usage = self._usage(change, len(changes) > 1)
+                yield from self._placed(pattern.name, change, usage, pattern.rps * change.times)
+        for entity, rate in self.design.declared_writes.items():
+            change = DeclaredWrite("create", entity)
+            label = f"writes of {info(entity).name}"
+            yield from self._placed(label, change, self._usage(change, False), rate)
+
+    def _placed(
+        self, label: str, change: DeclaredWrite, usage: WriteUsage, rate: float
+    ) -> Iterator[UnitUse]:
+        name = info(change.entity).name
+        for each in usage.places:
+            units = round(each.units * rate, 9)
+            yield UnitUse(each.kind, label, name, each.table, each.index, units)
+
+    def _usage(self, change: DeclaredWrite, is_transaction: bool) -> WriteUsage:
+        plan = self.entities[info(change.entity).name]
+        return usage_of(
+            change,
+            plan,
+            self.opened[plan.name],
+            self.costs,
+            self.own_table,
+            is_transaction=is_transaction,
         )
-    monthly = units * pattern.rps * MONTH_SECONDS
-    return PatternPlan(
-        pattern.name,
-        "write",
-        tuple(steps),
-        (),
-        pattern.rps,
-        round(units, 4),
-        round(monthly, 2),
-        round(monthly * WRITE_UNIT_DOLLARS, 4),
-        "tens of milliseconds" if is_transaction else "single-digit milliseconds",
-        transaction=is_transaction,
-        reasons=tuple(reasons),
-        warnings=tuple(_warnings(changes, items, costs)) if is_transaction else (),
-    )
+
+    def _pattern(self, pattern: WritePattern) -> PatternPlan:
+        changes = pattern.trace()
+        items = sum(change.times for change in changes)
+        is_transaction = len(changes) > 1
+        steps, units, reads, reasons = [], 0.0, 0.0, []
+        for change in changes:
+            plan, usage = (
+                self.entities[info(change.entity).name],
+                self._usage(change, is_transaction),
+            )
+            each = usage.units("write")
+            units += each * change.times
+            reads += usage.units("read") * change.times
+            reasons += _guard_reasons(plan.name, usage)
+            reasons += [
+                _reason(plan.name, placement, usage.in_index(index))
+                for placement, index in self.opened[plan.name]
+                if usage.in_index(index)
+            ]
+            steps.append(
+                Step(_OPERATIONS[change.kind], plan.table, (plan.name,), units=round(each, 4))
+            )
+        if is_transaction:
+            reasons.insert(
+                0, "a transaction: write units of the table count twice, those of indexes once"
+            )
+        monthly, seconds = units * pattern.rps * MONTH_SECONDS, pattern.rps * MONTH_SECONDS
+        dollars = monthly * WRITE_UNIT_DOLLARS + reads * seconds * READ_UNIT_DOLLARS
+        return PatternPlan(
+            pattern.name,
+            "write",
+            tuple(steps),
+            (),
+            pattern.rps,
+            round(units, 4),
+            round(monthly, 2),
+            round(dollars, 4),
+            "tens of milliseconds" if is_transaction else "single-digit milliseconds",
+            transaction=is_transaction,
+            reasons=tuple(reasons),
+            warnings=tuple(_warnings(changes, items, self.costs)) if is_transaction else (),
+        )
 
 
-def _units(
-    change: DeclaredWrite, costs: CostModel, opened: tuple[Placement, ...]
-) -> tuple[float, list[tuple[Placement, float]]]:
-    table = costs.base_write_units(change.entity)
-    if change.kind != "update":
-        return table, [(placement, costs.write_units_of_item(placement)) for placement in opened]
-    always = {
-        name
-        for name, each in info(change.entity).fields.items()
-        if each.role in ("version", "updated")
-    }
-    fields = frozenset(change.fields) | always
-    return table, [
-        (placement, costs.write_units_of_update(placement, fields)) for placement in opened
-    ]
+def _guard_reasons(entity: str, usage: WriteUsage) -> list[str]:
+    found = []
+    if usage.guards:
+        noun = "guard" if usage.guards == 1 else "guards"
+        found.append(
+            f"{amount(usage.guards)} {noun} of unique values of {entity} in the same transaction: "
+            f"the units of the table count twice"
+        )
+    reads = usage.units("read")
+    if reads:
+        found.append(f"reads the {entity} first: {amount(reads)} RCU")
+    return found
 
 
 def _reason(entity: str, placement: Placement, units: float) -> str:
