@@ -31,6 +31,7 @@ from stator.design.declaration import Declaration, Per
 from stator.design.entities.conditions import Comparison, FieldRef
 from stator.design.entities.entity import Entity, EntityInfo, info
 from stator.design.entities.shapes import Choice, Epoch, Maybe, Scalar, Shape
+from stator.design.patterns.pattern import Param
 from stator.design.value_facts import DistinctFact, LargestFact, ShareFact, condition_text
 
 KEPT_SHARE: Final = 1 / 3
@@ -85,6 +86,7 @@ class DeclaredShape:
         self.guesses = Guesses()
         """Collects the guesses; a caller replaces it to see only those of one measurement."""
         self._facts = design.facts.all
+        self._implied_by: dict[type[Entity], list[tuple[frozenset[str], float]]] = {}
         self.references = {entity: self._references(entity) for entity in design.entities}
 
     @contextmanager
@@ -186,6 +188,10 @@ class DeclaredShape:
                     reference.parent, frozenset(theirs for _, theirs in named), above | {entity}
                 )
                 left -= {own for own, _ in named}
+        for implied, count in self._implied(entity):
+            if implied <= left:
+                total *= max(1.0, volume / count)
+                left -= implied
         for name in sorted(left):
             total *= self._alone(known, name, volume)
         return max(1.0, min(volume, total))
@@ -195,6 +201,45 @@ class DeclaredShape:
             each for each in self._facts if isinstance(each, DistinctFact) and each.entity is entity
         ]
         return sorted(found, key=lambda each: (-len(each.fields), each.fields))
+
+    def _implied(self, entity: type[Entity]) -> list[tuple[frozenset[str], float]]:
+        """Return how many items have one value of some fields, as ``returns`` of patterns says it.
+
+        A pattern that compares fields for equality, and nothing else, returns all items with these
+        values.
+        """
+        found = self._implied_by.get(entity)
+        if found is None:
+            counts: dict[frozenset[str], float] = {}
+            for pattern in self.design.reads:
+                ask, returns = pattern.trace(), pattern.traffic.returns
+                if returns is None or ask.targets != (entity,) or ask.filters or ask.limit:
+                    continue
+                fields = frozenset(
+                    test.field.name
+                    for test in ask.tests
+                    if test.operator == "=" and isinstance(test.values[0], Param)
+                )
+                is_open = any(self._is_open(entity, name) for name in fields)
+                if len(fields) == len(ask.tests) and is_open:
+                    counts.setdefault(fields, returns)
+            found = sorted(counts.items(), key=lambda each: (-len(each[0]), sorted(each[0])))
+            self._implied_by[entity] = found
+        return found
+
+    def _is_open(self, entity: type[Entity], name: str) -> bool:
+        """Whether neither a type nor a volume nor a fact says how many values a field has."""
+        return not self._is_known(entity, name) and self.is_text_like(entity, name)
+
+    @staticmethod
+    def is_text_like(entity: type[Entity], name: str) -> bool:
+        """Whether a field's type allows any number of values."""
+        shape = inner(info(entity).fields[name].shape)
+        return not isinstance(shape, Choice) and shape != Scalar(bool)
+
+    def is_guessed(self, entity: type[Entity], name: str) -> bool:
+        """Whether the number of values of a field is a guess."""
+        return not self.is_declared(entity, name) and self.is_text_like(entity, name)
 
     def _alone(self, known: EntityInfo, name: str, volume: float) -> float:
         shape = inner(known.fields[name].shape)
@@ -314,7 +359,12 @@ class DeclaredShape:
         )
 
     def is_declared(self, entity: type[Entity], name: str) -> bool:
-        """Whether volumes, facts or an identity decide how many values a field has."""
+        """Whether volumes, facts, an identity or ``returns`` decide how many values there are."""
+        return self._is_known(entity, name) or any(
+            fields == {name} for fields, _ in self._implied(entity)
+        )
+
+    def _is_known(self, entity: type[Entity], name: str) -> bool:
         known = info(entity)
         return (
             known.identity == (name,)

@@ -48,6 +48,8 @@ _FIELD_SLOTS: Final = 20
 _PRESENCE_SLOTS: Final = 8
 _EXPIRES: Final = datetime(2035, 1, 1, tzinfo=UTC)
 _MOST_SERIALS: Final = 2**31
+_MOST_DAYS: Final = 2**21
+"""Dates end with the year 9999."""
 _LARGE_TEXT_BYTES: Final = LARGE_BYTES * 4 // 3
 """Letters and digits compress to three quarters of their size."""
 _TRIES: Final = 24
@@ -260,7 +262,7 @@ class ItemGenerator:
         domain = self.domain(entity, chosen)
         room = math.floor(domain.count)
         if len(free) == len(known.identity) or room < 4 * most:
-            room = max(room, _MOST_SERIALS)
+            room = max(room, _MOST_DAYS if inner(domain.shape) == Scalar(date) else _MOST_SERIALS)
         is_number = inner(domain.shape) == Scalar(int)
         number = serial if is_number else (serial * _stride(room)) % room
         found[chosen] = make(domain.shape, domain.word, number, room, domain.text_bytes)

@@ -20,6 +20,7 @@ from stator.design.patterns.pattern import Ask, Param
 from stator.design.plan import key_text as keys
 from stator.design.plan.plan import EntityPlan, KeyConditionPart, PatternPlan, Plan, Step
 from stator.design.plan.templates import Part, PlannedKeyAttribute, Template
+from stator.errors import StatorError
 from stator.model.values import Value
 from stator.verification.declared_shape import inner
 
@@ -173,11 +174,14 @@ class _KeyReader:
         if match is None:
             return None
         holes = [part for part in template.parts if part.kind != "text"]
-        return {
-            part.value: self._decoded(part, group)
-            for part, group in zip(holes, match.groups())
-            if part.kind == "field"
-        }
+        try:
+            return {
+                part.value: self._decoded(part, group)
+                for part, group in zip(holes, match.groups())
+                if part.kind == "field"
+            }
+        except (ValueError, ArithmeticError, LookupError, StatorError):
+            return None  # keys written by hand: a text in place of a time, for example
 
     def _decoded(self, part: Part, text: str) -> Any:
         value = keys.decode(part.encoding, text, inverted=part.inverted)

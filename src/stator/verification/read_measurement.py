@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from stator.design.design import Design
-from stator.design.entities.conditions import Condition
+from stator.design.entities.conditions import Comparison, Condition
 from stator.design.entities.entity import Entity, info
 from stator.design.patterns.pattern import Pattern
 from stator.design.plan.plan import PatternPlan, Plan
@@ -251,7 +251,11 @@ class ReadMeasurement:
                 fixed,
                 max(0, part),
                 chances=given,
-                conditions=chances.conditions.get(entity, ()),
+                conditions=[
+                    each
+                    for each in chances.conditions.get(entity, ())
+                    if not _is_met(each[0], collection)
+                ],
                 present=collection.present,
                 most=math.ceil(most),
             )
@@ -331,7 +335,9 @@ class ReadMeasurement:
                 current *= fitted / share
                 filters[at] = (condition, fitted)
                 self.shape.guesses.drop_filter(condition_text(condition))
-        for name in reversed(loose):
+        # An even spread over the values of an Enum is more likely than the guess about a text.
+        texts = [name for name in loose if self.shape.is_guessed(entity, name)]
+        for name in reversed(texts or loose):
             options, share = found.values[entity, name]
             fitted = min(1.0, max(share * returns / current, 1 / self.shape.volume(entity)))
             current *= fitted / share
@@ -351,6 +357,18 @@ class ReadMeasurement:
             )
             if note not in self.notes:
                 self.notes.append(note)
+
+
+def _is_met(condition: Condition, collection: KeyCollection) -> bool:
+    """Whether all items of a collection meet a condition, because their key has the field."""
+    return (
+        isinstance(condition, Comparison)
+        and condition.operator == "exists"
+        and (
+            condition.field.name in collection.present
+            or collection.fixed.get(condition.field.name) is not None
+        )
+    )
 
 
 def _average(consumed: Consumption, returned: float, calls: int, stored: int) -> Measurement:

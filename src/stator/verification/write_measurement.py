@@ -1,8 +1,8 @@
 """Measures writes: sample calls of a write pattern, or of the creations that ``writes=`` declares.
 
 Items that are updated or deleted are created first, through the data layer, so that their unique
-values are guarded. Values are those of the declared shape, so a sparse index gets an entry as often
-as it is declared to.
+values are guarded. They are passed as objects: a key made of several fields needs all of them.
+Values are those of the declared shape, so a sparse index gets an entry as often as declared.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class WriteMeasurement:
                 if change.kind == "create":
                     transaction.create(item)
                 elif change.kind == "delete":
-                    transaction.delete(change.entity, **self._identity(item))
+                    transaction.delete(item)
                 else:
                     with transaction.update(item) as changed:
                         for name, value in self._changes(change, item).items():
@@ -118,16 +118,11 @@ class WriteMeasurement:
             db.create(item)
             return
         if change.kind == "delete":
-            db.delete(change.entity, **self._identity(item))
+            db.delete(item)
             return
-        # An update of an index key made of several fields needs the object as it was read.
         with db.update(item) as changed:
             for name, value in self._changes(change, item).items():
                 setattr(changed, name, value)
-
-    def _identity(self, item: Any) -> dict[str, Any]:
-        known = info(type(item))
-        return {known.python_names.get(name, name): getattr(item, name) for name in known.identity}
 
     def _changes(self, change: DeclaredWrite, item: Any) -> dict[str, Any]:
         """Return new values for the fields of an update, each different from the stored one."""
