@@ -7,7 +7,20 @@ from typing import Literal
 
 import pytest
 
-from stator import Design, Entity, Query, distinct, find, ident, largest, per, read, share, unique
+from stator import (
+    Design,
+    Entity,
+    Query,
+    attr,
+    distinct,
+    find,
+    ident,
+    largest,
+    per,
+    read,
+    share,
+    unique,
+)
 from stator.verification.declared_shape import DeclaredShape
 
 
@@ -123,3 +136,45 @@ def test_per_needs_no_equal_names_where_one_field_can_be_meant() -> None:
     design = Design("hotel", [User, Visit], [visits], volumes={User: 50, Visit: per(User, 3)})
     shape = DeclaredShape(design)
     assert shape.values(Visit, ["guest"]) == 50
+
+
+def test_returns_of_an_equality_says_how_many_items_have_its_values() -> None:
+    @read(returns=40)
+    def in_region(region: str) -> Query[Order]:
+        return find(Order).where(Order.region == region)
+
+    design = Design("shop", [Order], [in_region], volumes={Order: 12_000})
+    shape = DeclaredShape(design)
+    assert shape.values(Order, ["region"]) == 300
+    assert shape.guesses.texts == ()
+
+
+def test_an_id_in_a_compound_identity_tells_items_apart() -> None:
+    class Parcel(Entity):
+        depot: str = ident()
+        parcel_id: str = ident()
+
+    class Scan(Entity):
+        scan_id: str = ident()
+        parcel_id: str
+
+    design = Design("post", [Parcel, Scan], volumes={Parcel: 500, Scan: per(Parcel, 6)})
+    shape = DeclaredShape(design)
+    assert shape.values(Parcel, ["parcel_id"]) == 500
+    assert shape.values(Scan, ["parcel_id"]) == 500
+
+
+def test_an_optional_field_has_its_values_only_where_it_is_set() -> None:
+    class Letter(Entity):
+        letter_id: str = ident()
+        stamp: str | None = None
+
+    design = Design(
+        "post",
+        [Letter],
+        volumes={Letter: 10_000},
+        facts=[distinct(Letter.stamp, values=10), share(attr(Letter.stamp).exists(), 0.1)],
+    )
+    shape = DeclaredShape(design)
+    assert shape.volume(Letter) * shape.chance(Letter, {"stamp": "blue"}) == pytest.approx(100)
+    assert shape.volume(Letter) * shape.chance(Letter, {"stamp": None}) == pytest.approx(9_000)

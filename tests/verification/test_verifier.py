@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
@@ -37,6 +37,7 @@ from stator import (
     version,
     write,
 )
+from stator.demo.fleet import fleet as demo_fleet
 from stator.errors import ConfigurationError
 from stator.verification import VerificationReport, verify
 
@@ -335,20 +336,47 @@ def test_the_generator_shares_no_code_with_the_estimator() -> None:
 # --- the designs of this repository
 
 
-def starter(name: str) -> Design:
-    source = (STARTERS / name / "design.py.txt").read_text().replace("NAME", "app")
-    module = ModuleType(f"starter_{name}")
+def loaded(source: str, name: str) -> dict[str, Any]:
+    module = ModuleType(name)
     sys.modules[module.__name__] = module
     exec(compile(source, f"{name}.py", "exec"), module.__dict__)
-    found: Design = module.__dict__["app"]
+    return module.__dict__
+
+
+def of_starter(name: str) -> Design:
+    source = (STARTERS / name / "design.py.txt").read_text().replace("NAME", "app")
+    found: Design = loaded(source, f"starter_{name}")["app"]
     return found
 
 
-def test_the_starters_are_measured() -> None:
-    for name in ("blank", "routers", "shop"):
-        report = verify(starter(name), most_items=3_000)
-        assert all(row.requests for row in report.rows), name
-        assert all(row.items_returned for row in report.rows if row.kind == "read"), name
+def of_example(name: str) -> Design:
+    names = loaded((EXAMPLES / f"{name}.py").read_text(), f"example_{name}")
+    return next(each for each in names.values() if isinstance(each, Design))
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        (of_starter, "blank"),
+        (of_starter, "routers"),
+        (of_example, "ecommerce"),
+        (of_example, "hierarchy"),
+        (of_example, "time_series"),
+        (of_example, "transfer"),
+    ],
+)
+def test_the_estimates_of_starters_and_examples_hold(
+    source: Callable[[str], Design], name: str
+) -> None:
+    report = verify(source(name), most_items=3_000)
+    assert report.ok, [(row.pattern, row.off) for row in report.failed]
+
+
+@pytest.mark.parametrize("design", [of_starter("shop"), demo_fleet], ids=["shop", "demo"])
+def test_the_shop_and_the_demo_are_measured(design: Design) -> None:
+    report = verify(design, most_items=3_000)
+    assert all(row.requests for row in report.rows)
+    assert all(row.items_returned for row in report.rows if row.kind == "read")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ are the assumptions, and the report calls each of them a guess:
 | how values are spread | evenly; ``largest()`` gives one value more |
 
 A field refers to another entity if it has the name of that entity's identity: ``Order.user_id``
-to ``User.user_id``, or to ``User.id``. It then has as many values as there are users.
+to ``User.user_id``, or to ``User.id``. It then has as many values as there are users. A pattern
+that only compares fields with arguments says by ``returns`` how many items have these values.
 """
 
 from __future__ import annotations
@@ -213,7 +214,9 @@ class DeclaredShape:
             counts: dict[frozenset[str], float] = {}
             for pattern in self.design.reads:
                 ask, returns = pattern.trace(), pattern.traffic.returns
-                if returns is None or ask.targets != (entity,) or ask.filters or ask.limit:
+                if returns is None or ask.targets != (entity,) or ask.filters:
+                    continue
+                if ask.limit is not None:
                     continue
                 fields = frozenset(
                     test.field.name
@@ -246,6 +249,8 @@ class DeclaredShape:
         if isinstance(shape, Choice):
             return len(shape.values)
         python = shape.python if isinstance(shape, Scalar) else str
+        if name == _own_id(known):
+            return volume
         if python is bool:
             return 2
         if python in (datetime, Epoch, UUID):
@@ -279,6 +284,8 @@ class DeclaredShape:
             if declared is not None:
                 found *= declared
                 del left[name]
+            elif isinstance(known.fields[name].shape, Maybe):
+                found *= self.present_share(entity, name)
         return max(1 / volume, found / self.values(entity, left))
 
     def _absent_share(self, entity: type[Entity], name: str) -> float:
@@ -385,6 +392,9 @@ def _reference(entity: type[Entity], other: type[Entity]) -> EntityReference | N
     """Return how an entity refers to another one by the names of its fields, or None."""
     own, theirs = info(entity), info(other)
     label = theirs.name.lower()
+    alone = _own_id(theirs)
+    if alone is not None and alone in own.fields and alone != _own_id(own):
+        return EntityReference(other, ((alone, alone),))
     is_compound = len(theirs.identity) > 1
     pairs: dict[str, str] = {}
     for name in theirs.identity:
@@ -405,6 +415,15 @@ def _reference(entity: type[Entity], other: type[Entity]) -> EntityReference | N
     if is_compound and (pairs.keys() == set(own.identity) or pairs.keys() <= _COMMON_NAMES):
         return None  # two entities with one compound identity: neither owns the other
     return EntityReference(other, tuple(pairs.items()))
+
+
+def _own_id(known: EntityInfo) -> str | None:
+    """Return the field of a compound identity that tells items apart by itself.
+
+    An Order with the identity ``customer_id, order_id`` has one ``order_id`` for each order.
+    """
+    name = f"{known.name.lower()}_id"
+    return name if len(known.identity) > 1 and name in known.identity else None
 
 
 def _has_unique(known: EntityInfo, fields: Iterable[str]) -> bool:
