@@ -71,6 +71,7 @@ cost.workload: test_cost.py
 cost.difference: test_cost.py
 cost.origin: test_cost.py
 cost.charges: test_charges.py, test_price_examples.py
+cost.prices.price_list: test_price_list.py
 
 ``test_published.py`` plans published designs, ``test_planner_random.py`` random ones.
 """

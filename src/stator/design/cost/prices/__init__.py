@@ -21,6 +21,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from stator.design.cost.prices.price_list import from_price_list, is_price_list
 from stator.errors import DesignError
 
 PriceName = Literal[
@@ -126,22 +127,34 @@ def prices(region: str = "us-east-1") -> RegionPrices:
 
 @cache
 def price_file(path: Path | None = None) -> PriceFile:
-    """Return the price file at ``path``, or the newest one in the package."""
+    """Return the price file at ``path``, or the newest one in the package.
+
+    The file may also be AWS's own price list of DynamoDB for one region (see ``price_list``).
+    """
     if path is not None:
         try:
-            return parse(json.loads(path.read_text()))
+            document = json.loads(path.read_text())
+            if is_price_list(document):
+                document = from_price_list(document, _newest()["free_tier"])
+            return parse(document)
         except OSError as error:
             raise DesignError(f"{path} cannot be read: {error.strerror}") from error
         except (ValueError, KeyError, TypeError, ArithmeticError) as error:
             problem = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             raise DesignError(
                 f"{path} is not a price file: {problem}",
-                hint="see the package's own files in stator/design/cost/prices for the form",
+                hint="see the package's own files in stator/design/cost/prices for the form, or "
+                "pass AWS's price list of AmazonDynamoDB",
             ) from error
+    return parse(_newest())
+
+
+def _newest() -> Any:
+    """Return the content of the newest price file in the package."""
     names = sorted(
         entry.name for entry in resources.files(__name__).iterdir() if entry.name.endswith(".json")
     )
-    return parse(json.loads(resources.files(__name__).joinpath(names[-1]).read_text()))
+    return json.loads(resources.files(__name__).joinpath(names[-1]).read_text())
 
 
 def parse(document: Mapping[str, Any]) -> PriceFile:

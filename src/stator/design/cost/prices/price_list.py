@@ -1,0 +1,86 @@
+"""AWS's own price list for DynamoDB as a price file.
+
+AWS publishes a file for each region, which anybody can download:
+
+    https://pricing.us-east-1.amazonaws.com/offers/v1.0/aws/AmazonDynamoDB/current/eu-north-1/index.json
+
+``from_price_list`` reads such a file, so that ``stator cost --prices index.json`` knows a region or
+a day that the package's own file does not have. A price is found by its usage type, such as
+``EUN1-WriteRequestUnits``; the part before the dash names the region. Where a price has steps, such
+as 25 GB of free storage, the last step counts. Reserved capacity is not read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+from stator.errors import DesignError
+
+OFFER: Final = "AmazonDynamoDB"
+_USAGE_TYPES: Final = {
+    "WriteRequestUnits": "write_request_unit",
+    "ReadRequestUnits": "read_request_unit",
+    "ReplWriteRequestUnits": "replicated_write_request_unit",
+    "WriteCapacityUnit-Hrs": "write_capacity_hour",
+    "ReadCapacityUnit-Hrs": "read_capacity_hour",
+    "TimedStorage-ByteHrs": "storage_gb_month",
+    "IA-WriteRequestUnits": "ia_write_request_unit",
+    "IA-ReadRequestUnits": "ia_read_request_unit",
+    "IA-WriteCapacityUnit-Hrs": "ia_write_capacity_hour",
+    "IA-ReadCapacityUnit-Hrs": "ia_read_capacity_hour",
+    "IA-TimedStorage-ByteHrs": "ia_storage_gb_month",
+    "TimedPITRStorage-ByteHrs": "pitr_gb_month",
+    "TimedBackupStorage-ByteHrs": "backup_gb_month",
+}
+_REGION: Final = re.compile(r"[A-Z]{2,4}[0-9]?-")
+
+
+def is_price_list(document: Any) -> bool:
+    return isinstance(document, Mapping) and document.get("offerCode") == OFFER
+
+
+def from_price_list(document: Mapping[str, Any], free_tier: Mapping[str, Any]) -> dict[str, Any]:
+    """Return AWS's price list in the form of a price file.
+
+    The list has no free tier; ``free_tier`` is that of another price file.
+    """
+    regions: dict[str, dict[str, Any]] = {}
+    terms = document["terms"]["OnDemand"]
+    for sku, product in document["products"].items():
+        attributes = product["attributes"]
+        name = _price_name(attributes.get("usagetype", ""))
+        code = attributes.get("regionCode")
+        if name is None or not code or sku not in terms:
+            continue
+        region = regions.setdefault(code, {"name": attributes.get("location", code), "prices": {}})
+        region["prices"][name] = {"usd": str(_last_step(terms[sku])), "source": "list"}
+    if not regions:
+        raise DesignError(
+            "the price list has no prices of DynamoDB requests",
+            hint=f"download the file of {OFFER} for your region",
+        )
+    published = str(document["publicationDate"])
+    text = f"AWS Price List, {OFFER}, published {published}"
+    return {
+        "as_of": published[:10],
+        "free_tier": dict(free_tier),
+        "sources": {"list": {"kind": "transcript", "text": text}},
+        "regions": regions,
+    }
+
+
+def _price_name(usage_type: str) -> str | None:
+    """Return the name of the price that a usage type stands for, or None if it is another one."""
+    if usage_type in _USAGE_TYPES:
+        return _USAGE_TYPES[usage_type]
+    region = _REGION.match(usage_type)
+    return None if region is None else _USAGE_TYPES.get(usage_type[region.end() :])
+
+
+def _last_step(offers: Mapping[str, Any]) -> Decimal:
+    steps = [step for offer in offers.values() for step in offer["priceDimensions"].values()]
+    last = max(steps, key=lambda step: Decimal(step.get("beginRange", "0")))
+    return Decimal(last["pricePerUnit"]["USD"])
