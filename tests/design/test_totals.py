@@ -202,3 +202,27 @@ def test_guards_are_stored_in_the_table_of_the_design_itself() -> None:
     guards = {each.entity: each.count for each in plan.stored if each.is_guard}
     assert guards == {"Account": 75_000, "Note": 200_000}  # half of the handles are a guess
     assert {each.table for each in plan.stored if each.is_guard} == {"accounts-stator"}
+
+
+def test_the_share_of_items_in_a_sparse_index_is_a_guess_of_its_writes() -> None:
+    class Task(Entity):
+        task_id: str = ident()
+        due: datetime | None = None
+
+    @read(rps=5)
+    def due_at(due: datetime) -> Query[Task]:
+        return find(Task).where(Task.due == due)
+
+    @write(rps=5)
+    def add() -> object:
+        return creates(Task)
+
+    def guesses(*facts: Any) -> tuple[str, ...]:
+        volumes: dict[Any, float] = {Task: 1_000}
+        return Design("tasks", [Task], [due_at, add], volumes=volumes, facts=facts).plan().guesses
+
+    half = (
+        "Task.due: 50% of the items have it is a guess; declare share(attr(Task.due).exists(), ...)"
+    )
+    assert half in guesses()
+    assert half not in guesses(share(attr(Task.due).exists(), 0.1))

@@ -502,6 +502,17 @@ class CostModel:
             *need.numbers.guesses,
         )
 
+    def presence_guesses(self, path: AccessPath) -> tuple[Guess, ...]:
+        """Return the guesses that ``presence`` rests on."""
+        entity, known = path.entity, info(path.entity)
+        probe = Need("", entity, dict(path.constants))
+        optional = [
+            self.estimates.presence_guess(entity, name)
+            for name in dict.fromkeys((*path.partition, *path.sort))
+            if is_optional(known, name) and self.estimates.absent_share(entity, name) is None
+        ]
+        return (*optional, *fraction_guesses(probe, probe.equal, self.estimates))
+
     def group_guesses(
         self, group: TogetherGroup, paths: tuple[AccessPath, ...]
     ) -> tuple[Guess, ...]:

@@ -120,7 +120,18 @@ class WritePlans:
             transaction=is_transaction,
             reasons=tuple(reasons),
             warnings=tuple(_warnings(changes, items, self.costs)) if is_transaction else (),
+            guesses=self._guesses(changes),
         )
+
+    def _guesses(self, changes: tuple[DeclaredWrite, ...]) -> tuple[str, ...]:
+        """Return the guesses about the share of items that each index holds."""
+        found = [
+            str(guess)
+            for change in changes
+            for placement, _ in self.opened[info(change.entity).name]
+            for guess in self.costs.presence_guesses(placement.path)
+        ]
+        return tuple(dict.fromkeys(found))
 
 
 def _guard_reasons(entity: str, usage: WriteUsage) -> list[str]:
