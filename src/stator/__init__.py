@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from stator.design.patterns.pattern import together as together
     from stator.design.patterns.pattern import updates as updates
     from stator.design.patterns.pattern import write as write
+    from stator.design.table_settings import ProvisionedCapacity as ProvisionedCapacity
+    from stator.design.table_settings import TableSettings as TableSettings
     from stator.design.value_facts import distinct as distinct
     from stator.design.value_facts import largest as largest
     from stator.design.value_facts import share as share
@@ -94,7 +96,6 @@ if TYPE_CHECKING:
     from stator.tables.connection import connect_async as connect_async
     from stator.tables.db import AsyncDb as AsyncDb
     from stator.tables.db import Db as Db
-    from stator.tables.lifecycle import TableSettings as TableSettings
     from stator.tables.reads.pattern_read import Page as Page
     from stator.tables.reads.snapshot import Get as Get
     from stator.tables.writes.batches import Delete as Delete
@@ -118,6 +119,7 @@ _HOMES = {
         "Bundle2 Bundle3 Bundle4 BundleMany Count Only Query creates deletes find read together "
         "updates write"
     ),
+    "stator.design.table_settings": "ProvisionedCapacity TableSettings",
     "stator.design.value_facts": "distinct largest share",
     "stator.engine": "Engine",
     "stator.patterns.blob_audit": "BlobAudit",
@@ -151,7 +153,6 @@ _HOMES = {
     "stator.pipeline.workers.options": "WorkerOptions",
     "stator.tables.connection": "connect connect_async",
     "stator.tables.db": "AsyncDb Db",
-    "stator.tables.lifecycle": "TableSettings",
     "stator.tables.reads.pattern_read": "Page",
     "stator.tables.reads.snapshot": "Get",
     "stator.tables.writes.batches": "Delete",

@@ -16,6 +16,7 @@ from typing import Any
 from stator import Design, Engine, Entity, Query, find, ident, read
 from stator.addresses import EngineTransport
 from stator.clock import VirtualClock
+from stator.design.table_settings import TableSettings
 from stator.errors import OutcomeUnknown, StatorError, Throttled
 from stator.pipeline.workers.app import StreamApp
 from stator.pipeline.workers.handlers.change import Record
@@ -24,7 +25,7 @@ from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.worker import Worker
 from stator.tables.connection import make_context
 from stator.tables.context import Context
-from stator.tables.lifecycle import TableSettings, TableSetup
+from stator.tables.lifecycle import TableSetup
 from stator.tables.runner import Runner
 from stator.tables.work import BlockingCall, Call, Gather, Pause, Work
 from stator.testing import (

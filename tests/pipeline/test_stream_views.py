@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stator import Db, Engine, TableSettings, connect
+from stator.design.table_settings import STREAM_VIEWS, StreamView, shows, smallest_view
 from stator.errors import DesignError, DestructiveChange, ImageNotShown, StreamMissing
 from stator.pipeline.sinks.table import TableSink
 from stator.pipeline.workers.app import StreamApp
 from stator.pipeline.workers.handlers.change import Change
-from stator.tables.stream_view import STREAM_VIEWS, StreamView, shows, smallest_view
 from tests.targets import Target
 
 from .shop import Customer, Order, shop

@@ -25,7 +25,6 @@ reads.scan: test_reads.py
 reads.snapshot: test_snapshot.py
 runner: test_runner.py, test_faults.py
 schema: test_schema.py, test_key_identity.py
-stream_view: ../pipeline/test_stream_views.py
 telemetry: test_observing.py
 work: test_runner.py
 writes.batches: test_batches.py

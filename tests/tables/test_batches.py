@@ -11,6 +11,7 @@ import pytest
 from stator import Delete, Design, Entity, Query, connect, find, ident, read
 from stator.addresses import EngineTransport
 from stator.clock import VirtualClock
+from stator.design.table_settings import TableSettings
 from stator.engine import Engine
 from stator.errors import (
     BatchFailed,
@@ -22,7 +23,7 @@ from stator.errors import (
 )
 from stator.tables.connection import make_context
 from stator.tables.db import Db
-from stator.tables.lifecycle import TableSettings, TableSetup
+from stator.tables.lifecycle import TableSetup
 from stator.tables.runner import Runner
 from stator.testing import Fault, FaultyTransport, InterceptedCall
 from tests.targets import Target

@@ -99,6 +99,7 @@ def test_settings_are_made(target: Target) -> None:
         described(db)["TableName"],
         *(["tagged"] if tags else []),
         db.context.schema.place.table,
+        *(["tagged"] if tags else []),
     ]
     assert db.ensure(settings) == []
     table = described(db)
@@ -186,8 +187,9 @@ def test_recovery_is_turned_on_and_never_off() -> None:
     with Engine.open() as engine:
         db = connect(Design("shop", [Other], [other]), engine)
         wanted = TableSettings(point_in_time_recovery=True)
-        [changed] = db.ensure(wanted)
-        assert changed.endswith("can be restored to any second")
+        changed = db.ensure(wanted)
+        assert [each.partition(" ")[0] for each in changed] == ["shop", "shop-stator"]
+        assert all(each.endswith("can be restored to any second") for each in changed)
         assert db.ensure(wanted) == []
         with pytest.raises(DestructiveChange, match="loses its history"):
             db.ensure(TableSettings(point_in_time_recovery=False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -40,6 +40,32 @@ class LiveTables:
             raise self._unreachable(error) from None
         except BotoCoreError as error:
             raise self._unreachable(error) from None
+        return found
+
+    def describe_fully(self, table: str) -> Item | None:
+        """Return the description of a table with its expiry and recovery, or None.
+
+        A member is left out if the endpoint cannot tell, or the caller may not ask.
+        """
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        found = self.describe(table)
+        if found is None:
+            return None
+        client = self._client
+        members: dict[str, Callable[[], Any]] = {
+            "TimeToLiveDescription": lambda: client.describe_time_to_live(TableName=table)[
+                "TimeToLiveDescription"
+            ],
+            "PointInTimeRecoveryDescription": lambda: client.describe_continuous_backups(
+                TableName=table
+            )["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {}),
+        }
+        for name, ask in members.items():
+            try:
+                found[name] = ask()
+            except (BotoCoreError, ClientError):
+                continue
         return found
 
     def names(self) -> list[str]:

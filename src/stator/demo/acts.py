@@ -32,12 +32,12 @@ from stator.demo.processes import ServerProcess, WorkerProcess, rebuild_views, w
 from stator.demo.story import Checked, Event, PatternSeen, Sample, Story
 from stator.design.lint.check import check
 from stator.design.plan.plan import Plan
+from stator.design.table_settings import TableSettings
 from stator.model.quantities import about_dollars, size
 from stator.pipeline.bulk.load.load import LoadOptions, LoadProgress, load
 from stator.pipeline.bulk.targets import BulkTarget
 from stator.tables.connection import connect
 from stator.tables.db import Db
-from stator.tables.lifecycle import TableSettings
 
 _MODELS: Final = ("AX-1", "AX-2", "Nimbus", "Pico")
 _CITIES: Final = ("Aarhus", "Bergen", "Cork", "Delft", "Essen", "Faro")

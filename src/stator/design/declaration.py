@@ -16,6 +16,7 @@ from stator.design.entities.entity import Entity, info
 from stator.design.patterns.pattern import DeclaredWrite, Pattern, WritePattern
 from stator.design.patterns.quantities import check_quantity
 from stator.design.plan.plan import Plan
+from stator.design.table_settings import TableSettings
 from stator.design.value_facts import Fact, ValueFacts
 from stator.errors import DesignError
 
@@ -58,6 +59,7 @@ class Declaration:
         layout: Layout = "single-table",
         names: Mapping[str, str] | None = None,
         ignore: Iterable[str] = (),
+        settings: TableSettings | None = None,
     ) -> None:
         if not isinstance(name, str):
             raise DesignError(
@@ -74,6 +76,8 @@ class Declaration:
         self.layout = layout
         self.names = dict(names or {})
         self.ignore = tuple(ignore)
+        self.settings = settings
+        """What the tables need in addition to keys and indexes."""
         self._volumes = dict(volumes or {})
         self._writes = dict(writes or {})
         self.sizes = dict(sizes or {})

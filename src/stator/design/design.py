@@ -18,6 +18,7 @@ from stator.design.declaration import Declaration, Layout, Per, per
 from stator.design.entities.entity import Entity
 from stator.design.patterns.pattern import Pattern, WritePattern
 from stator.design.plan.plan import Plan
+from stator.design.table_settings import TableSettings
 from stator.design.value_facts import Fact
 
 if TYPE_CHECKING:  # nothing below imports this module; see the note on imports above
@@ -34,7 +35,7 @@ class Design(Declaration):
     values: ``[distinct(Order.status, values=5), share(Ride.status == "open", 0.001)]``. ``names``
     renames tables, indexes and key attributes: ``{"PK": "pk", "GSI1": "by_email"}``. ``ignore``
     silences findings of ``check``: ``["ST304"]`` silences a code, ``["ST304:Post.likes"]`` one
-    finding.
+    finding. ``settings`` are those of the tables: recovery, protection, streams, capacity.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Design(Declaration):
         layout: Layout = "single-table",
         names: Mapping[str, str] | None = None,
         ignore: Iterable[str] = (),
+        settings: TableSettings | None = None,
     ) -> None:
         super().__init__(
             name,
@@ -62,6 +64,7 @@ class Design(Declaration):
             layout=layout,
             names=names,
             ignore=ignore,
+            settings=settings,
         )
         for pattern in self.reads:
             pattern.design = self

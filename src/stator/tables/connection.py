@@ -20,13 +20,14 @@ from stator.clock import Clock, SystemClock
 from stator.design.design import Design
 from stator.design.plan.lock_file import read_lock
 from stator.design.plan.plan import Plan
+from stator.design.table_settings import TableSettings
 from stator.engine import Engine
 from stator.errors import ConfigurationError
 from stator.tables.async_runner import AsyncRunner
 from stator.tables.blobs.stores import BlobStore, open_store
 from stator.tables.context import Context
 from stator.tables.db import AsyncDb, Db
-from stator.tables.lifecycle import TableSettings, TableSetup
+from stator.tables.lifecycle import TableSetup
 from stator.tables.observers import Meter, Observer
 from stator.tables.runner import Runner
 from stator.tables.schema import Schema

@@ -24,9 +24,10 @@ from stator.design.patterns.pattern import (
     Question,
     Selection,
 )
+from stator.design.table_settings import TableSettings
 from stator.errors import ItemNotFound, RequestRefused
 from stator.tables.context import Context
-from stator.tables.lifecycle import TableSettings, TableSetup
+from stator.tables.lifecycle import TableSetup
 from stator.tables.reads import items, pattern_read
 from stator.tables.reads.pattern_read import Page, PatternFetch, PatternRead, ReadOptions
 from stator.tables.reads.scan import EntityScan
@@ -89,10 +90,11 @@ class DbOperations:
     def ensure(self, settings: TableSettings | None = None) -> Work[list[str]]:
         """Create the tables, or adjust them to the design.
 
-        Return one line for each change. A change that would lose data raises DestructiveChange
-        before anything is changed.
+        ``settings`` replaces those of the design. Return one line for each change. A change that
+        would lose data raises DestructiveChange before anything is changed.
         """
-        return TableSetup(self.context, settings or TableSettings()).run()
+        declared = self.context.schema.design.settings
+        return TableSetup(self.context, settings or declared or TableSettings()).run()
 
     # -- single items
 

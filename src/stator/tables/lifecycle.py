@@ -7,12 +7,17 @@ again, is refused before anything is changed. The error lists all the reasons.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from stator.backoff import Backoff
-from stator.design.plan.drift import Difference, table_drift
+from stator.design.plan.drift import (
+    Difference,
+    is_encrypted_with,
+    is_provisioned,
+    table_drift,
+)
 from stator.design.plan.plan import IndexPlan, TablePlan
+from stator.design.table_settings import TableSettings, shows
 from stator.errors import (
     ContinuousBackupsUnavailable,
     DestructiveChange,
@@ -23,28 +28,11 @@ from stator.errors import (
 )
 from stator.tables.context import Context
 from stator.tables.schema import Place
-from stator.tables.stream_view import StreamView, shows
 from stator.tables.work import Call, Pause, Work
 
 _POLL_SECONDS = 1.0
 # The embedded engine is ready at once; AWS takes seconds.
 _POLLING = Backoff(base_seconds=0.02, cap_seconds=_POLL_SECONDS, jitter=0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class TableSettings:
-    """Settings of tables in addition to keys and indexes. None leaves a setting unchanged.
-
-    ``stream`` is the exact view type of every table's stream. ``streams`` maps a table to the
-    smallest view type that suffices; a stream that shows more is left as it is.
-    """
-
-    stream: StreamView | None = None
-    streams: Mapping[str, StreamView] = field(default_factory=dict)
-    point_in_time_recovery: bool | None = None
-    tags: Mapping[str, str] = field(default_factory=dict)
-    deletion_protection: bool | None = None
-    timeout_seconds: float = 600.0
 
 
 class TableSetup:
@@ -106,7 +94,7 @@ class TableSetup:
             for index in _missing(table, found):
                 yield from self._add_index(table, index)
             yield from self._stream(table.name, found)
-            yield from self._protection(table.name, found)
+            yield from self._adjust(table.name, found)
         ttl = self.schema.ttl_of(table.name)
         if ttl is not None:
             yield from self._expiry(table.name, ttl)
@@ -120,17 +108,13 @@ class TableSetup:
             yield from self._create(place.create_request(), place.table)
         else:
             yield from self._stream(place.table, found)
+            yield from self._adjust(place.table, found)
         yield from self._expiry(place.table, place.ttl)
+        yield from self._recovery(place.table)
+        yield from self._tags(place.table)
 
     def _create(self, request: dict[str, Any], name: str) -> Work[None]:
-        settings = self.settings
-        stream = settings.stream or settings.streams.get(name)
-        if stream is not None:
-            request["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": stream}
-        if settings.deletion_protection is not None:
-            request["DeletionProtectionEnabled"] = settings.deletion_protection
-        if settings.tags:
-            request["Tags"] = [{"Key": key, "Value": value} for key, value in settings.tags.items()]
+        self.settings.create_members(request, name)
         try:
             yield Call("CreateTable", request, "ensure")
         except ResourceInUse:  # another process creates it at the same time
@@ -148,11 +132,17 @@ class TableSetup:
                 for name, kind in table.attributes
                 if name in names
             ],
-            "GlobalSecondaryIndexUpdates": [{"Create": index.request()}],
+            "GlobalSecondaryIndexUpdates": [{"Create": self._index_request(index)}],
         }
         yield Call("UpdateTable", request, "ensure")
         self.done.append(f"added {index.name} to {table.name}")
         yield from self._wait(table.name)
+
+    def _index_request(self, index: IndexPlan) -> dict[str, Any]:
+        request, capacity = index.request(), self.settings.capacity
+        if capacity is not None:
+            request["ProvisionedThroughput"] = capacity.of_index(index.name).throughput
+        return request
 
     def _wait(self, name: str) -> Work[None]:
         """Wait until the table and all its indexes are ACTIVE."""
@@ -195,17 +185,12 @@ class TableSetup:
         yield Call("UpdateTimeToLive", request, "ensure")
         self.done.append(f"items of {table} expire by {attribute}")
 
-    def _protection(self, table: str, found: Mapping[str, Any]) -> Work[None]:
-        wanted = self.settings.deletion_protection
-        if wanted is None or bool(found.get("DeletionProtectionEnabled")) == wanted:
-            return
-        yield Call(
-            "UpdateTable", {"TableName": table, "DeletionProtectionEnabled": wanted}, "ensure"
-        )
-        self.done.append(
-            f"{table} is {'now' if wanted else 'no longer'} protected against deletion"
-        )
-        yield from self._wait(table)
+    def _adjust(self, table: str, found: Mapping[str, Any]) -> Work[None]:
+        """Change settings of an existing table, one request each, as DynamoDB requires."""
+        for members, done in setting_changes(self.settings, found):
+            yield Call("UpdateTable", {"TableName": table, **members}, "ensure")
+            self.done.append(f"{table} {done}")
+            yield from self._wait(table)
 
     def _stream(self, table: str, found: Mapping[str, Any]) -> Work[None]:
         wanted = self.settings.stream or self.settings.streams.get(table)
@@ -244,7 +229,9 @@ class TableSetup:
             return
         reply = yield Call("DescribeContinuousBackups", {"TableName": table}, "ensure")
         now = reply["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
-        if (now.get("PointInTimeRecoveryStatus") == "ENABLED") == wanted:
+        is_on, days = now.get("PointInTimeRecoveryStatus") == "ENABLED", self.settings.recovery_days
+        is_long = days is None or now.get("RecoveryPeriodInDays", 35) == days
+        if is_on == wanted and (is_long or not wanted):
             return
         if not wanted:
             message = f"turning off the recovery of {table} loses its history"
@@ -253,8 +240,10 @@ class TableSetup:
                 changes=(message,),
                 hint="to turn recovery off all the same, call UpdateContinuousBackups",
             )
-        specification = {"PointInTimeRecoveryEnabled": True}
-        request = {"TableName": table, "PointInTimeRecoverySpecification": specification}
+        request = {
+            "TableName": table,
+            "PointInTimeRecoverySpecification": self.settings.recovery,
+        }
         until = self.context.now() + self.settings.timeout_seconds
         while True:
             try:
@@ -288,6 +277,40 @@ class TableSetup:
             tags = [{"Key": key, "Value": value} for key, value in missing.items()]
             yield Call("TagResource", {"ResourceArn": arn, "Tags": tags}, "ensure")
             self.done.append(f"tagged {table}")
+
+
+def setting_changes(
+    settings: TableSettings, found: Mapping[str, Any]
+) -> list[tuple[dict[str, Any], str]]:
+    """Return the UpdateTable members that bring a described table to the settings.
+
+    Each comes with the change in words. Capacity that scales is left alone.
+    """
+    changes: list[tuple[dict[str, Any], str]] = []
+    protected = settings.deletion_protection
+    if protected is not None and bool(found.get("DeletionProtectionEnabled")) != protected:
+        done = f"is {'now' if protected else 'no longer'} protected against deletion"
+        changes.append(({"DeletionProtectionEnabled": protected}, done))
+    there = (found.get("TableClassSummary") or {}).get("TableClass", "STANDARD")
+    if settings.table_class is not None and there != settings.table_class:
+        changes.append(({"TableClass": settings.table_class}, f"has class {settings.table_class}"))
+    if settings.kms_key is not None and not is_encrypted_with(settings.kms_key, found):
+        done = f"is encrypted with {settings.kms_key}"
+        changes.append(({"SSESpecification": settings.encryption}, done))
+    capacity = settings.capacity
+    if capacity is not None and not is_provisioned(found):
+        indexes = [
+            {"Update": {"IndexName": name, "ProvisionedThroughput": own.throughput}}
+            for name in (each["IndexName"] for each in found.get("GlobalSecondaryIndexes") or ())
+            if (own := capacity.of_index(name))
+        ]
+        members: dict[str, Any] = {
+            "BillingMode": "PROVISIONED",
+            "ProvisionedThroughput": capacity.throughput,
+        }
+        members |= {"GlobalSecondaryIndexUpdates": indexes} if indexes else {}
+        changes.append((members, "is provisioned"))
+    return changes
 
 
 def _missing(table: TablePlan, found: Mapping[str, Any]) -> list[IndexPlan]:

@@ -180,6 +180,8 @@ def test_the_template_makes_the_tables_of_the_plan(source: ExportSource) -> None
     for table in source.tables:
         made = properties[table.name]
         expiry = made.pop("TimeToLiveSpecification", None)
+        recovery = made.pop("PointInTimeRecoverySpecification")
+        assert recovery == {"PointInTimeRecoveryEnabled": True}
         assert made == table.create_request()
         assert (expiry and expiry["AttributeName"]) == table.ttl
 
@@ -259,12 +261,22 @@ class _Recorder:
             GlobalSecondaryIndexPropsV2=plain,
             LocalSecondaryIndexProps=plain,
             ProjectionType=names(ALL="ALL", INCLUDE="INCLUDE", KEYS_ONLY="KEYS_ONLY"),
-            Billing=names(on_demand=lambda: "on demand"),
+            Billing=names(on_demand=lambda: "on demand", provisioned=plain),
+            PointInTimeRecoverySpecification=plain,
+            StreamViewType=names(NEW_AND_OLD_IMAGES="both"),
+            TableClass=names(STANDARD_INFREQUENT_ACCESS="infrequent"),
+            Capacity=names(fixed=lambda units: units, autoscaled=plain),
+            TableEncryptionV2=names(customer_managed_key=lambda key: key),
         )
         stack = type("Stack", (), {"__init__": lambda self, scope, name, **options: None})
         app = type("App", (), {"synth": lambda self: None})
         cdk = names(
-            App=app, Stack=stack, RemovalPolicy=names(RETAIN="retain"), aws_dynamodb=dynamodb
+            App=app,
+            Stack=stack,
+            RemovalPolicy=names(RETAIN="retain"),
+            CfnTag=plain,
+            aws_dynamodb=dynamodb,
+            aws_kms=names(Key=names(from_key_arn=lambda scope, name, arn: arn)),
         )
         return {
             "aws_cdk": cdk,

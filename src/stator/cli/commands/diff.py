@@ -47,7 +47,8 @@ def command(
     is_needed = with_patterns or needs_own_table(design.entities, plan)
     beside = [own_table(design.name)] if is_needed else []
     names = [table.name for table in (*plan.tables, *beside)]
-    found = drift(plan, {name: tables.describe(prefix + name) for name in names}, beside)
+    described = {name: tables.describe_fully(prefix + name) for name in names}
+    found = drift(plan, described, beside, design.settings)
     if as_json:
         typer.echo(json.dumps({"address": live, "differences": [asdict(each) for each in found]}))
     else:

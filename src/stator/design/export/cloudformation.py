@@ -14,6 +14,7 @@ def export(source: ExportSource) -> Exported:
     for table in source.tables:
         name = f"{camel(table.name)}Table"
         resources[name] = _table(table, source)
+        resources |= _scaling(table, name, source)
         outputs[f"{name}Name"] = {
             "Description": f"The name of {table.name}",
             "Value": {"Ref": name},
@@ -32,7 +33,15 @@ def export(source: ExportSource) -> Exported:
 
 
 def _table(table: TablePlan, source: ExportSource) -> dict[str, Any]:
-    properties = table.create_request()
+    properties = source.create_request(table)
+    stream = properties.get("StreamSpecification")
+    if stream is not None:
+        del stream["StreamEnabled"]  # CloudFormation takes the view type alone
+    encryption = properties.get("SSESpecification")
+    if encryption is not None:
+        encryption["SSEEnabled"] = encryption.pop("Enabled")
+    if source.settings.recovers:
+        properties["PointInTimeRecoverySpecification"] = source.settings.recovery
     ttl = table.ttl
     if ttl is not None:
         properties["TimeToLiveSpecification"] = {"AttributeName": ttl, "Enabled": True}
@@ -42,3 +51,34 @@ def _table(table: TablePlan, source: ExportSource) -> dict[str, Any]:
         "UpdateReplacePolicy": "Retain",
         "Properties": properties,
     }
+
+
+def _scaling(table: TablePlan, name: str, source: ExportSource) -> dict[str, Any]:
+    """Return the targets and policies of Application Auto Scaling."""
+    resources: dict[str, Any] = {}
+    for each in source.scaled(table):
+        target = f"{name}{camel(each.index or '') if each.index else ''}{each.dimension}Target"
+        place = "table/${" + name + "}" + (f"/index/{each.index}" if each.index else "")
+        resources[target] = {
+            "Type": "AWS::ApplicationAutoScaling::ScalableTarget",
+            "Properties": {
+                "ServiceNamespace": "dynamodb",
+                "ResourceId": {"Fn::Sub": place},
+                "ScalableDimension": each.name,
+                "MinCapacity": each.least,
+                "MaxCapacity": each.most,
+            },
+        }
+        resources[target.removesuffix("Target") + "Scaling"] = {
+            "Type": "AWS::ApplicationAutoScaling::ScalingPolicy",
+            "Properties": {
+                "PolicyName": f"{table.name}-{each.index or 'table'}-{each.dimension.lower()}",
+                "PolicyType": "TargetTrackingScaling",
+                "ScalingTargetId": {"Ref": target},
+                "TargetTrackingScalingPolicyConfiguration": {
+                    "TargetValue": round(each.target * 100, 2),
+                    "PredefinedMetricSpecification": {"PredefinedMetricType": each.metric},
+                },
+            },
+        }
+    return resources

@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from stator.design.declaration import Declaration
 from stator.design.entities.entity import Entity
 from stator.design.plan.own_table import needs_own_table, own_table
 from stator.design.plan.plan import Plan, TablePlan
+from stator.design.table_settings import ProvisionedCapacity, TableSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,30 @@ class Exported:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """One number that Application Auto Scaling changes. ``index`` is None for the table itself."""
+
+    index: str | None
+    dimension: Literal["Read", "Write"]
+    least: int
+    most: int
+    target: float
+
+    @property
+    def name(self) -> str:
+        """The scalable dimension, as Application Auto Scaling names it."""
+        what = "table" if self.index is None else "index"
+        return f"dynamodb:{what}:{self.dimension}CapacityUnits"
+
+    @property
+    def metric(self) -> str:
+        return f"DynamoDB{self.dimension}CapacityUtilization"
+
+    def resource(self, table: str) -> str:
+        return f"table/{table}" if self.index is None else f"table/{table}/index/{self.index}"
+
+
 @dataclass(frozen=True)
 class ExportSource:
     """A design, its plan, and whether the export includes the table of pattern objects."""
@@ -32,6 +58,30 @@ class ExportSource:
     design: Declaration
     plan: Plan
     with_patterns: bool = False
+
+    @property
+    def settings(self) -> TableSettings:
+        return self.design.settings or TableSettings()
+
+    def create_request(self, table: TablePlan) -> dict[str, Any]:
+        """Return the CreateTable request of a table, with its settings."""
+        request: dict[str, Any] = table.create_request()
+        self.settings.create_members(request, table.name)
+        return request
+
+    def scaled(self, table: TablePlan) -> list[Scaled]:
+        """Return what Application Auto Scaling changes: units of the table and its indexes."""
+        capacity = self.settings.capacity
+        if capacity is None:
+            return []
+        places: list[tuple[str | None, ProvisionedCapacity]] = [(None, capacity)]
+        indexes = [each.name for each in table.indexes if each.kind == "GSI"]
+        places += [(name, capacity.of_index(name)) for name in indexes]
+        return [
+            Scaled(index, dimension, least, most, own.target)
+            for index, own in places
+            for dimension, least, most in own.scaled
+        ]
 
     @property
     def own_table(self) -> TablePlan | None:

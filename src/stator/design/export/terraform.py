@@ -13,6 +13,7 @@ from typing import Final
 
 from stator.design.export.source import Exported, ExportSource, snake
 from stator.design.plan.plan import IndexPlan, TablePlan
+from stator.design.table_settings import AWS_MANAGED_KEY, ProvisionedCapacity
 
 _PROVIDER: Final = "5.0"
 _PROVIDER_OF_SEVERAL: Final = "6.29.0"
@@ -36,6 +37,7 @@ def export(source: ExportSource) -> Exported:
             ]
         ),
         *(_table(table, source) for table in tables),
+        *(part for table in tables for part in _scaling(table, source)),
         *(_output(table) for table in tables),
     ]
     note = (
@@ -46,30 +48,118 @@ def export(source: ExportSource) -> Exported:
 
 
 def _table(table: TablePlan, source: ExportSource) -> str:
+    settings = source.settings
+    capacity = settings.capacity
     plain = [
         ("name", _text(table.name)),
-        ("billing_mode", _text("PAY_PER_REQUEST")),
+        ("billing_mode", _text("PAY_PER_REQUEST" if capacity is None else "PROVISIONED")),
+        *_units(capacity),
         ("hash_key", _text(table.partition)),
     ]
     if table.sort:
         plain.append(("range_key", _text(table.sort)))
+    stream = settings.stream or settings.streams.get(table.name)
+    if stream is not None:
+        plain += [("stream_enabled", "true"), ("stream_view_type", _text(stream))]
+    if settings.table_class is not None:
+        plain.append(("table_class", _text(settings.table_class)))
+    if settings.deletion_protection is not None:
+        plain.append(("deletion_protection_enabled", str(settings.deletion_protection).lower()))
     lines = [f'resource "aws_dynamodb_table" "{snake(table.name)}" {{', *_aligned(plain, 2)]
     for name, kind in table.attributes:
         lines += _block("attribute", [("name", _text(name)), ("type", _text(kind))])
     for index in table.indexes:
-        lines += _index(index)
+        lines += _index(index, None if capacity is None else capacity.of_index(index.name))
+    if settings.recovers:
+        days = settings.recovery_days
+        period = [] if days is None else [("recovery_period_in_days", str(days))]
+        lines += _block("point_in_time_recovery", [("enabled", "true"), *period])
+    if settings.kms_key is not None:
+        own = settings.kms_key != AWS_MANAGED_KEY
+        key = [("kms_key_arn", _text(settings.kms_key))] if own else []
+        lines += _block("server_side_encryption", [("enabled", "true"), *key])
+    if settings.tags:
+        tags = [(_text(name), _text(value)) for name, value in settings.tags.items()]
+        lines += ["", "  tags = {", *_aligned(tags, 4), "  }"]
     ttl = table.ttl
     if ttl is not None:
         lines += _block("ttl", [("attribute_name", _text(ttl)), ("enabled", "true")])
-    lines += _block("lifecycle", [("prevent_destroy", "true")])
+    lines += _block("lifecycle", _lifecycle(table, source))
     return "\n".join([*lines, "}"])
 
 
-def _index(index: IndexPlan) -> list[str]:
-    projection = [("projection_type", _text(index.projection))]
+def _units(capacity: ProvisionedCapacity | None) -> list[tuple[str, str]]:
+    if capacity is None:
+        return []
+    return [
+        ("read_capacity", str(capacity.read_units)),
+        ("write_capacity", str(capacity.write_units)),
+    ]
+
+
+def _lifecycle(table: TablePlan, source: ExportSource) -> list[tuple[str, str]]:
+    """Return the lifecycle of a table. Units that scale must not be set back by Terraform."""
+    found = [("prevent_destroy", "true")]
+    scaled = source.scaled(table)
+    changing = [f"{each.dimension.lower()}_capacity" for each in scaled if each.index is None]
+    changing += ["global_secondary_index"] if any(each.index for each in scaled) else []
+    return [*found, ("ignore_changes", f"[{', '.join(changing)}]")] if changing else found
+
+
+def _scaling(table: TablePlan, source: ExportSource) -> list[str]:
+    """Return the targets and policies of Application Auto Scaling."""
+    parts = []
+    resource = f"aws_dynamodb_table.{snake(table.name)}"
+    for each in source.scaled(table):
+        place = f"_{snake(each.index)}" if each.index else ""
+        name = f"{snake(table.name)}{place}_{each.dimension.lower()}"
+        where = f"/index/{each.index}" if each.index else ""
+        target = [
+            ("service_namespace", _text("dynamodb")),
+            ("resource_id", f'"table/${{{resource}.name}}{where}"'),
+            ("scalable_dimension", _text(each.name)),
+            ("min_capacity", str(each.least)),
+            ("max_capacity", str(each.most)),
+        ]
+        parts.append(
+            "\n".join(
+                [f'resource "aws_appautoscaling_target" "{name}" {{', *_aligned(target, 2), "}"]
+            )
+        )
+        owner = f"aws_appautoscaling_target.{name}"
+        policy = [
+            ("name", _text(f"{table.name}-{each.index or 'table'}-{each.dimension.lower()}")),
+            ("policy_type", _text("TargetTrackingScaling")),
+            ("service_namespace", f"{owner}.service_namespace"),
+            ("resource_id", f"{owner}.resource_id"),
+            ("scalable_dimension", f"{owner}.scalable_dimension"),
+        ]
+        parts.append(
+            "\n".join(
+                [
+                    f'resource "aws_appautoscaling_policy" "{name}" {{',
+                    *_aligned(policy, 2),
+                    "",
+                    "  target_tracking_scaling_policy_configuration {",
+                    f"    target_value = {each.target * 100:g}",
+                    "",
+                    "    predefined_metric_specification {",
+                    f"      predefined_metric_type = {_text(each.metric)}",
+                    "    }",
+                    "  }",
+                    "}",
+                ]
+            )
+        )
+    return parts
+
+
+def _index(index: IndexPlan, capacity: ProvisionedCapacity | None) -> list[str]:
+    projection = [*_units(capacity), ("projection_type", _text(index.projection))]
     if index.projection == "INCLUDE":
         projection.append(("non_key_attributes", f"[{', '.join(map(_text, index.included))}]"))
     if index.kind == "LSI":
+        projection = [each for each in projection if not each[0].endswith("_capacity")]
         keys = [("range_key", _text(index.sort[0]))]
         return _block("local_secondary_index", [("name", _text(index.name)), *keys, *projection])
     if not _has_several(index):

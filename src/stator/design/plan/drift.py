@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from stator.design.plan.plan import IndexPlan, Plan, TablePlan
+from stator.design.table_settings import TableSettings
 
 Severity = Literal["missing", "different", "extra"]
 Description = Mapping[str, Any]
@@ -30,17 +31,106 @@ class Difference:
 
 
 def drift(
-    plan: Plan, described: Mapping[str, Description | None], beside: Iterable[TablePlan] = ()
+    plan: Plan,
+    described: Mapping[str, Description | None],
+    beside: Iterable[TablePlan] = (),
+    settings: TableSettings | None = None,
 ) -> list[Difference]:
     """Return how deployed tables differ from a plan's tables and from the tables in ``beside``.
 
     ``described`` maps each table name to its description, or to None if the table does not exist.
+    Members of a description that DescribeTable does not have: ``TimeToLiveDescription``, and
+    ``PointInTimeRecoveryDescription``. Without them, expiry and recovery are not compared.
     """
-    return [
-        each
-        for table in (*plan.tables, *beside)
-        for each in table_drift(table, described.get(table.name))
+    found = []
+    for table in (*plan.tables, *beside):
+        there = described.get(table.name)
+        found += table_drift(table, there)
+        if there is not None:
+            found += _expiry_drift(table, there)
+            found += _settings_drift(table.name, settings or TableSettings(), there)
+    return found
+
+
+def is_provisioned(found: Description) -> bool:
+    mode = (found.get("BillingModeSummary") or {}).get("BillingMode", "PROVISIONED")
+    return bool(mode == "PROVISIONED")
+
+
+def is_encrypted_with(key: str, found: Description) -> bool:
+    """Whether a table uses this KMS key. DescribeTable shows an alias as the ARN of its key."""
+    there = found.get("SSEDescription") or {}
+    if there.get("Status") not in ("ENABLED", "ENABLING", "UPDATING"):
+        return False
+    shown = str(there.get("KMSMasterKeyArn", ""))
+    return key.startswith("alias/") or shown == key or shown.rpartition("/")[2] == key
+
+
+def _expiry_drift(table: TablePlan, found: Description) -> list[Difference]:
+    there = found.get("TimeToLiveDescription")
+    if there is None:
+        return []
+    is_on = there.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
+    shown = there.get("AttributeName") if is_on else None
+    if shown == table.ttl:
+        return []
+    if table.ttl is None:
+        remedy = "switch it off, or give an entity a ttl() field with that name"
+        return [Difference("extra", table.name, f"items expire by {shown}", remedy)]
+    if shown is None:
+        remedy = "switch it on: db.ensure(), or UpdateTimeToLive"
+        message = f"items do not expire, and the design requires expiry by {table.ttl}"
+        return [Difference("missing", table.name, message, remedy)]
+    message = f"items expire by {shown}, and the design requires expiry by {table.ttl}"
+    remedy = "switch it off, wait an hour, and switch it on with the other attribute"
+    return [Difference("different", table.name, message, remedy)]
+
+
+def _settings_drift(name: str, settings: TableSettings, found: Description) -> list[Difference]:
+    """Return how a table differs from the declared settings. Open settings are not compared."""
+    there = {
+        "stream": _stream_of(found),
+        "deletion protection": bool(found.get("DeletionProtectionEnabled")),
+        "table class": (found.get("TableClassSummary") or {}).get("TableClass", "STANDARD"),
+        "billing": "provisioned" if is_provisioned(found) else "by request",
+    }
+    wanted: dict[str, object] = {
+        "stream": settings.stream,
+        "deletion protection": settings.deletion_protection,
+        "table class": settings.table_class,
+        "billing": None if settings.capacity is None else "provisioned",
+    }
+    recovery = found.get("PointInTimeRecoveryDescription")
+    if recovery is not None:
+        is_on = recovery.get("PointInTimeRecoveryStatus") == "ENABLED"
+        there["point-in-time recovery"] = is_on
+        wanted["point-in-time recovery"] = settings.point_in_time_recovery
+    differences = [
+        Difference(
+            "different",
+            name,
+            f"its {what} is {_word(there[what])}, and the design requires {_word(value)}",
+            "db.ensure() changes it, or the template of export-design",
+        )
+        for what, value in wanted.items()
+        if value is not None and there[what] != value
     ]
+    key = settings.kms_key
+    if key is not None and not is_encrypted_with(key, found):
+        message = f"it is not encrypted with {key}"
+        differences.append(Difference("different", name, message, "db.ensure() changes it"))
+    return differences
+
+
+def _stream_of(found: Description) -> object:
+    there = found.get("StreamSpecification") or {}
+    return there.get("StreamViewType") if there.get("StreamEnabled") else False
+
+
+def _word(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)
 
 
 def table_drift(table: TablePlan, found: Description | None) -> list[Difference]:

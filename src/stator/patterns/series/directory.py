@@ -34,13 +34,14 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from stator.design.plan.key_text import encode
+from stator.design.table_settings import TableSettings
 from stator.errors import ConditionFailed, ResourceNotFound
 from stator.model.periods import following, period_start, period_text
 from stator.model.values import Item
 from stator.patterns.item_pages import prefix_query, query_all, range_query
 from stator.patterns.series.layout import SeriesLayout
 from stator.tables.context import Context
-from stator.tables.lifecycle import TableSettings, TableSetup
+from stator.tables.lifecycle import TableSetup
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions
 

@@ -10,13 +10,14 @@ from urllib.parse import urlsplit
 from stator.addresses import Address, EngineTransport, TransportOptions, open_transport
 from stator.clock import Clock, SystemClock
 from stator.design.design import Design
+from stator.design.table_settings import TableSettings
 from stator.engine import Engine
 from stator.errors import ConfigurationError, ResourceNotFound
 from stator.pipeline.bulk.retried_call import first_call, retried_call, retried_work
 from stator.tables.connection import ConnectOptions, make_context
 from stator.tables.context import Context
 from stator.tables.db import Db
-from stator.tables.lifecycle import TableSettings, TableSetup
+from stator.tables.lifecycle import TableSetup
 from stator.tables.runner import Runner
 from stator.tables.schema import EntityMap, Schema
 from stator.transport import Transport

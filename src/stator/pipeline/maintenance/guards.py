@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stator.design.plan.guard_text import OWNER
+from stator.design.table_settings import StreamView
 from stator.errors import (
     ConditionFailed,
     ImageNotShown,
@@ -23,7 +24,6 @@ from stator.pipeline.workers.handlers.change import Record, entity_of
 from stator.pipeline.workers.handlers.subscribers import HandlerFailure, HandlerScope
 from stator.tables.context import Context
 from stator.tables.schema import EntityMap
-from stator.tables.stream_view import StreamView
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.sender import send_all

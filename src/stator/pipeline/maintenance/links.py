@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from stator.design.table_settings import StreamView
 from stator.errors import LeaseLost, StatorError
 from stator.patterns.links import Links
 from stator.pipeline.maintenance.pattern_factory import PatternFactory
@@ -16,7 +17,6 @@ from stator.pipeline.workers.handlers.subscribers import (
     typed_all,
 )
 from stator.tables.context import Context
-from stator.tables.stream_view import StreamView
 from stator.tables.work import Work
 
 AnyLinks = Links[Any, Any, Any]

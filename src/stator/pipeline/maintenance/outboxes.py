@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import orjson
 
+from stator.design.table_settings import StreamView
 from stator.errors import ConfigurationError, LeaseLost, StatorError
 from stator.model.values import Item
 from stator.patterns.outbox.items import OutboxMessage
@@ -27,7 +28,6 @@ from stator.pipeline.sinks.sink import Sink
 from stator.pipeline.workers.handlers.change import Change, Record
 from stator.pipeline.workers.handlers.subscribers import HandlerFailure, HandlerScope, finished
 from stator.tables.context import Context
-from stator.tables.stream_view import StreamView
 from stator.tables.work import Work
 
 log = logging.getLogger("stator.workers")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
+from stator.design.table_settings import StreamView
 from stator.errors import ConfigurationError, ConnectionTrouble, SinkRefused, SlowDown, TryLater
 from stator.pipeline.sinks.events import Images, encoded, event_id, event_of, json_encoded
 from stator.pipeline.workers.handlers.change import Change, Record
@@ -22,7 +23,6 @@ from stator.pipeline.workers.handlers.subscribers import (
     typed_all,
 )
 from stator.tables.context import Context
-from stator.tables.stream_view import StreamView
 from stator.tables.work import Work
 
 Lane = tuple[str, str]

@@ -24,6 +24,7 @@ from typing import Any, TypeVar, overload
 from stator.design.design import Design
 from stator.design.entities.conditions import FieldRef
 from stator.design.plan.own_table import guarded_fields
+from stator.design.table_settings import STREAM_VIEWS, StreamView, TableSettings
 from stator.errors import DesignError
 from stator.pipeline.maintenance.guards import GuardReleaser
 from stator.pipeline.maintenance.links import AnyLinks, LinkRefresher
@@ -41,8 +42,6 @@ from stator.pipeline.workers.handlers.subscribers import (
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.worker_threads import RunningWorker
 from stator.tables.db import Db
-from stator.tables.lifecycle import TableSettings
-from stator.tables.stream_view import STREAM_VIEWS, StreamView
 
 E = TypeVar("E")
 F = TypeVar("F", bound=Callable[..., Any])

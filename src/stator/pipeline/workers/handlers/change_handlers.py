@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from stator.design.table_settings import StreamView, smallest_view
 from stator.pipeline.workers.handlers.change import Change, Record
 from stator.pipeline.workers.handlers.subscribers import (
     ChangeFilter,
@@ -24,7 +25,6 @@ from stator.pipeline.workers.handlers.subscribers import (
     typed_all,
 )
 from stator.tables.context import Context
-from stator.tables.stream_view import StreamView, smallest_view
 from stator.tables.work import BlockingCall, Work
 
 NAME: Final = "handlers"

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
+from stator.design.table_settings import StreamView, shows, smallest_view
 from stator.errors import StreamMissing
 from stator.pipeline.workers.handlers.change import (
     CHANGES,
@@ -29,7 +30,6 @@ from stator.pipeline.workers.handlers.change import (
 )
 from stator.tables.context import Context
 from stator.tables.reads.items import decoded
-from stator.tables.stream_view import StreamView, shows, smallest_view
 from stator.tables.work import BlockingCall, Work
 
 
