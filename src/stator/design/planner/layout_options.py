@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Final, get_args
+from typing import Final
 
 from stator.design.declaration import Declaration, Layout
 from stator.design.plan.plan import Plan
@@ -67,8 +67,8 @@ class LayoutOption:
 
 def layout_options(design: Declaration) -> tuple[LayoutOption, ...]:
     """Return the design planned in each layout, the design's own first."""
-    others = [each for each in get_args(Layout) if each != design.layout]
-    return tuple(_option(design, layout) for layout in (design.layout, *others))
+    layouts = sorted(CONSEQUENCES, key=lambda each: each != design.layout)
+    return tuple(_option(design, layout) for layout in layouts)
 
 
 def _option(design: Declaration, layout: Layout) -> LayoutOption:
