@@ -42,6 +42,10 @@ for (const [name, file] of Object.entries(pages)) {
         windowWidth: innerWidth,
         headings: [...document.querySelectorAll("h2")].map((each) => each.textContent),
         tables: all("table"),
+        tabs: [...document.querySelectorAll(".tabs")].map((tabs) => [...tabs.querySelectorAll("label")].map((label) => {
+          label.click();
+          return [...tabs.querySelectorAll(".panel")].map((each) => box(each).shown);
+        })),
         drawings: all("svg.entities"),
         drawn: document.querySelectorAll("svg.entities text").length,
         outOfReach: [...document.querySelectorAll("td, th, svg.entities, p, h1, h2, h3, li")]

@@ -67,11 +67,21 @@ class TestPage:
         page, document = seen[name][str(width)], document_of(DESIGNS[name])
         assert page["title"] == f"{document.name}: design"
         assert page["headings"] == ["Access patterns", "Entities", "Tables", "Example items"]
-        assert len(page["tables"]) >= 2 + len(document.entities)
-        assert all(each["shown"] and each["width"] > 200 for each in page["tables"])
+        shown = [each for each in page["tables"] if each["shown"]]
+        assert len(shown) >= 2 + len(document.entities) + len(document.tables)
+        assert all(each["width"] > 200 for each in shown)
+        hidden = sum(len(each.indexes) for each in document.tables)  # behind their tabs
+        assert len(page["tables"]) == len(shown) + hidden
         [drawing] = page["drawings"]
         assert drawing["shown"] and drawing["height"] > 50
         assert page["drawn"] > sum(len(info.fields) for info in document.diagram.boxes)
+
+    def test_a_tab_shows_its_index_alone(self, seen: dict[str, Any], name: str, width: int) -> None:
+        for table, tabs in zip(
+            document_of(DESIGNS[name]).tables, seen[name][str(width)]["tabs"], strict=True
+        ):
+            count = 1 + len(table.indexes)
+            assert tabs == [[at == other for other in range(count)] for at in range(count)]
 
     def test_nothing_runs_out_of_the_window(
         self, seen: dict[str, Any], name: str, width: int

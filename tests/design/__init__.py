@@ -40,6 +40,7 @@ plan.drift: test_drift.py
 plan.own_table: export/test_tables.py
 plan.guard_text: ../tables/test_guard_lookups.py
 plan.example_items: documents/test_documents.py
+documents.item_collections: documents/test_documents.py
 table_settings: export/test_settings.py
 planner.planner: test_planner.py
 planner.layout_options: ../cli/test_plan.py

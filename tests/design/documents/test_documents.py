@@ -23,7 +23,7 @@ from stator.design.documents.svg import svg
 from stator.design.entities.adapters import adapt
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.markers import created, ident, ttl, unique, updated, version
-from stator.design.patterns.pattern import Query, find, read, updates, write
+from stator.design.patterns.pattern import Only, Query, find, read, updates, write
 from stator.design.plan.example_items import example_of, item_of
 from stator.engine import Engine
 
@@ -31,7 +31,7 @@ from .. import models, shop
 
 DESIGNS = [models.shop(), models.shop("table-per-entity"), models.social(), shop.shop]
 DOCUMENTS = [document_of(design) for design in DESIGNS]
-_VOID = {"meta", "br", "link", "img", "hr"}
+_VOID = {"meta", "br", "link", "img", "hr", "input"}
 
 
 class Colour(Enum):
@@ -273,3 +273,75 @@ def test_declared_writes_stand_beside_the_write_patterns() -> None:
 def test_the_same_design_gives_the_same_document() -> None:
     assert html(document_of(models.shop())) == html(document_of(models.shop()))
     assert markdown(document_of(models.shop())) == markdown(document_of(models.shop()))
+
+
+# --- item collections -----------------------------------------------------------------------------
+
+
+def test_items_of_one_partition_stand_together_in_the_order_of_their_sort_keys() -> None:
+    [table] = document_of(models.shop()).tables
+    base, *indexes = table.views
+    assert (base.partition, base.sort) == ("PK", "SK")
+    for view in table.views:
+        partitions = [each.partition for each in view.collections]
+        assert partitions == sorted(set(partitions)) and partitions
+        for collection in view.collections:
+            assert [each.sort for each in collection.items] == sorted(
+                each.sort for each in collection.items
+            )
+    assert [view.name for view in indexes] == [each.name for each in table.indexes]
+    several = [each for each in base.collections if len({one.entity for one in each.items}) > 1]
+    assert several, "a parent and its children share a partition"
+
+
+def test_an_index_shows_what_it_projects_and_only_items_that_have_its_key() -> None:
+    class Post(Entity):
+        post_id: str = ident()
+        author: str
+        at: datetime
+        title: str
+        text: str
+        pinned_at: datetime | None = None
+
+    @read(rps=200, returns=20)
+    def headlines(author: str) -> Only[tuple[str, str]]:
+        mine = find(Post).where(Post.author == author).newest_first(Post.at).limit(20)
+        return mine.only(Post.post_id, Post.title)
+
+    design = Design("blog", [Post], [headlines], sizes={Post: 8_000})
+    [table] = document_of(design).tables
+    _, index = table.views
+    shown = {
+        name for each in index.collections for item in each.items for name, _ in item.attributes
+    }
+    assert "title" in shown and "text" not in shown
+    assert index.reads == ("headlines",)
+
+
+def test_a_filter_can_be_seen() -> None:
+    entry = next(each for each in document_of(models.shop()).reads if each.filter)
+    assert entry.filter in html(document_of(models.shop())).replace("&gt;", ">").replace(
+        "&lt;", "<"
+    )
+    assert "filter" in markdown(document_of(models.shop()))
+
+
+def test_entities_that_only_share_names_are_not_related() -> None:
+    class Driver(Entity):
+        driver_id: str = ident()
+
+    class Position(Entity):
+        driver_id: str = ident()
+
+    class Flag(Entity):
+        project_id: str = ident()
+        key: str = ident()
+
+    class Segment(Entity):
+        project_id: str = ident()
+        key: str = ident()
+
+    relations = document_of(Design("mix", [Driver, Position, Flag, Segment])).diagram.relations
+    assert [(each.parent, each.child, each.label) for each in relations] == [
+        ("Driver", "Position", "one each")
+    ]

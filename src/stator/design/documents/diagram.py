@@ -63,9 +63,19 @@ def _relations(design: Declaration) -> list[Relation]:
             if parent is not child and _references(info(parent), info(child)):
                 each = design.volume(child) / max(1.0, design.volume(parent))
                 is_one = set(info(parent).identity) == set(info(child).identity)
-                if not is_one or design.entities.index(parent) < design.entities.index(child):
+                if not is_one or (_owns(info(parent)) and not _owns(info(child))):
                     found.append(Relation(info(parent).name, info(child).name, each, is_one))
     return found
+
+
+def _owns(known: EntityInfo) -> bool:
+    """Whether the identity is named after the entity, as ``driver_id`` is after Driver.
+
+    Of two entities with the same identity, that one is the parent. If none is, they only have names
+    in common.
+    """
+    stem = _snake(known.name)
+    return any(name == stem or name.startswith(f"{stem}_") for name in known.identity)
 
 
 def _references(parent: EntityInfo, child: EntityInfo) -> set[str]:

@@ -10,6 +10,7 @@ from stator.design.cost.charges import a_month
 from stator.design.cost.report import CostReport, cost
 from stator.design.declaration import Declaration
 from stator.design.documents.diagram import Diagram, diagram_of
+from stator.design.documents.item_collections import CollectionView, collection_views
 from stator.design.entities.entity import info
 from stator.design.entities.shapes import described_type
 from stator.design.plan.example_items import item_of, shown_value
@@ -33,6 +34,8 @@ class PatternEntry:
     reasons: tuple[str, ...]
     warnings: tuple[str, ...]
     consistent: bool
+    filter: str = ""
+    """What is dropped after reading; empty if nothing is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,7 @@ class TableEntry:
     indexes: tuple[IndexEntry, ...]
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
+    views: tuple[CollectionView, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +184,7 @@ def _pattern(plan: PatternPlan, summary: str, dollars: Decimal) -> PatternEntry:
         plan.reasons,
         plan.warnings,
         plan.consistent,
+        "; ".join(str(step.filter) for step in plan.steps if step.filter is not None),
     )
 
 
@@ -265,7 +270,10 @@ def _table(table: TablePlan, design: Declaration, plan: Plan, priced: CostReport
     indexes = tuple(
         _index(each, places.get(f"{table.name}/{each.name}", Decimal(0))) for each in table.indexes
     )
-    return TableEntry(table.name, table.partition, table.sort or "", indexes, columns, tuple(rows))
+    views = collection_views(table, design, plan)
+    return TableEntry(
+        table.name, table.partition, table.sort or "", indexes, columns, tuple(rows), views
+    )
 
 
 def _names(*names: str | None) -> list[str]:

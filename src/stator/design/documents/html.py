@@ -13,6 +13,7 @@ from stator.design.documents.document import (
     PatternEntry,
     TableEntry,
 )
+from stator.design.documents.item_collections import CollectionView
 from stator.design.documents.style import STYLE
 from stator.design.documents.svg import svg
 from stator.model.quantities import amount, dollars, size
@@ -21,6 +22,8 @@ from stator.model.quantities import amount, dollars, size
 def html(document: Document) -> str:
     """Return the document as an HTML page."""
     name = escape(document.name)
+    hues = len(document.entities) or 1
+    colours = {each.name: 360 * at // hues for at, each in enumerate(document.entities)}
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -47,7 +50,7 @@ def html(document: Document) -> str:
 {svg(document.diagram)}
 </div>
 <h2 id="tables">Tables</h2>
-{"".join(map(_table, document.tables))}
+{"".join(_table(each, colours) for each in document.tables)}
 <h2 id="items">Example items</h2>
 <div class="cards">
 {"".join(map(_entity, document.entities))}
@@ -111,6 +114,8 @@ def _named(entry: PatternEntry) -> str:
 
 def _condition(entry: PatternEntry) -> str:
     parts = [_code(entry.condition)]
+    if entry.filter:
+        parts.append(f'<br><span class="note">then drops all but {_code(entry.filter)}</span>')
     if entry.reasons or entry.example:
         lines = [f"<li>{escape(reason)}</li>" for reason in entry.reasons]
         if entry.example and entry.example != entry.condition:
@@ -125,7 +130,7 @@ def _bar(dollars: Decimal, total: Decimal) -> str:
     return f'<span class="bar" style="width:{max(share * 100, 1):.0f}%"></span>'
 
 
-def _table(table: TableEntry) -> str:
+def _table(table: TableEntry, colours: dict[str, int]) -> str:
     key = f"Partition key {_code(table.partition)}" + (
         f", sort key {_code(table.sort)}" if table.sort else ""
     )
@@ -145,15 +150,57 @@ def _table(table: TableEntry) -> str:
         parts.append(
             _grid(("Index", "Partition key", "Sort key", "Projection", "Serves", "#A month"), rows)
         )
-    keys = [
-        (f'<span class="name">{escape(name)}</span>', *map(_code, values))
-        for name, values in table.rows
-    ]
-    parts.append(
-        "<p>The keys of one example item of each entity:</p>"
-        + _grid(("Entity", *table.columns), keys, "keys")
-    )
+    parts.append(_views(table, colours))
     return "\n".join(parts)
+
+
+def _views(table: TableEntry, colours: dict[str, int]) -> str:
+    """Return the item collections of a table, with a tab for its key and one for each index."""
+    group = f"view-{table.name}"
+    inputs, panels = [], []
+    for at, view in enumerate(table.views):
+        mark = escape(f"{group}-{at}")
+        checked = " checked" if at == 0 else ""
+        title = "Table" if at == 0 else escape(view.name)
+        inputs.append(
+            f'<input type="radio" name="{escape(group)}" id="{mark}"{checked}>'
+            f'<label for="{mark}">{title}</label>'
+        )
+        panels.append(f'<div class="panel">{_collections(view, colours)}</div>')
+    legend = "".join(
+        f'<span class="entity" style="--hue:{colours[name]}">{escape(name)}</span>'
+        for name, _ in table.rows
+    )
+    return (
+        f'<h4>Item collections</h4><p class="legend">{legend}</p>\n'
+        f'<div class="tabs">{"".join(inputs)}\n{"".join(panels)}</div>'
+    )
+
+
+def _collections(view: CollectionView, colours: dict[str, int]) -> str:
+    rows = []
+    for collection in view.collections:
+        for at, item in enumerate(collection.items):
+            span = len(collection.items)
+            partition = f'<td rowspan="{span}" class="partition">{_code(collection.partition)}</td>'
+            attributes = "".join(
+                f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
+                for name, value in item.attributes
+            )
+            tag = f'<span class="entity" style="--hue:{colours[item.entity]}">{item.entity}</span>'
+            rows.append(
+                f"<tr{' class=first' if at == 0 else ''}>{partition if at == 0 else ''}"
+                f"<td>{_code(item.sort)}</td><td>{tag}</td>"
+                f"<td><dl>{attributes}</dl></td></tr>"
+            )
+    reads = f'<p class="note">Serves {escape(", ".join(view.reads))}.</p>' if view.reads else ""
+    head = "".join(
+        f"<th>{escape(title)}</th>"
+        for title in (view.partition, view.sort or "sort key", "Entity", "Attributes")
+    )
+    body = "\n".join(rows)
+    table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>"
+    return f'{reads}<div class="scroll collections">{table}</div>'
 
 
 def _index(index: IndexEntry) -> str:

@@ -38,7 +38,7 @@ def _patterns(title: str, entries: tuple[PatternEntry, ...], condition: str) -> 
             _named(each),
             each.operation + (" (consistent)" if each.consistent else ""),
             _code(each.place),
-            _code(each.condition),
+            _code(each.condition) + (f"<br>filter {_code(each.filter)}" if each.filter else ""),
             amount(each.per_second, digits=4),
             f"{each.units:g}",
             dollars(each.dollars),

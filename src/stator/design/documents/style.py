@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-STYLE: Final = """
+STYLE: str = """
 :root {
   --page: #fbfaf7; --card: #ffffff; --ink: #1d2126; --soft: #5d6570; --line: #e3e0d8;
   --accent: #0b6e69;
@@ -103,6 +101,40 @@ svg .line { fill: none; stroke: var(--soft); stroke-width: 1.3; }
 svg .each {
   fill: var(--soft); font-size: 11px; paint-order: stroke; stroke: var(--card); stroke-width: 5px;
 }
+h4 { font-size: 1rem; margin: 1.4rem 0 .4rem; }
+.legend { margin: 0 0 .6rem; }
+.entity {
+  display: inline-block; border-radius: 5px; padding: .05rem .5rem; margin: 0 .4rem .2rem 0;
+  font-size: .8rem; font-weight: 600; white-space: nowrap;
+  background: hsl(var(--hue) 55% 90%); color: hsl(var(--hue) 60% 24%);
+}
+@media (prefers-color-scheme: dark) {
+  .entity { background: hsl(var(--hue) 35% 24%); color: hsl(var(--hue) 70% 82%); }
+}
+.tabs > input { position: absolute; opacity: 0; }
+.tabs > label {
+  display: inline-block; padding: .35rem .9rem; cursor: pointer; color: var(--soft);
+  border-bottom: 2px solid transparent;
+}
+.tabs > input:checked + label { color: var(--accent); border-color: var(--accent); }
+.tabs > input:focus-visible + label { outline: 2px solid var(--accent); border-radius: 4px; }
+.tabs > .panel { display: none; }
+.collections tr.first > td { border-top: 2px solid var(--line); }
+.collections td > code { white-space: nowrap; }
+.collections td.partition { background: var(--code); }
+.collections dl { display: flex; flex-wrap: wrap; gap: .2rem 1.1rem; margin: 0; }
+.collections dt { color: var(--soft); font-size: .72rem; line-height: 1.3; }
+.collections dd { margin: 0; overflow-wrap: anywhere; }
 footer { margin-top: 3rem; color: var(--soft); font-size: .85rem; }
-@media print { nav { display: none; } .scroll, .drawing { overflow: visible; } }
+@media print {
+  nav, .tabs > label { display: none; }
+  .scroll, .drawing { overflow: visible; }
+  .tabs > .panel { display: block; margin-bottom: 1rem; }
+  details > ul { display: block; }
+}
 """
+# One rule for each possible tab: the table and its 25 indexes at most.
+STYLE += "".join(
+    f".tabs > input:nth-of-type({at}):checked ~ .panel:nth-of-type({at}) {{ display: block; }}\n"
+    for at in range(1, 27)
+)

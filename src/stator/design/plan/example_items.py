@@ -7,7 +7,7 @@ examples that belong together share a partition.
 from __future__ import annotations
 
 import json
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
@@ -81,9 +81,10 @@ def _make(entity: type[Entity], values: dict[str, Any]) -> Any:
         for name, field in info(entity).fields.items()
         if field.role not in ("version", "created", "updated")
     }
-    made = entity(**{name: value for name, value in values.items() if name in taken})
+    python = info(entity).python_names
+    made = entity(**{python.get(name, name): values[name] for name in values if name in taken})
     for name in values.keys() - taken:
-        object.__setattr__(made, name, values[name])
+        object.__setattr__(made, python.get(name, name), values[name])
     return made
 
 
@@ -209,6 +210,47 @@ def _plain(value: Value) -> Any:
     if kind in ("NS", "SS", "BS"):
         return list(content)
     return None if kind == "NULL" else content
+
+
+def items_of(entity: type[Entity], plan: EntityPlan, count: int = 2) -> list[Item]:
+    """Return several example items as they are stored.
+
+    They differ in the last field of their identity and in their times, so items with a parent have
+    the same one.
+    """
+    known, first = info(entity), example_of(entity, plan)
+    values = {name: getattr(first, known.python_names.get(name, name)) for name in known.fields}
+    last = known.identity[-1]
+    found = []
+    for at in range(count):
+        changed = {
+            name: _later(value, at)
+            for name, value in values.items()
+            if name == last
+            or known.fields[name].role == "unique"
+            or (isinstance(value, datetime) and name not in known.identity)
+        }
+        found.append(plan.item(_make(entity, values | changed)))
+    return [each for at, each in enumerate(found) if each not in found[:at]]
+
+
+def _later(value: Any, at: int) -> Any:
+    """Return another value of the same type: the next number, time or text."""
+    match value:
+        case bool() | None:
+            return value
+        case int() | float() | Decimal():
+            return value + at
+        case datetime():
+            return value + timedelta(hours=26 * at)
+        case date():
+            return value + timedelta(days=at)
+        case UUID():
+            return UUID(int=value.int + at)
+        case str() if at:
+            stem = value[:-1] if value.endswith("1") else f"{value}-"
+            return f"{stem}{at + 1}"
+    return value
 
 
 def item_of(entity: type[Entity], plan: EntityPlan) -> Item:
