@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from stator.design.entities.markers import version as version
     from stator.design.entities.markers import write_token as write_token
     from stator.design.entities.packed_numbers import packed as packed
+    from stator.design.entities.written_keys import IndexKey as IndexKey
     from stator.design.patterns.pattern import Bundle2 as Bundle2
     from stator.design.patterns.pattern import Bundle3 as Bundle3
     from stator.design.patterns.pattern import Bundle4 as Bundle4
@@ -115,6 +116,7 @@ _HOMES = {
         "counter created ident large soft_delete stored ttl unique updated version write_token"
     ),
     "stator.design.entities.packed_numbers": "packed",
+    "stator.design.entities.written_keys": "IndexKey",
     "stator.design.patterns.pattern": (
         "Bundle2 Bundle3 Bundle4 BundleMany Count Only Query creates deletes find read together "
         "updates write"

@@ -16,6 +16,7 @@ entities.wire: test_codec_source.py
 entities.adapters: test_adapters.py
 entities.custom_codecs: ../tables/test_stored_types.py
 entities.stored_names: ../tables/test_stored_names.py
+entities.written_keys: test_native_keys.py
 entities.packed_numbers: test_packed_numbers.py
 entities.variants: ../tables/test_variants.py
 entities.model_libraries: test_adapters.py, ../tables/test_stored_types.py

@@ -33,7 +33,9 @@ class Design(Declaration):
 
     Keys, indexes, requests and costs are derived from it. ``facts`` says what is known about
     values: ``[distinct(Order.status, values=5), share(Ride.status == "open", 0.001)]``. ``names``
-    renames tables, indexes and key attributes: ``{"PK": "pk", "GSI1": "by_email"}``. ``ignore``
+    renames tables, indexes and key attributes: ``{"PK": "pk", "GSI1": "by_email"}``. With ``_type``
+    it renames the attribute that names an item's entity, in one table with ``orders/_type``; with
+    an empty name, items have no such attribute, and their keys tell entities apart. ``ignore``
     silences findings of ``check``: ``["ST304"]`` silences a code, ``["ST304:Post.likes"]`` one
     finding. ``settings`` are those of the tables: recovery, protection, streams, capacity.
     """

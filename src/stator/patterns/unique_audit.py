@@ -192,6 +192,8 @@ class UniqueAudit(OnDb[D]):
 
         The scanned table may hold guards and other items, which are left out in this way.
         """
+        if self._of.told_by_key is not None and not self._of.told_by_key(item):
+            return None
         return item if all(name in item for name in self._of.identity) else None
 
     def _audit_guards(self, guards: list[Item]) -> Work[list[UniqueFinding]]:

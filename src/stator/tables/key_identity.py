@@ -32,9 +32,11 @@ class KeyIdentity:
 
     def __init__(self, of: EntityMap) -> None:
         self.of = of
-        self._attributes = [_KeyAttribute(of, key) for key in base_keys(of.plan)]
+        self._attributes = [KeyAttributeReader(of, key) for key in base_keys(of.plan)]
         held = {name for each in self._attributes for name in each.fields}
         self.is_derivable = set(of.identity) <= held
+        self.literals = sum(each.literals for each in self._attributes)
+        """The number of literal characters in the key."""
 
     def read(self, key: Item) -> dict[str, Any] | None:
         """Return the field values in a key, or None if the key does not belong to the entity."""
@@ -54,7 +56,9 @@ class KeyIdentity:
         )
 
 
-class _KeyAttribute:
+class KeyAttributeReader:
+    """Reads field values back from one key attribute."""
+
     def __init__(self, of: EntityMap, key: PlannedKeyAttribute) -> None:
         self.name = key.name
         self._of = of
@@ -65,6 +69,7 @@ class _KeyAttribute:
             part.value if part.kind == "text" else _PLACEHOLDER for part in key.template.parts
         )
         self._segments = shown.split(keys.SEPARATOR)
+        self.literals = len(shown.replace(_PLACEHOLDER, ""))
         self._pattern = re.compile("".join(map(_pattern, key.template.parts)), re.DOTALL)
 
     def read(self, value: Value | None) -> dict[str, Any] | None:
@@ -93,7 +98,7 @@ class _KeyAttribute:
             raise ValueError(text)
         return self._of.codec.decode_field[part.value](wire_value(part.encoding, plain))
 
-    def overlaps(self, other: _KeyAttribute) -> bool:
+    def overlaps(self, other: KeyAttributeReader) -> bool:
         if self._template.native or other._template.native:
             return True
         return len(self._segments) == len(other._segments) and all(
@@ -120,6 +125,19 @@ class TableKeyReader:
         Returns None if the key fits no entity of the table, or more than one.
         """
         fitting = [each for each in self._readers if each.read(key) is not None]
+        return fitting[0].of if len(fitting) == 1 else None
+
+    def closest(self, key: Item) -> EntityMap | None:
+        """Return the entity that a key belongs to, if only keys tell the entities of a table apart.
+
+        Of several entities that fit, it is the one whose key has the most literal text: an order's
+        sort key ``{order_id}`` also fits PROFILE, which is the whole key of a user. Returns None if
+        the key fits no entity, or two equally well.
+        """
+        fitting = [each for each in self._readers if each.read(key) is not None]
+        if len(fitting) > 1:
+            most = max(each.literals for each in fitting)
+            fitting = [each for each in fitting if each.literals == most]
         return fitting[0].of if len(fitting) == 1 else None
 
     def identity_of(self, of: EntityMap, key: Item) -> Mapping[str, Any] | None:

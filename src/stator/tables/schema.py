@@ -40,7 +40,7 @@ from stator.tables.codegen.key_writer import (
     key_reader,
     key_writer,
 )
-from stator.tables.key_identity import KeyIdentity, TableKeyReader
+from stator.tables.key_identity import KeyAttributeReader, KeyIdentity, TableKeyReader
 
 _NONE: frozenset[str] = frozenset()
 
@@ -134,11 +134,15 @@ class EntityMap:
         self._known = frozenset({*self.fields, *self._own}) | (
             frozenset() if self.shape_version.value is None else {VERSION_ATTRIBUTE}
         )
+        self._written_keys = self._keys_by_hand()
+        self._in_keys = frozenset(name for each in self._written_keys for name in each.fields)
         self._base_keys = tuple((key, key_reader(self.info, key)) for key in base_keys(plan))
         self._key_readers: dict[tuple[str, str | None], KeyReader] = {}
         self.bulk_entry = bulk_writer(self.info, plan, table, self._checked_entry)
         self._type = None if plan.discriminator is None else (plan.discriminator, {"S": plan.name})
 
+        self.told_by_key: Callable[[Item], bool] | None = None
+        """Whether an item is one of this entity, if only its key tells; else None."""
         self.neighbours: list[EntityMap] = []
         """The other entities of the table."""
 
@@ -225,6 +229,8 @@ class EntityMap:
         a program that was deployed before a field was added does not erase that field.
         """
         try:
+            if self._in_keys and not item.keys() >= self._in_keys:
+                item = self._with_key_fields(item)
             if not self._known.issuperset(item):
                 return self._decode_with_unknown(item)
             if item.get(VERSION_ATTRIBUTE) != self.shape_version.value:
@@ -232,6 +238,33 @@ class EntityMap:
             return self.codec.decode(item)
         except ItemMismatch as mismatch:
             raise mismatch.of_item(self._shown_item(item)) from mismatch.__cause__
+
+    def _keys_by_hand(self) -> tuple[KeyAttributeReader, ...]:
+        """Return the readers of handwritten keys that consist of fields and text."""
+        by_hand = self.info.overrides
+        indexes = {name for name, _ in by_hand.indexes}
+        written = [
+            key
+            for key in self.plan.keys
+            if (by_hand.key is not None if key.index is None else key.index in indexes)
+        ]
+        return tuple(
+            KeyAttributeReader(self, key)
+            for key in written
+            if not key.template.native and fields_of(key)
+        )
+
+    def _with_key_fields(self, item: Item) -> Item:
+        """Return an item with the fields that only its handwritten keys contain.
+
+        Items that another program wrote need not repeat the values of their keys as attributes.
+        """
+        found: Item = {}
+        for each in self._written_keys:
+            for name, value in (each.read(item.get(each.name)) or {}).items():
+                if name not in item and not self.codec.omits_field[name](value):
+                    found[name] = self.codec.encode_field[name](value)
+        return item | found
 
     def current(self, item: Item) -> Item:
         """Return an item upcast to the current shape. Upcasts get the fields without the keys."""
@@ -592,11 +625,15 @@ class Schema:
                 for each in self._by_name.values()
                 if each is not made and each.table is made.table
             ]
+            if made.neighbours and made.plan.discriminator is None:
+                made.told_by_key = self._key_test(made)
             variants = {
                 tag: EntityMap(cls, made.plan, made.table)
                 for tag, cls in made.info.variants.items()
             }
             made.take_variants(variants)
+            for each in variants.values():
+                each.told_by_key = made.told_by_key
             self.maps |= {each.cls: each for each in variants.values()}
         self._soft_deletes = any(each.deleted for each in self._by_name.values())
         self._routes: dict[str, tuple[StepRoute, ...]] = {}
@@ -604,6 +641,9 @@ class Schema:
         self._table_keys: dict[str, TableKeyReader] = {}
         # A separate table: the plan's tables hold entities only, and the plan may change.
         self.place = Place.of(own_table(design.name, prefix))
+
+    def _key_test(self, made: EntityMap) -> Callable[[Item], bool]:
+        return lambda item: self.of_item(item, made.table.name) is made
 
     def hidden(self, ask: Ask) -> frozenset[str]:
         """Return the ``soft_delete()`` fields of items that a query leaves out."""
@@ -683,15 +723,17 @@ class Schema:
     def of_item(self, item: Item, table: str, entities: tuple[str, ...] = ()) -> EntityMap | None:
         """Return the entity of an item, or None if the item belongs to no entity of the design.
 
-        The discriminator attribute names the entity. If the plan has no discriminator, the entity
-        is the first of ``entities``, which defaults to all entities of the table.
+        The discriminator attribute names the entity. If the plan has no discriminator, the item's
+        key tells it. A table with one entity needs neither.
         """
         candidates = entities or self.tables[table].entities
         first = self._by_name[candidates[0]]
         discriminator = first.plan.discriminator
         value: Value | None = item.get(discriminator) if discriminator is not None else None
+        if discriminator is None:
+            return first if not first.neighbours else self.table_keys(table).closest(item)
         if value is None:
-            return first if discriminator is None else None
+            return None
         return self._by_name.get(value.get("S", ""))
 
 

@@ -32,7 +32,6 @@ from stator.design.entities.entity import (
     Entity,
     EntityField,
     EntityInfo,
-    KeyTemplate,
     Overrides,
     check_roles,
     stored_shape,
@@ -42,6 +41,7 @@ from stator.design.entities.markers import Marker, marker_of
 from stator.design.entities.model_libraries import ForeignTypes, Library, library_of
 from stator.design.entities.shapes import ShapeReader, as_kept_unless
 from stator.design.entities.wire import absent_value
+from stator.design.entities.written_keys import IndexKey, KeyTemplate
 from stator.errors import DesignError
 
 M = TypeVar("M")
@@ -53,23 +53,24 @@ def adapt(
     ident: str | Iterable[str],
     markers: Mapping[str, Any] | None = None,
     key: KeyTemplate | None = None,
-    index: Mapping[str, KeyTemplate] | None = None,
+    index: Mapping[str, KeyTemplate | IndexKey] | None = None,
     name: str | None = None,
     version: int = 1,
     on_newer: OnNewer = "raise",
+    table: str | None = None,
 ) -> type[M]:
     """Make a model an entity: return a handle with field references such as ``Order.total``.
 
     ``ident`` names the fields that identify an item. ``markers`` assigns roles to other fields, for
-    example ``{"email": unique()}``. ``key``, ``index``, ``name``, ``version`` and ``on_newer``
-    have the same meaning as for ``Entity``.
+    example ``{"email": unique()}``. ``key``, ``index``, ``name``, ``version``, ``on_newer`` and
+    ``table`` have the same meaning as for ``Entity``.
     """
     library = library_of(model)
     roles = {field: Marker("ident") for field in ([ident] if isinstance(ident, str) else ident)}
     for field, given in (markers or {}).items():
         roles[field] = _marker(model, field, given)
     check_version(model.__name__, version, on_newer)
-    overrides = Overrides(key, tuple((index or {}).items()), name, version, on_newer)
+    overrides = Overrides(key, tuple((index or {}).items()), name, version, on_newer, table)
     known = KNOWN.get(model)
     if isinstance(known, AdaptedInfo) and (known.roles, known.overrides) == (roles, overrides):
         return cast(

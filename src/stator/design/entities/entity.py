@@ -69,24 +69,24 @@ from stator.design.entities.variants import (
     root_fields,
     tag_shape,
 )
+from stator.design.entities.written_keys import IndexKey, KeyTemplate
 from stator.errors import DesignError
-
-KeyTemplate = tuple[str, str] | tuple[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """The keys, indexes and name that the user set on an entity. The planner keeps these.
+    """The keys, indexes, name and table that the user set on an entity. The planner keeps these.
 
     ``version`` is the version of the entity's shape. ``on_newer`` says how to read items that a
     later version wrote.
     """
 
     key: KeyTemplate | None = None
-    indexes: tuple[tuple[str, KeyTemplate], ...] = ()
+    indexes: tuple[tuple[str, KeyTemplate | IndexKey], ...] = ()
     name: str | None = None
     version: int = 1
     on_newer: OnNewer = "raise"
+    table: str | None = None
 
 
 @dataclass_transform(
@@ -115,6 +115,9 @@ class Entity:
     ``version`` counts the shapes that the entity has had; see ``upcast``. ``on_newer`` says what to
     do with items that a later version wrote: "raise", or "ignore_unknown" to read them as they are.
 
+    ``key`` and ``index`` are keys written by hand (``written_keys``). ``table`` is the name of the
+    table that holds the items, whatever the design's layout.
+
     ``class Dog(Animal, variant="dog")`` makes a class a variant of an entity: its items are
     animals, and reading animals returns a Dog where one is stored (``variants``).
     """
@@ -127,17 +130,18 @@ class Entity:
         cls,
         *,
         key: KeyTemplate | None = None,
-        index: dict[str, KeyTemplate] | None = None,
+        index: Mapping[str, KeyTemplate | IndexKey] | None = None,
         name: str | None = None,
         frozen: bool = False,
         version: int = 1,
         on_newer: OnNewer = "raise",
         variant: str | None = None,
+        table: str | None = None,
         **rest: Any,
     ) -> None:
         super().__init_subclass__(**rest)
         check_version(cls.__name__, version, on_newer)
-        overrides = Overrides(key, tuple((index or {}).items()), name, version, on_newer)
+        overrides = Overrides(key, tuple((index or {}).items()), name, version, on_newer, table)
         if variant is None:
             cls.__root__, cls.__overrides__, cls._class = cls, overrides, None
         else:

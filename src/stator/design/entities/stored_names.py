@@ -7,13 +7,13 @@
 Inside Stator, a field is known by its stored name: in shapes, plans, keys, conditions and items.
 ``Reading.temperature`` is a reference to the field ``t``. Objects have the attribute
 ``temperature``, and an alias ``t`` for Stator's own code. Names that a program passes, such as
-``db.get(Reading, reading_id="r1")``, are translated where they come in.
+``db.get(Reading, reading_id="r1")``, are translated where they come in. A stored name need not be
+an identifier: ``first_name: str = stored("first-name")`` reads items that another program wrote.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import keyword
 from typing import Any
 
 from stator.design.entities.markers import stored_name
@@ -44,17 +44,16 @@ def add_aliases(cls: type[Any]) -> None:
         stored = stored_name(field)
         if stored == field.name:
             continue
-        taken = getattr(cls, stored, None) if stored.isidentifier() else None
+        taken = getattr(cls, stored, None)
         if (
-            not stored.isidentifier()
-            or keyword.iskeyword(stored)
+            not stored
             or stored in declared
             or stored in names
             or (taken is not None and not _is_alias(cls, stored))
         ):
             raise DesignError(
                 f"{cls.__name__}.{field.name} cannot be stored as {stored!r}",
-                hint="use an identifier that no other field or method of the class has",
+                hint="use a name that no other field or method of the class has",
             )
         names[stored] = field.name
         setattr(cls, stored, FieldAlias(field.name))

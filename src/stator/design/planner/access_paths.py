@@ -80,6 +80,16 @@ class AccessPath:
     def fields(self) -> tuple[str, ...]:
         return (*(name for name, _ in self.constants), *self.partition, *self.sort)
 
+    @property
+    def native_fields(self) -> frozenset[str]:
+        """The fields that are key attributes themselves, if the path is handwritten."""
+        return frozenset() if self.handwritten is None else self.handwritten.native_fields
+
+    @property
+    def sorts_natively(self) -> bool:
+        """Whether the path is handwritten, and its sort key is a field itself."""
+        return self.handwritten is not None and self.handwritten.native_sort
+
     @cached_property
     def rank(self) -> tuple[object, ...]:
         """A sort key that decides between equally cheap paths.

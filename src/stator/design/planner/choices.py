@@ -19,8 +19,8 @@ from stator.design.planner.access_paths import (
     may_be_base,
     serve,
 )
-from stator.design.planner.cost_model import CostModel, Placement, Projection
-from stator.design.planner.handwritten_keys import Handwritten, fields_of, parse
+from stator.design.planner.cost_model import CostModel, Placement, PlacementKind, Projection
+from stator.design.planner.handwritten_keys import Handwritten, parse
 from stator.design.planner.locked_choices import LockedChoices, moving_dollars
 from stator.design.planner.needs import Need, is_optional, key_encoding, mutable_fields
 from stator.design.planner.weights import FILTERED_DOLLARS, INDEX_DOLLARS, INDEX_READ_DOLLARS
@@ -81,7 +81,7 @@ class EntityChoices:
             return None
         exact = (
             _native_bounds(found)
-            if placement.is_native
+            if placement.is_native or placement.path.sorts_natively
             else placement.is_base or _string_bounds(found)
         )
         return found if exact else None
@@ -209,7 +209,8 @@ def _bases(
     """
     written = info(entity).overrides.key
     if written is not None:
-        return [Placement(_handwritten_base(entity, parse(entity, written)), "base")]
+        path = _handwritten_base(entity, parse(entity, written))
+        return [Placement(path, "native base" if is_native_by_hand(path) else "base")]
     mutable = mutable_fields(entity, costs.rates[entity])
     before = None if locked is None else locked.base
     if before is not None and may_be_base(before.path, mutable, beyond_identity=True):
@@ -427,9 +428,7 @@ def _beats(choices: EntityChoices, rival: Placement, placement: Placement) -> bo
 
 
 def _handwritten_base(entity: type[Entity], written: Handwritten) -> AccessPath:
-    path = AccessPath(
-        entity, fields_of(written.partition), fields_of(written.sort), handwritten=written
-    )
+    path = _handwritten_path(entity, written)
     missing = [name for name in info(entity).identity if name not in path.fields]
     if missing:
         raise DesignError(
@@ -440,12 +439,24 @@ def _handwritten_base(entity: type[Entity], written: Handwritten) -> AccessPath:
     return path
 
 
+def _handwritten_path(entity: type[Entity], written: Handwritten) -> AccessPath:
+    sort = () if written.sort is None else written.sort.fields
+    return AccessPath(entity, written.partition.fields, sort, handwritten=written)
+
+
+def is_native_by_hand(path: AccessPath) -> bool:
+    """Whether the user wrote a key of which all attributes are fields."""
+    return path.handwritten is not None and path.handwritten.is_native
+
+
 def _pinned(entity: type[Entity]) -> tuple[Placement, ...]:
     found = []
     for name, written in info(entity).overrides.indexes:
         pieces = parse(entity, written, name)
-        path = AccessPath(
-            entity, fields_of(pieces.partition), fields_of(pieces.sort), handwritten=pieces
-        )
-        found.append(Placement(path, "concatenated"))
+        path = _handwritten_path(entity, pieces)
+        kind: PlacementKind = "native" if pieces.is_native else "concatenated"
+        if pieces.is_local:
+            kind = "local"
+        fields = tuple(each for each in pieces.included if each in info(entity).fields)
+        found.append(Placement(path, kind, pieces.projection, fields))
     return tuple(found)

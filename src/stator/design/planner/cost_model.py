@@ -303,7 +303,8 @@ class CostModel:
                 if need.only_key
                 else read_units(self.item_bytes(need.entity), consistent=need.consistent)
             )
-        if placement.is_native and served.filter_fields & {*path.partition, *path.sort}:
+        own = {*path.partition, *path.sort} if placement.is_native else path.native_fields
+        if served.filter_fields & own:
             return None  # DynamoDB refuses filters on the attributes of the key
         if not self._filterable(served, placement):
             return None

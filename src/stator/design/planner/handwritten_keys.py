@@ -3,15 +3,27 @@
 Text is literal; ``{field}`` is replaced by the field's value in its order-preserving form. Two
 fields must be separated by text that begins with the separator, which never occurs in a value. So
 parts cannot run into each other, and ranges over a part stay ranges of the key.
+
+``key={"email": "{email}"}`` also names the attribute. Here it is the field itself, so the key is
+native: the value is stored once, in DynamoDB's own type and without escapes. This is how tables
+that exist already are keyed.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Literal
 
 from stator.design.entities.entity import Entity, info
+from stator.design.entities.written_keys import (
+    IndexKey,
+    KeyTemplate,
+    WrittenSide,
+    written_sides,
+)
 from stator.design.plan import key_text as keys
 from stator.errors import DesignError
 
@@ -20,38 +32,131 @@ Piece = tuple[bool, str]
 
 
 @dataclass(frozen=True, slots=True)
+class KeyAttributes:
+    """The partition key or the sort key of a handwritten key.
+
+    ``names`` are its attributes, empty if the design names them. If ``native`` is True, each
+    attribute is a field. Otherwise ``pieces`` are the parts of the only attribute.
+    """
+
+    pieces: tuple[Piece, ...]
+    names: tuple[str, ...] = ()
+    native: bool = False
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return tuple(text for is_field, text in self.pieces if is_field)
+
+    def named(self, default: Callable[[], str]) -> tuple[str, ...]:
+        """Return the attributes. ``default`` returns the name that the design gives."""
+        return self.names or (default(),)
+
+
+@dataclass(frozen=True, slots=True)
 class Handwritten:
     """A key as the user wrote it.
 
-    ``index`` is the name of its index, or None for the table's own key.
+    ``index`` is the name of its index, or None for the table's own key. ``sort`` is None if the
+    user wrote none. Then the entity's label takes its place, unless ``is_partition_only``: the
+    table or index has no sort key.
     """
 
-    partition: tuple[Piece, ...]
-    sort: tuple[Piece, ...]
+    partition: KeyAttributes
+    sort: KeyAttributes | None
     index: str | None = None
+    is_local: bool = False
+    projection: Literal["ALL", "KEYS_ONLY", "INCLUDE"] = "ALL"
+    included: tuple[str, ...] = ()
 
     @property
     def rank(self) -> tuple[object, ...]:
-        return (self.index or "", self.partition, self.sort)
-
-
-def fields_of(pieces: tuple[Piece, ...]) -> tuple[str, ...]:
-    return tuple(text for is_field, text in pieces if is_field)
-
-
-def parse(entity: type[Entity], written: tuple[str, ...], index: str | None = None) -> Handwritten:
-    where = f"{info(entity).name}, {f'index {index}' if index else 'key'}"
-    if (
-        not isinstance(written, tuple)
-        or len(written) not in (1, 2)
-        or not all(isinstance(one, str) for one in written)
-    ):
-        raise DesignError(
-            f"{where}: {written!r} is not a valid key",
-            hint='write one or two texts, for example ("USER#{user_id}", "ORDER#{order_id}")',
+        return (
+            self.index or "",
+            *(
+                () if side is None else (side.pieces, side.names)
+                for side in (self.partition, self.sort)
+            ),
         )
-    sides = [_pieces(entity, text, where) for text in written]
-    return Handwritten(sides[0], sides[1] if len(sides) == 2 else (), index)
+
+    @property
+    def is_partition_only(self) -> bool:
+        return self.sort is None and bool(self.partition.names)
+
+    @property
+    def native_partition(self) -> bool:
+        return self.partition.native
+
+    @property
+    def native_sort(self) -> bool:
+        return self.sort is not None and self.sort.native
+
+    @property
+    def is_native(self) -> bool:
+        """Whether all attributes of the key are fields."""
+        return self.partition.native and (self.native_sort or self.is_partition_only)
+
+    @property
+    def native_fields(self) -> frozenset[str]:
+        """The fields that are attributes of the key themselves."""
+        sides = [side for side in (self.partition, self.sort) if side is not None and side.native]
+        return frozenset(name for side in sides for name in side.fields)
+
+
+def parse(
+    entity: type[Entity], written: KeyTemplate | IndexKey, index: str | None = None
+) -> Handwritten:
+    where = f"{info(entity).name}, {f'index {index}' if index else 'key'}"
+    options = written if isinstance(written, IndexKey) else IndexKey(written)
+    sides = [_side(entity, each, where) for each in written_sides(where, options.key)]
+    partition, sort = sides[0], sides[1] if len(sides) == 2 else None
+    if index is None and any(len(each.names) > 1 for each in sides):
+        raise DesignError(
+            f"{where}: a table has one attribute as its partition key and one as its sort key",
+            hint="only indexes can have several attributes there",
+        )
+    if options.local and sort is None:
+        raise DesignError(
+            f"{where}: a local index has a sort key", hint="write both attributes of its key"
+        )
+    if isinstance(options.projection, str):
+        if options.projection not in ("ALL", "KEYS_ONLY"):
+            raise DesignError(
+                f"{where}: unknown projection {options.projection!r}",
+                hint='use "ALL", "KEYS_ONLY", or the names of attributes: ("title", "author")',
+            )
+        return Handwritten(partition, sort, index, options.local, options.projection)
+    included = tuple(sorted(_stored(entity, name) for name in options.projection))
+    return Handwritten(partition, sort, index, options.local, "INCLUDE", included)
+
+
+def _stored(entity: type[Entity], name: str) -> str:
+    return info(entity).stored_names.get(name, name)
+
+
+def _side(entity: type[Entity], side: WrittenSide, where: str) -> KeyAttributes:
+    pieces = [(name, _pieces(entity, text, where)) for name, text in side]
+    names = tuple(name for name, _ in pieces if name is not None)
+    joined = tuple(piece for _, several in pieces for piece in several)
+    native = bool(names) and all(each == ((True, name),) for name, each in pieces)
+    if native:
+        for name in names:
+            encoding = keys.encoding_of(info(entity).fields[name].shape)
+            if encoding is None or encoding.native is None:
+                raise DesignError(
+                    f"{where}: {name} cannot be a key attribute by itself",
+                    hint="a key attribute is text, a number or bytes",
+                )
+    elif len(pieces) > 1:
+        raise DesignError(
+            f"{where}: of several attributes, each must be a field",
+            hint='write each attribute with its own field: {"region": "{region}", "day": "{day}"}',
+        )
+    elif names and names[0] in info(entity).fields:
+        raise DesignError(
+            f"{where}: the attribute {names[0]} is also a field of {info(entity).name}",
+            hint=f'write {{"{names[0]}": "{{{names[0]}}}"}}, or rename the field',
+        )
+    return KeyAttributes(joined, names, native)
 
 
 def _pieces(entity: type[Entity], text: str, where: str) -> tuple[Piece, ...]:

@@ -40,7 +40,7 @@ def constant_text(entity: type[Entity], name: str, source: ValueSource) -> str |
 
 def partition_parts(path: AccessPath, labels: KeyLabels) -> tuple[Part, ...]:
     if path.handwritten:
-        return _written(path.entity, path.handwritten.partition)
+        return _written(path.entity, path.handwritten.partition.pieces)
     parts: list[Part] = []
     for name, source in path.constants:
         encoded = constant_text(path.entity, name, source)
@@ -57,7 +57,11 @@ def partition_parts(path: AccessPath, labels: KeyLabels) -> tuple[Part, ...]:
 
 def sort_parts(path: AccessPath, labels: KeyLabels) -> tuple[Part, ...]:
     if path.handwritten:
-        return _written(path.entity, path.handwritten.sort) or (text(labels.entity(path.entity)),)
+        if path.handwritten.is_partition_only:
+            return ()
+        if path.handwritten.sort is None:
+            return (text(labels.entity(path.entity)),)
+        return _written(path.entity, path.handwritten.sort.pieces)
     parts = [text(labels.entity(path.entity))]
     for at, name in enumerate(path.sort):
         parts += [text("#"), field_part(path.entity, name, inverted=path.inverted and at == 0)]

@@ -36,6 +36,7 @@ from stator.design.planner.blueprint.write_usage import Opened
 from stator.design.planner.choices import EntityChoices, add_shards, choices_of, drop_worse_bases
 from stator.design.planner.cost_model import CostModel
 from stator.design.planner.estimates import Estimates, demand_of
+from stator.design.planner.handwritten_keys import parse
 from stator.design.planner.key_labels import KeyLabels, labels_of, upper_words
 from stator.design.planner.locked_choices import LockedChoices, locked_choices_of, locked_labels
 from stator.design.planner.needs import (
@@ -102,8 +103,7 @@ class Planner:
         self.entities = sorted(design.entities, key=lambda each: info(each).name)
         for entity in self.entities:
             _check_identity(entity)
-        if design.layout != "table-per-entity":
-            _check_distinct_keys(self.entities)
+        _check_distinct_keys(self.entities, design.layout)
         self.reads = sorted(design.reads, key=lambda each: each.name)
         self.needs: dict[type[Entity], list[Need]] = {entity: [] for entity in self.entities}
         self.groups: list[TogetherGroup] = []
@@ -129,7 +129,7 @@ class Planner:
                 continue
             group = estimated_group(pattern, self.estimates)
             leg_of = None
-            if self.design.layout != "table-per-entity":
+            if not self._is_apart(targets) and not self._needs_types(group):
                 self.groups.append(group)
                 leg_of = group.name
             for member in group.members:
@@ -192,29 +192,61 @@ class Planner:
     # -- tables
 
     def tables(self) -> list[tuple[str, list[type[Entity]]]]:
+        """Return the name of each table with its entities.
+
+        Entities with ``table=`` are in that table. The layout decides about the others.
+        """
+        chosen: dict[str, list[type[Entity]]] = {}
+        for entity in self.entities:
+            if (own := info(entity).overrides.table) is not None:
+                chosen.setdefault(own, []).append(entity)
+        free = [each for each in self.entities if info(each).overrides.table is None]
+        for name, members in self._by_layout(free):
+            if name in chosen:
+                chosen[name] = [each for each in self.entities if each in (*chosen[name], *members)]
+            else:
+                chosen[name] = members
+        return list(chosen.items())
+
+    def _by_layout(self, entities: list[type[Entity]]) -> Iterable[tuple[str, list[type[Entity]]]]:
+        if not entities:
+            return
         if self.design.layout == "single-table":
-            return [(self.design.name, self.entities)]
+            yield self.design.name, entities
+            return
         if self.design.layout == "table-per-entity":
-            return [(self._table_name(entity), [entity]) for entity in self.entities]
-        joined: dict[type[Entity], set[type[Entity]]] = {
-            entity: {entity} for entity in self.entities
-        }
+            yield from ((self._table_name(entity), [entity]) for entity in entities)
+            return
+        joined: dict[type[Entity], set[type[Entity]]] = {entity: {entity} for entity in entities}
         for group in self.groups:
             merged: set[type[Entity]] = set().union(
-                *(joined[member.entity] for member in group.members)
+                *(joined[member.entity] for member in group.members if member.entity in joined)
             )
             joined |= dict.fromkeys(merged, merged)
-        found = []
-        for entity in self.entities:
-            members = [each for each in self.entities if each in joined[entity]]
+        for entity in entities:
+            members = [each for each in entities if each in joined[entity]]
             if entity is members[0]:
-                found.append(
-                    (
-                        self._locked_table_name(members) or self._table_name(self._root(members)),
-                        members,
-                    )
-                )
-        return found
+                name = self._locked_table_name(members) or self._table_name(self._root(members))
+                yield name, members
+
+    def _is_apart(self, targets: Iterable[type[Entity]]) -> bool:
+        """Whether a pattern over several entities sends a request to each, as to several tables."""
+        targets = list(targets)
+        places = {info(each).overrides.table for each in targets}
+        return len(places) > 1 or (self.design.layout == "table-per-entity" and places == {None})
+
+    def _needs_types(self, group: TogetherGroup) -> bool:
+        """Whether one query could serve a group only if items named their entity, and they do not.
+
+        Conditions on one entity of a group are written with the type attribute.
+        """
+        names = self.design.names
+        table = info(group.members[0].entity).overrides.table or self.design.name
+        has_type = bool(names.get(f"{table}/_type", names.get("_type", "_type")))
+        return not has_type and any(
+            each.filters or each.spans or len(each.equal) > len(group.shared)
+            for each in group.members
+        )
 
     def _locked_table_name(self, members: list[type[Entity]]) -> str | None:
         """Return the name of the one locked table that holds these entities, or None.
@@ -331,7 +363,7 @@ class Planner:
             paths,
             self.costs,
             neighbours=tuple(each for each in members if each is not entity),
-            own_table=self.design.layout == "table-per-entity",
+            own_table=self.design.layout == "table-per-entity" and len(members) == 1,
             scans=scans,
             locked=self._locked(entity, paths),
         )
@@ -366,14 +398,27 @@ def _even_shards(component: Component) -> None:
                 add_shards(choices, base.path, most[head])
 
 
-def _check_distinct_keys(entities: list[type[Entity]]) -> None:
-    """Refuse equal handwritten keys, because two entities would overwrite each other's items."""
-    seen: dict[tuple[str, ...], str] = {}
+def _check_distinct_keys(entities: list[type[Entity]], layout: str) -> None:
+    """Refuse equal handwritten keys in one table: two entities would overwrite each other's items.
+
+    Entities of other tables may have equal keys.
+    """
+    seen: dict[tuple[object, ...], str] = {}
     for entity in entities:
         known = info(entity)
-        if known.overrides.key is None:
+        table = known.overrides.table
+        if known.overrides.key is None or (layout == "table-per-entity" and table is None):
             continue
-        form = tuple(re.sub(r"\{\w+\}", "{}", text) for text in known.overrides.key)
+        written = parse(entity, known.overrides.key)
+        form = (
+            table,
+            *(
+                None
+                if side is None
+                else tuple("" if is_field else text for is_field, text in side.pieces)
+                for side in (written.partition, written.sort)
+            ),
+        )
         if form in seen:
             raise DesignError(
                 f"{seen[form]} and {known.name} have the same key {known.overrides.key}: "

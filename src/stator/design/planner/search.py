@@ -186,7 +186,7 @@ class Component:
         self, group: TogetherGroup, bases: dict[type[Entity], Placement]
     ) -> GroupLayout | None:
         found = tuple(bases[member.entity] for member in group.members)
-        if any(each.is_native for each in found) or not self.aligned(
+        if any(_is_native(each) for each in found) or not self.aligned(
             group, tuple(each.path for each in found)
         ):
             return None
@@ -298,6 +298,12 @@ class Component:
         return units * group.rps * MONTH_SECONDS * READ_UNIT_DOLLARS
 
 
+def _is_native(placement: Placement) -> bool:
+    """Whether the partition key is a field itself, which entities do not share."""
+    written = placement.path.handwritten
+    return placement.is_native or (written is not None and written.native_partition)
+
+
 def _present(choices: EntityChoices) -> dict[str, Placement]:
     held = {
         name: each
@@ -305,7 +311,12 @@ def _present(choices: EntityChoices) -> dict[str, Placement]:
         if each.kind == "concatenated" and each.projection == "ALL"
     }
     return held | {
-        str(each.path.handwritten.index): each for each in choices.pinned if each.path.handwritten
+        str(each.path.handwritten.index): each
+        for each in choices.pinned
+        if each.path.handwritten is not None
+        and each.kind == "concatenated"
+        and each.projection == "ALL"
+        and not each.path.handwritten.native_partition
     }
 
 

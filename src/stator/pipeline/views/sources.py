@@ -253,6 +253,8 @@ class ViewSource:
         """
         if item is None or (self._kind is not None and item.get(self._kind[0]) != self._kind[1]):
             return None
+        if self.of.told_by_key is not None and not self.of.told_by_key(item):
+            return None
         if self.of.is_deleted(item):
             return None
         if item.get(VERSION_ATTRIBUTE) != self._shape:

@@ -103,7 +103,12 @@ class MaintainedView:
             return False
         discriminator = of.plan.discriminator
         if discriminator is None:
-            return True
+            test = of.told_by_key
+            return (
+                test is None
+                or any(image is not None and test(image) for image in (record.new, record.old))
+                or (record.new is None and record.old is None)
+            )
         wanted = {"S": of.name}
         return any(
             image is not None and image.get(discriminator) == wanted

@@ -82,6 +82,8 @@ class EntityScan:
                 include_deleted=self.options.include_deleted,
             )
         ]
+        if self.of.told_by_key is not None:
+            live = [item for item in live if self.of.told_by_key(item)]
         tag = self.of.tag.get(CLASS_TAG)
         if tag is not None:
             live = [item for item in live if item.get(CLASS_TAG) == {"S": tag}]

@@ -84,17 +84,22 @@ def key_attributes(
     )
     found = [
         PlannedKeyAttribute(
-            slot.sort[0], Template(sort_parts(path, labels)), slot.index, when, is_sort=True
+            name, Template(sort_parts(path, labels), path.sorts_natively), slot.index, when, True
         )
+        for name in slot.sort
     ]
     if slot.kind != "LSI":
+        parts, native = partition_parts(path, labels), partitions_natively(path)
         found.insert(
             0,
-            PlannedKeyAttribute(
-                slot.partition[0], Template(partition_parts(path, labels)), slot.index, when
-            ),
+            PlannedKeyAttribute(slot.partition[0], Template(parts, native), slot.index, when),
         )
     return found
+
+
+def partitions_natively(path: AccessPath) -> bool:
+    """Whether the path is handwritten, and its partition key is a field itself."""
+    return path.handwritten is not None and path.handwritten.native_partition
 
 
 # --- key conditions -------------------------------------------------------------------------------
@@ -117,14 +122,19 @@ def condition_for(
     path = served.path
     known = {name: source for name, source in served.need.equal.items() if not source.options}
     # A local index has the table's partition.
-    partition = _bound(partition_parts(base.path if slot.kind == "LSI" else path, labels), known)
-    shards = next((part.shards for part in partition if part.kind == "shard" and not part.of), 1)
-    tests = [KeyConditionPart(slot.partition[0], "=", (Template(partition),))]
-    if slot.kind == "LSI" and base.is_native:
-        [name] = base.path.partition
-        tests = [
-            KeyConditionPart(name, "=", (_native_value(served.need.entity, name, known[name]),))
-        ]
+    head = base.path if slot.kind == "LSI" else path
+    if partitions_natively(head) or (slot.kind == "LSI" and base.is_native):
+        [name] = head.partition
+        value, shards = _native_value(served.need.entity, name, known[name]), 1
+    else:
+        parts = _bound(partition_parts(head, labels), known)
+        value = Template(parts)
+        shards = next((part.shards for part in parts if part.kind == "shard" and not part.of), 1)
+    tests = [KeyConditionPart(slot.partition[0], "=", (value,))]
+    if path.sorts_natively:
+        return KeyConditionTemplate((*tests, *_native_sort(served, path.sort)), (), shards)
+    if not slot.sort:
+        return KeyConditionTemplate(tuple(tests), (), shards)
     sort, filters = _sort_tests(slot.sort[0], sort_parts(path, labels), known, served.span)
     return KeyConditionTemplate((*tests, *sort), filters, shards)
 
@@ -246,12 +256,22 @@ def _native_condition(served: ServedNeed, slot: Slot) -> KeyConditionTemplate:
     need = served.need
     tests = [
         KeyConditionPart(name, "=", (_native_value(need.entity, name, need.equal[name]),))
-        for name in (*slot.partition, *(name for name in slot.sort if name in served.prefix))
+        for name in slot.partition
     ]
-    span = served.span
-    if span is not None:
-        tests.append(_native_range(need.entity, span))
-    return KeyConditionTemplate(tuple(tests), (), 1)
+    return KeyConditionTemplate((*tests, *_native_sort(served, slot.sort)), (), 1)
+
+
+def _native_sort(served: ServedNeed, sort: tuple[str, ...]) -> list[KeyConditionPart]:
+    """Return the conditions on sort keys that are fields themselves."""
+    need = served.need
+    tests = [
+        KeyConditionPart(name, "=", (_native_value(need.entity, name, need.equal[name]),))
+        for name in sort
+        if name in served.prefix
+    ]
+    if served.span is not None:
+        tests.append(_native_range(need.entity, served.span))
+    return tests
 
 
 def _native_value(entity: type[Entity], name: str, source: ValueSource, step: int = 0) -> Template:

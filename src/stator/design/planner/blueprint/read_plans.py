@@ -30,6 +30,7 @@ from stator.design.planner.blueprint.key_conditions import (
     Slot,
     condition_for,
     group_partition,
+    partitions_natively,
 )
 from stator.design.planner.blueprint.reasons import (
     group_reasons,
@@ -57,6 +58,7 @@ from stator.design.planner.search import GroupLayout
 from stator.design.planner.weights import (
     READ_UNIT_DOLLARS,
 )
+from stator.errors import DesignError
 from stator.model.limits import READ_UNIT_BYTES
 
 
@@ -112,7 +114,9 @@ class ReadPlans:
 
         Each comes with its path. Labels keep generated keys apart; handwritten keys may overlap.
         """
-        if slot.native or slot.kind == "LSI" or placement.projection != "ALL":
+        if placement.projection != "ALL":
+            return []
+        if placement.path.handwritten is None and (slot.native or slot.kind == "LSI"):
             return []
         sort = sort_parts(placement.path, self.labels)
         return [
@@ -143,7 +147,9 @@ class ReadPlans:
                 found += [
                     (entity, each)
                     for each in paths
-                    if same_partition(partition, partition_parts(each, self.labels))
+                    if partitions_natively(path)
+                    or partitions_natively(each)
+                    or same_partition(partition, partition_parts(each, self.labels))
                 ]
         return sorted(found, key=lambda each: info(each[0]).name)
 
@@ -175,8 +181,16 @@ class ReadPlans:
                 consistent=need.consistent, units=round(units, 4),
             )  # fmt: skip
         if strangers:
-            assert self.discriminator is not None
-            writer.add_type(self.discriminator, [info(entity).name])
+            if self.discriminator is not None:
+                writer.add_type(self.discriminator, [info(entity).name])
+            elif need.is_count:
+                names = ", ".join(sorted({info(each.entity).name for each in strangers}))
+                raise DesignError(
+                    f"{need.name} cannot count {info(entity).name} items: {names} items have keys "
+                    f"in the same range, and no attribute names the entity of an item",
+                    hint="read the items and count them, or name a type attribute: "
+                    'Design(..., names={"_type": "kind"})',
+                )
             units = max(units, self.costs.crowded_units(served, placement, strangers))
         covered = self.costs.covers(placement, need)
         return Step(
@@ -326,7 +340,8 @@ class ReadPlans:
         self, placed: GroupLayout, paths: tuple[AccessPath, ...], only_types: bool
     ) -> Filter | None:
         writer = FilterWriter()
-        assert self.discriminator is not None
+        if self.discriminator is None:
+            return None  # the reader tells entities apart by their keys
         if only_types:
             writer.add_type(self.discriminator, [info(path.entity).name for path in paths])
         for member, path in zip(placed.group.members, paths):

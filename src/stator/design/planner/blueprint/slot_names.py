@@ -60,7 +60,22 @@ class SlotNames:
     def _base_slot(self, base: Placement) -> Slot:
         if base.kind == "native base":
             return Slot(None, "table", base.path.partition, base.path.sort, native=True)
-        return Slot(None, "table", (self._own("PK"),), (self._own("SK"),), native=False)
+        return self._written(
+            Slot(None, "table", (self._own("PK"),), (self._own("SK"),), native=False), base
+        )
+
+    @staticmethod
+    def _written(slot: Slot, placement: Placement) -> Slot:
+        """Return the slot with the attributes that the user named in a handwritten key."""
+        by_hand = placement.path.handwritten
+        if by_hand is None:
+            return slot
+        names = () if by_hand.sort is None else by_hand.sort.names
+        return replace(
+            slot,
+            partition=by_hand.partition.names or slot.partition,
+            sort=() if by_hand.is_partition_only else names or slot.sort,
+        )
 
     def _name_all(self, opened: list[Placement]) -> None:
         """Name the slots of all placements: shared indexes get the first numbers, then the others.
@@ -157,6 +172,7 @@ class SlotNames:
         path = placement.path
         if placement.is_native:
             return replace(slot, partition=path.partition, sort=path.sort, native=True)
+        slot = self._written(slot, placement)
         return replace(slot, partition=self.base[path.entity].partition) if kind == "LSI" else slot
 
 

@@ -111,7 +111,7 @@ class _BlueprintWriter:
         held = {placement: name for each in choices for name, placement in each.held.items()}
         names = SlotNames(found, self.layouts, self.own_names, held, taken)
         self.base_slots, self.slots = names.base, names.slots
-        self.discriminator = self._named("_type") if len(choices) > 1 else None
+        self.discriminator = self._type_name(name) if len(choices) > 1 else None
         self._check_names()
         self.read_plans = ReadPlans(
             self.name, choices, self.layouts, names, costs, labels, reads, self.discriminator,
@@ -123,24 +123,61 @@ class _BlueprintWriter:
 
     # -- names
 
+    def _type_name(self, table: str) -> str | None:
+        """Return the attribute that names the entity of an item.
+
+        ``names={"orders/_type": "kind"}`` sets it for one table. An empty name means that items
+        have no such attribute: their keys tell them apart.
+        """
+        return self.own_names.get(f"{table}/_type", self._named("_type")) or None
+
     def _check_names(self) -> None:
-        slots = [*self.base_slots.values(), *self.slots.values()]
-        generic = {name for slot in slots if not slot.native for name in slot.sort}
-        generic |= {
-            name
-            for slot in slots
-            if not slot.native and slot.kind != "LSI"
-            for name in slot.partition
-        }
-        generic |= {self.discriminator} if self.discriminator else set()
+        generic = {self.discriminator} if self.discriminator else set()
+        native: dict[type[Entity], set[str]] = {}
+        for entity, slot, placement in self._all_slots():
+            own = _native_names(slot, placement)
+            generic |= {*slot.partition, *slot.sort} - own
+            native.setdefault(entity, set()).update(own)
         for choices in self.choices:
             for field in info(choices.entity).fields:
-                if field in generic:
+                if field in generic and field not in native[choices.entity]:
                     raise DesignError(
                         f"{choices.name}.{field} has the same name as an attribute that the table "
                         "uses for its keys or for the type",
                         hint="rename the table's attribute: "
                         f'Design(..., names={{"{field}": "_{field}"}})',
+                    )
+        self._check_agreement()
+
+    def _all_slots(self) -> Iterator[tuple[type[Entity], Slot, Placement]]:
+        for entity, layout in self.layouts.items():
+            yield entity, self.base_slots[entity], layout.base
+        for placement, slot in self.slots.items():
+            yield placement.path.entity, slot, placement
+
+    def _check_agreement(self) -> None:
+        """Refuse handwritten keys that name different attributes for one table or index."""
+        seen: dict[str | None, tuple[str, tuple[object, ...]]] = {}
+        kinds: dict[str, tuple[str, str]] = {}
+        for entity, slot, placement in self._all_slots():
+            name, by_hand = info(entity).name, placement.path.handwritten
+            included = () if by_hand is None else by_hand.included
+            form = (slot.kind, slot.partition, slot.sort, placement.projection, included)
+            if slot.index is None or by_hand is not None:
+                other, theirs = seen.setdefault(slot.index, (name, form))
+                if theirs != form:
+                    where = f"index {slot.index}" if slot.index else f"the key of {self.name}"
+                    raise DesignError(
+                        f"{other} and {name} write {where} with different attributes or options",
+                        hint="name the same attributes, kind and projection in both",
+                    )
+            for attribute, kind in _kinds(entity, slot, placement).items():
+                other, its = kinds.setdefault(attribute, (name, kind))
+                if its != kind:
+                    raise DesignError(
+                        f"the key attribute {attribute} has type {its} in {other}, and {kind} in "
+                        f"{name}",
+                        hint="an attribute has one type in all keys of its table",
                     )
 
     # -- the table and its indexes
@@ -185,7 +222,7 @@ class _BlueprintWriter:
     def _table(self) -> TablePlan:
         first = next(iter(self.base_slots.values()))
         indexes = self._indexes()
-        attributes = self._attributes(first)
+        attributes = self._attributes()
         used = {
             first.partition[0],
             *first.sort,
@@ -234,16 +271,10 @@ class _BlueprintWriter:
                 label, rate = f"lookups of {choices.name}", round(units * need.rps, 9)
                 yield UnitUse("read", label, choices.name, self.name, index, rate)
 
-    def _attributes(self, base: Slot) -> dict[str, str]:
+    def _attributes(self) -> dict[str, str]:
         kinds: dict[str, str] = {}
-        slots = [
-            (self.choices[0].entity, base),
-            *((each.path.entity, slot) for each, slot in self.slots.items()),
-        ]
-        for entity, slot in slots:
-            for name in (*slot.partition, *slot.sort):
-                encoding = key_encoding(info(entity), name) if slot.native else None
-                kinds.setdefault(name, encoding.native if encoding and encoding.native else "S")
+        for entity, slot, placement in self._all_slots():
+            kinds |= _kinds(entity, slot, placement)
         return kinds
 
     def _indexes(self) -> list[IndexPlan]:
@@ -289,6 +320,9 @@ class _BlueprintWriter:
         return frozenset(found)
 
     def _included(self, placements: list[Placement]) -> tuple[str, ...]:
+        by_hand = placements[0].path.handwritten
+        if by_hand is not None:
+            return by_hand.included
         fields = sorted({name for each in placements for name in each.included})
         types = (name for each in placements for name in self._type_attribute(each))
         return tuple(dict.fromkeys((*fields, *types)))
@@ -394,6 +428,26 @@ def _use_dollars(use: UnitUse) -> float:
 
 def _stored_dollars(stored: StoredItems) -> float:
     return stored.count * (stored.item_bytes + ITEM_OVERHEAD_BYTES) * STORAGE_BYTE_DOLLARS
+
+
+# --- key attributes -------------------------------------------------------------------------------
+
+
+def _native_names(slot: Slot, placement: Placement) -> set[str]:
+    """Return the key attributes of a slot that are fields themselves."""
+    return {*slot.partition, *slot.sort} if slot.native else set(placement.path.native_fields)
+
+
+def _kinds(entity: type[Entity], slot: Slot, placement: Placement) -> dict[str, str]:
+    """Return the DynamoDB type of each key attribute of a slot.
+
+    A local index has the table's partition key, whose type the table's own slot has.
+    """
+    native, kinds = _native_names(slot, placement), {}
+    for name in slot.sort if slot.kind == "LSI" else (*slot.partition, *slot.sort):
+        encoding = key_encoding(info(entity), name) if name in native else None
+        kinds[name] = encoding.native if encoding and encoding.native else "S"
+    return kinds
 
 
 # --- time to live ---------------------------------------------------------------------------------

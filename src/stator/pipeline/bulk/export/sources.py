@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stator.clock import Clock, SystemClock
+from stator.errors import ConfigurationError
 from stator.model.values import Item
 from stator.pipeline.bulk.export.export import ExportJob, ExportOptions
 from stator.pipeline.bulk.export.paged_source import TableScan
@@ -74,6 +75,12 @@ def _filters(target: BulkTarget) -> dict[str, Any]:
     a filter the Scan reads just as much, but sends less.
     """
     entity = target.entity
+    if entity is not None and entity.told_by_key is not None:
+        raise ConfigurationError(
+            f"no attribute of the items in {target.table} names their entity, so a Scan cannot "
+            f"select {entity.name}",
+            hint="export the whole table",
+        )
     if entity is None or entity.plan.discriminator is None:
         return {}
     return {
