@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
+from html import escape
 from html.parser import HTMLParser
 from typing import Any, Literal
 from uuid import UUID
