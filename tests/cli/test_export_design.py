@@ -111,3 +111,15 @@ def test_wrong_usage_exits_with_2(tmp_path: Path, arguments: list[str]) -> None:
     done = stator_in(tmp_path, "export-design", *arguments)
     assert done.returncode == 2
     assert "Usage: stator export-design" in done.stderr
+
+
+def test_updates_are_written_one_after_the_other(folder: Path) -> None:
+    assert stator_in(folder, "plan", "--write").returncode == 0
+    lock = next(folder.glob("*.design.json"))
+    (folder / "deployed.json").write_text(lock.read_text())
+    before = ["export-design", "cloudformation", "--since", "deployed.json", "--out", "shop.json"]
+    done = stator_in(folder, *before)
+    assert (done.returncode, done.stderr) == (0, "wrote shop.json\n")
+    assert stator_in(folder, *before[:-2]).returncode == 2
+    missing = stator_in(folder, *before[:3], "nothing.json", "--out", "shop.json")
+    assert missing.returncode == 1 and "no lock file nothing.json" in missing.stderr

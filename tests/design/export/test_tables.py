@@ -8,7 +8,9 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +21,9 @@ from stator.design.design import Design
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.markers import ident, ttl
 from stator.design.export import TARGETS, export
+from stator.design.export.index_steps import plan_steps
 from stator.design.export.source import ExportSource, camel, snake
+from stator.design.patterns.pattern import Query, find, read
 from stator.design.plan.drift import table_drift
 from stator.design.plan.own_table import IDENTITY, guarded_fields, own_table
 from stator.engine import Engine
@@ -395,3 +399,41 @@ def test_the_workbench_model_says_what_its_format_cannot() -> None:
     exported = export(sources()["games"].design, "nosql-workbench")
     assert "several attributes in a key" in exported.notes[0]
     assert exported.notes[0] in json.loads(exported.text)["ModelMetadata"]["Description"]
+
+
+# --- one index at a time --------------------------------------------------------------------------
+
+
+def test_an_update_creates_or_deletes_one_index_of_a_table() -> None:
+    class Order(Entity):
+        order_id: str = ident()
+        user_id: str
+        city: str
+        state: str
+
+    def by(name: str) -> Any:
+        def ask(value: str) -> Query[Order]:
+            return find(Order).where(getattr(Order, name) == value)
+
+        ask.__name__ = f"by_{name}"
+        return read(rps=50, returns=20)(ask)
+
+    before = Design("shop", [Order], [by("user_id")], volumes={Order: 10_000}).plan()
+    after = Design("shop", [Order], [by("city"), by("state")], volumes={Order: 10_000})
+    after.lock = before
+    steps = plan_steps(before, after.plan())
+    assert steps[-1] == after.plan()
+    names = [{index.name for index in step.tables[0].indexes} for step in (before, *steps)]
+    assert len(names) == 4  # two are created, and then one is deleted
+    assert all(len(one ^ other) == 1 for one, other in pairwise(names))
+    for step in steps:
+        [table] = step.tables
+        used = {table.partition, table.sort}
+        used |= {name for index in table.indexes for name in (*index.partition, *index.sort)}
+        assert {name for name, _ in table.attributes} == used - {None}
+    assert plan_steps(before, before) == [before]
+
+
+def test_new_tables_are_created_whole() -> None:
+    plan = sources()["shop"].plan
+    assert plan_steps(replace(plan, tables=()), plan) == [plan]

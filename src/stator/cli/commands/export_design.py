@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,8 +12,13 @@ import typer
 from stator.cli.design_file import load_design, plan_of
 from stator.cli.options import DesignArgument, OutOption
 from stator.cli.output import write_text
+from stator.design.design import Design
 from stator.design.export import export
 from stator.design.export.iam import policy
+from stator.design.export.index_steps import plan_steps
+from stator.design.plan.lock_file import read_lock
+from stator.design.plan.plan import Plan
+from stator.errors import ConfigurationError
 
 
 class ExportTarget(StrEnum):
@@ -58,6 +64,14 @@ def command(
             help="With iam: allow loads with a condition and table sinks on every table.",
         ),
     ] = False,
+    since: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="LOCK",
+            help="With cloudformation or cdk: the lock file of what is deployed. Writes one file "
+            "for each update, because an update creates or deletes one index of a table at most.",
+        ),
+    ] = None,
     json_output: Annotated[
         bool, typer.Option("--json", help="Print the file and the notes as JSON. Needs --out.")
     ] = False,
@@ -79,8 +93,15 @@ def command(
             "--pattern, --region, --account and --with-guarded-writes apply to iam only, not to"
             f" {tool.value}"
         )
+    if since is not None and (
+        tool not in (ExportTarget.cloudformation, ExportTarget.cdk) or out is None
+    ):
+        raise typer.BadParameter("--since applies to cloudformation and cdk, and needs --out FILE")
     design = load_design(target)
     plan = plan_of(design)
+    if since is not None and out is not None:
+        _write_steps(design, plan, since, tool, out, with_patterns=with_patterns)
+        return
     if tool is ExportTarget.iam:
         exported = policy(
             plan,
@@ -106,3 +127,21 @@ def command(
         typer.echo(f"wrote {out}", err=True)
     for note in exported.notes:
         typer.echo(f"note: {note}", err=True)
+
+
+def _write_steps(
+    design: Design, plan: Plan, since: Path, tool: ExportTarget, out: Path, *, with_patterns: bool
+) -> None:
+    """Write a numbered file for each update that leads from the lock to the plan."""
+    before = read_lock(since)
+    if before is None:
+        raise ConfigurationError(
+            f"there is no lock file {since}", hint="name the lock file of what is deployed"
+        )
+    steps = plan_steps(before, plan)
+    for at, step in enumerate(steps, 1):
+        file = out if len(steps) == 1 else out.with_name(f"{out.stem}.{at}{out.suffix}")
+        write_text(file, export(design, tool.value, step, with_patterns=with_patterns).text)
+        typer.echo(f"wrote {file}", err=True)
+    if len(steps) > 1:
+        typer.echo(f"note: deploy the {len(steps)} files one after the other", err=True)

@@ -1,0 +1,60 @@
+"""Steps from deployed tables to a plan, each of which CloudFormation accepts as one update.
+
+CloudFormation creates or deletes at most one global index of a table in an update (see
+"GlobalSecondaryIndexes" in its reference of AWS::DynamoDB::Table). A plan that adds two indexes is
+therefore deployed in two updates. New indexes come first, so that programs can move to them;
+indexes that are no longer used are deleted afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from stator.design.plan.plan import IndexPlan, Plan, TablePlan
+
+
+def plan_steps(before: Plan, after: Plan) -> list[Plan]:
+    """Return plans to deploy one after the other; the last one is ``after``.
+
+    Tables that are new are created whole. A table whose key changes, or an index that keeps its
+    name but changes, is left to ``after``: no sequence of updates leads there.
+    """
+    old = {table.name: table for table in before.tables}
+    paths = [_table_steps(old.get(table.name), table) for table in after.tables]
+    count = max(map(len, paths), default=1)
+    plans = []
+    for at in range(count):
+        tables = tuple(path[min(at, len(path) - 1)] for path in paths)
+        plans.append(replace(after, tables=tables))
+    return plans
+
+
+def _table_steps(before: TablePlan | None, after: TablePlan) -> list[TablePlan]:
+    if before is None:
+        return [after]
+    known = dict((*before.attributes, *after.attributes))
+    present = {index.name: index for index in before.indexes}
+    wanted = {index.name: index for index in after.indexes}
+    found: list[TablePlan] = []
+    for name, index in wanted.items():
+        if name not in present:
+            present[name] = index
+            found.append(_with(after, present, wanted, known))
+    for name in [each for each in present if each not in wanted]:
+        del present[name]
+        found.append(_with(after, present, wanted, known))
+    return [*found[:-1], after] if found else [after]
+
+
+def _with(
+    table: TablePlan,
+    present: dict[str, IndexPlan],
+    wanted: dict[str, IndexPlan],
+    known: dict[str, str],
+) -> TablePlan:
+    """Return a table with these indexes, and with the attributes that their keys use."""
+    indexes = tuple(wanted.get(name, index) for name, index in present.items())
+    names = [table.partition, *([table.sort] if table.sort else [])]
+    names += [name for index in indexes for name in (*index.partition, *index.sort)]
+    attributes = tuple((name, known[name]) for name in dict.fromkeys(names))
+    return replace(table, indexes=indexes, attributes=attributes)
