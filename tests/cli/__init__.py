@@ -28,6 +28,7 @@ live_tables: test_infer_and_diff.py
 main: test_main.py
 options: test_main.py
 output: test_main.py
+plan_markdown: test_plan.py
 plan_view: test_plan.py
 progress_bar: test_plan_verify.py
 register: test_main.py

@@ -342,3 +342,32 @@ def test_layouts_are_only_compared(project: Project) -> None:
     done = project.run("plan", "--layouts", "--write")
     assert done.returncode == 2
     assert "--layouts" in done.stderr
+
+
+def test_a_plan_as_markdown_shows_costs_keys_and_changes(project: Project) -> None:
+    first = project.run("plan", "--format", "markdown")
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.startswith("### Plan of shop: about $")
+    assert "There is no lock file yet." in first.stdout
+    assert "| **orders_of_user** | Query GSI1" in first.stdout
+    assert project.run("plan", "--write").returncode == 0
+    assert "No changes since the lock file." in project.run("plan", "--format", "markdown").stdout
+    changed = SHOP.replace("    placed_at: datetime\n", "    placed_at: str\n")
+    project.write("shop.py", changed)
+    assert (
+        "| Change | Of | What | What to do |" in project.run("plan", "--format", "markdown").stdout
+    )
+
+
+def test_text_that_looks_like_markup_is_printed_as_it_is(project: Project) -> None:
+    query = "find(Order).where(Order.user_id == user_id)"
+    filtered = SHOP.replace(
+        f"def orders_of_user(user_id: str) -> Query[Order]:\n    return {query}",
+        "def orders_of_user(user_id: str, end: str) -> Query[Order]:\n"
+        f"    return {query}.filter(Order.order_id < end)",
+    )
+    assert filtered != SHOP
+    project.write("shop.py", filtered)
+    done = project.run("plan", columns=200)
+    assert done.returncode == 0, done.stderr
+    assert "filter on order_id < :end: reads" in done.stdout

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import typer
+from rich.console import Console
 
 from stator.errors import ConfigurationError, StatorError
 
@@ -17,6 +18,11 @@ RISK_COLOURS: Final[dict[str, str]] = {
     "backfill": "yellow",
     "safe": "green",
 }
+
+
+def plain_console() -> Console:
+    """Return a console that prints text as it is: ``:end:`` and ``[x]`` are no markup."""
+    return Console(highlight=False, markup=False, emoji=False)
 
 
 def show_error(error: StatorError, *, as_json: bool) -> None:

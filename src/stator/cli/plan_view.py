@@ -122,6 +122,8 @@ def _entities(plan: Plan) -> Iterator[RenderableType]:
             (f"  {amount(entity.items)} items of {size(entity.item_bytes)}{where}", "dim"),
         )
         yield _grid(_keys(entity), indent=4)
+        for warning in entity.warnings:
+            yield Padding(Text(f"warning: {warning}", "yellow"), (0, 0, 0, 4))
 
 
 def _keys(entity: EntityPlan) -> Iterator[tuple[str | Text, ...]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -17,6 +17,7 @@ from rich.text import Text
 from stator.cli.design_file import DesignFile, load_design_file, plan_of
 from stator.cli.git_lock import plan_at
 from stator.cli.options import DesignArgument
+from stator.cli.output import plain_console
 from stator.design.cost.difference import CostDiff, compare
 from stator.design.cost.prices import PriceFile, price_file
 from stator.design.cost.report import Basis, CostOptions, CostReport, cost, report
@@ -168,7 +169,7 @@ def _others(workload: Workload, known: PriceFile, found: CostReport) -> dict[str
 
 
 def _show(view: RenderableType) -> None:
-    Console(highlight=False).print(view)
+    plain_console().print(view)
 
 
 def report_view(found: CostReport, known: PriceFile, modes: dict[str, Decimal]) -> RenderableType:

@@ -10,11 +10,11 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from stator.cli.app_file import load_app
 from stator.cli.options import AppArgument, AtOption, PrefixOption
+from stator.cli.output import plain_console
 from stator.errors import ConfigurationError
 from stator.model.quantities import plural
 from stator.pipeline.workers.handlers.parked_retry import ParkedRetry, RetryOutcome
@@ -131,7 +131,7 @@ def _show(parked: list[ParkedKey], *, as_json: bool) -> None:
             each.handler,
             each.error,
         )
-    Console(highlight=False).print(table)
+    plain_console().print(table)
 
 
 def _time(seconds: float) -> str:

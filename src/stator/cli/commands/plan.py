@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
-from rich.console import Console
 
 from stator.cli.design_file import DesignFile, load_design_file, plan_of
 from stator.cli.layouts_view import layouts_data, show_layouts
 from stator.cli.options import DesignArgument
-from stator.cli.output import RISK_COLOURS
+from stator.cli.output import RISK_COLOURS, plain_console
+from stator.cli.plan_markdown import plan_markdown
 from stator.cli.plan_view import show, to_data
 from stator.cli.progress_bar import ProgressBar
 from stator.cli.stop_signal import INTERRUPTED
@@ -25,6 +26,11 @@ from stator.model.quantities import dollars
 
 MIN_SAVED_DOLLARS = 1.0
 """A base key that saves less than this a month is not mentioned."""
+
+
+class PlanFormat(StrEnum):
+    text = "text"
+    markdown = "markdown"
 
 
 def command(
@@ -65,6 +71,10 @@ def command(
             help="Price single-table, aggregate and table-per-entity beside each other.",
         ),
     ] = False,
+    form: Annotated[
+        PlanFormat,
+        typer.Option("--format", help="text, or markdown for a comment on a pull request."),
+    ] = PlanFormat.text,
     json_output: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
     verified: Annotated[
         bool,
@@ -109,18 +119,21 @@ def command(
         if json_output:
             typer.echo(json.dumps(layouts_data(options), indent=2, ensure_ascii=False))
         else:
-            show_layouts(options, Console(highlight=False))
+            show_layouts(options, plain_console())
         return
     plan = plan_of(file.design, rekey or ())
     if verified:
         _verify(file.design, plan, most_items, as_json=json_output)
     if json_output:
         typer.echo(json.dumps(to_data(plan), indent=2, ensure_ascii=False))
+    elif form is PlanFormat.markdown:
+        changes = None if file.frozen is None else compare(file.frozen, plan)
+        typer.echo(plan_markdown(plan, changes), nl=False)
     else:
-        show(plan, file.design, Console(highlight=False), as_table=table)
+        show(plan, file.design, plain_console(), as_table=table)
     if write:
         _freeze(file, plan, force=force)
-    elif not json_output:
+    elif not json_output and form is PlanFormat.text:
         _compare(file, plan)
         if not fresh and not rekey:
             _advise(file, plan)
@@ -143,7 +156,7 @@ def _verify(design: Design, plan: Plan, most_items: int | None, *, as_json: bool
     if as_json:
         typer.echo(report.to_json())
     else:
-        show_report(report, Console(highlight=False))
+        show_report(report, plain_console())
     raise typer.Exit(0 if report.ok else 1)
 
 

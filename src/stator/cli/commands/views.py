@@ -11,11 +11,11 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from stator.cli.app_file import load_app
 from stator.cli.options import AppArgument, AtOption, PrefixOption
+from stator.cli.output import plain_console
 from stator.errors import ConfigurationError
 from stator.model.quantities import plural
 from stator.pipeline.views.projection import Projection
@@ -202,4 +202,4 @@ def _show(views: list[dict[str, Any]], *, as_json: bool) -> None:
             ", ".join(each["metrics"]) or "copies",
             state,
         )
-    Console(highlight=False).print(table)
+    plain_console().print(table)
