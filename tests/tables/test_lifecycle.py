@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from stator import (
     Db,
     Design,
     Entity,
+    Get,
     Query,
     TableSettings,
     connect,
@@ -25,6 +27,7 @@ from stator.engine import Engine
 from stator.errors import (
     ContinuousBackupsUnavailable,
     DestructiveChange,
+    ResourceNotFound,
     StatorError,
     ValidationFailed,
 )
@@ -258,3 +261,23 @@ def test_a_first_time_to_live_can_be_added_later() -> None:
     db = connect(Design("later", [Product, Session]), engine)
     assert db.ensure(TableSettings(deletion_protection=True))
     assert db.ensure(TableSettings(deletion_protection=True)) == []
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda db: db.get(Other, other_id=1),
+        lambda db: db.put(Other(other_id=1)),
+        lambda db: db.get_many(Other, [{"other_id": 1}, {"other_id": 2}]),
+        lambda db: db.snapshot(Get(Other, other_id=1)),
+    ],
+)
+def test_a_missing_table_is_named(ask: Callable[[Any], Any]) -> None:
+    with Engine.open() as engine:
+        db = connect(Design("shop", [Other], [other]), engine)
+        for name in engine.call("ListTables", {})["TableNames"]:
+            engine.call("DeleteTable", {"TableName": name})
+        with pytest.raises(ResourceNotFound) as caught:
+            ask(db)
+        assert "shop" in str(caught.value.hint)
+        assert "db.ensure()" in str(caught.value.hint)

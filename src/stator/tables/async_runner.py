@@ -94,7 +94,7 @@ class AsyncRunner:
         try:
             return await self._observed(call)
         except ServiceError as error:
-            error.operation = call.operation
+            call.describe(error)
             raise
 
     async def _observed(self, call: Call) -> dict[str, Any]:

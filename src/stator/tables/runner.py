@@ -96,7 +96,7 @@ class Runner:
         try:
             return self._observed(call)
         except ServiceError as error:
-            error.operation = call.operation
+            call.describe(error)
             raise
 
     def _observed(self, call: Call) -> dict[str, Any]:

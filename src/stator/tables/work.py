@@ -16,6 +16,8 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, Union
 
+from stator.errors import ResourceNotFound, ServiceError
+
 T = TypeVar("T")
 Items = TypeVar("Items", covariant=True)
 
@@ -32,6 +34,24 @@ class Call:
     request: dict[str, Any]
     label: str = ""
     idempotent: bool = True
+
+    def describe(self, error: ServiceError) -> None:
+        """Add what DynamoDB's answer leaves out: the operation, and the table it did not find."""
+        error.operation = self.operation
+        if isinstance(error, ResourceNotFound) and error.hint is None and self.tables:
+            names = ", ".join(self.tables)
+            error.hint = f"{self.operation} asked for {names}; db.ensure() creates missing tables"
+            error.add_note(f"hint: {error.hint}")
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of the tables in the request."""
+        if "TableName" in self.request:
+            return (str(self.request["TableName"]),)
+        if "RequestItems" in self.request:
+            return tuple(self.request["RequestItems"])
+        actions = [each for some in self.request.get("TransactItems", ()) for each in some.values()]
+        return tuple(dict.fromkeys(str(each["TableName"]) for each in actions))
 
 
 @dataclass(slots=True)
