@@ -65,7 +65,8 @@ planner.refusals: test_planner.py
 planner.blueprint.table_blueprint: test_planner.py
 planner.blueprint.read_plans: test_planner_engine.py
 planner.blueprint.write_plans: test_planner.py
-planner.blueprint.write_usage: test_totals.py
+planner.blueprint.write_usage: test_totals.py, test_layout_bytes.py (sparse indexes)
+planner.blueprint.layout_bytes: test_layout_bytes.py, test_expert_estimates.py
 planner.blueprint.key_conditions: test_planner_engine.py
 planner.blueprint.slot_names: test_planner.py
 planner.blueprint.reasons: test_planner.py, test_patterns.py (``within=``)

@@ -174,12 +174,13 @@ def test_the_plan_of_an_old_lock_has_the_requests_of_its_patterns(at: int) -> No
 def test_reads_and_storage_of_one_table_can_be_worked_out_by_hand() -> None:
     found = post(parcel).cost()
     # 100 eventually consistent reads a second of less than 4 KB at $0.125 a million; a million
-    # items of 500 bytes, 53 of keys and 100 of overhead at $0.25 a GB.
+    # items of 500 bytes, 41 of keys (PK PARCEL# and 24, SK PARCEL) and 100 of overhead at $0.25
+    # a GB.
     assert found.by_kind()["reads"] == Decimal("16.425000000")
     assert float(found.by_kind()["storage"]) == pytest.approx(
-        1_000_000 * (500 + 53 + 100) / 2**30 * 0.25
+        1_000_000 * (500 + 41 + 100) / 2**30 * 0.25
     )
-    assert float(found.total) == pytest.approx(100 * 0.5 * MONTH * 0.125e-6 + 653e6 / 2**30 * 0.25)
+    assert float(found.total) == pytest.approx(100 * 0.5 * MONTH * 0.125e-6 + 641e6 / 2**30 * 0.25)
 
 
 def test_a_change_of_an_index_key_pays_for_taking_out_and_putting_in() -> None:
@@ -236,7 +237,7 @@ def test_backups_are_of_tables_and_not_of_global_indexes() -> None:
     found = design.cost(pitr=True, backups=3)
     lines = [line for line in found.lines if line.kind == "backups"]
     assert {line.index for line in lines} == {None}
-    size = 1_000_000 * 653 / 2**30
+    size = 1_000_000 * 641 / 2**30
     assert float(found.by_kind()["backups"]) == pytest.approx(size * 0.20 + 3 * size * 0.10)
 
 
@@ -389,4 +390,4 @@ def test_what_is_asked_otherwise_is_said() -> None:
     _, origin = apart(old, new)
     assert "2,000 items of Parcel instead of 1,000" in origin.sentence
     assert "3 writes of Parcel a second instead of 1" in origin.asked
-    assert any(each.startswith("items of Parcel of 764 bytes") for each in origin.asked)
+    assert any(each.startswith("items of Parcel of 741 bytes") for each in origin.asked)

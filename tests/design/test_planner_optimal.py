@@ -24,7 +24,7 @@ from stator.design.planner.choices import EntityChoices
 from stator.design.planner.cost_model import Placement
 from stator.design.planner.needs import Need
 from stator.design.planner.planner import Planner
-from stator.design.planner.search import Component, GroupLayout, search
+from stator.design.planner.search import Component, GroupLayout, apart_layout, search
 from stator.design.planner.slots import slots_needed
 from stator.design.planner.weights import INDEX_DOLLARS
 from stator.errors import PatternRefused
@@ -215,7 +215,7 @@ def designs(component: Component) -> Iterator[tuple[float, Counts]]:
                 [
                     *([met] if met is not None else []),
                     *component.in_indexes(group),
-                    GroupLayout(group, (), 0.0),
+                    apart_layout(group),
                 ]
             )
         for placed in product(*placements):

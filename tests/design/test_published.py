@@ -107,7 +107,8 @@ def test_the_published_keys_plan_and_cost_no_less(name: str) -> None:
         for index, sides in written.indexes.items():
             assert [str(keys[f"{index}{at}"].template) for at in ("PK", "SK")] == list(sides)
     assert our_weight(name) <= their_weight(name) + 1e-6
-    assert mine.dollars_per_month <= plan.dollars_per_month + INDEX_DOLLARS * (
+    # Words in keys take up to one percent more or less; the search does not count them.
+    assert mine.dollars_per_month <= 1.01 * plan.dollars_per_month + INDEX_DOLLARS * (
         1 + len(model.published_indexes)
     )
     if "indexes" not in model.differences:

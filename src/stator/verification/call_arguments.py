@@ -171,6 +171,9 @@ class CallArguments:
             is_last = at == len(groups) - 1
             if returns is not None and is_last:
                 wanted = min(len(matching), max(1, round(returns)))
+                if isinstance(self.ask.limit, int) and returns >= self.ask.limit:
+                    # The limit cuts the result off, so the range keeps more.
+                    wanted = max(wanted, round(len(matching) * KEPT_SHARE))
                 if everything:
                     matching = [each for each in items if isinstance(each, entity)]
                     wanted = len(matching)

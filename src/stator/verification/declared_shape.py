@@ -50,6 +50,10 @@ class EntityReference:
     parent: type[Entity]
     fields: tuple[tuple[str, str], ...]
 
+    def named(self, fields: set[str]) -> list[tuple[str, str]]:
+        """Return the pairs whose own field is among these."""
+        return [(own, theirs) for own, theirs in self.fields if own in fields]
+
 
 @dataclass(slots=True)
 class Guesses:
@@ -182,13 +186,16 @@ class DeclaredShape:
             if set(declared.fields) <= left:
                 total *= declared.values
                 left -= set(declared.fields)
-        for reference in self.references[entity]:
-            named = [(own, theirs) for own, theirs in reference.fields if own in left]
-            if named and reference.parent not in above:
-                total *= self._values(
-                    reference.parent, frozenset(theirs for _, theirs in named), above | {entity}
-                )
-                left -= {own for own, _ in named}
+        open_ = [each for each in self.references[entity] if each.parent not in above]
+        while open_:  # the parent that most of the fields name comes first
+            best = max(open_, key=lambda each: len(each.named(left)))
+            named = best.named(left)
+            if not named:
+                break
+            open_.remove(best)
+            theirs = frozenset(name for _, name in named)
+            total *= self._values(best.parent, theirs, above | {entity})
+            left -= {own for own, _ in named}
         for implied, count in self._implied(entity):
             if implied <= left:
                 total *= max(1.0, volume / count)
@@ -394,7 +401,13 @@ def _reference(entity: type[Entity], other: type[Entity]) -> EntityReference | N
     label = theirs.name.lower()
     alone = _own_id(theirs)
     if alone is not None and alone in own.fields and alone != _own_id(own):
-        return EntityReference(other, ((alone, alone),))
+        both = [
+            name
+            for name in theirs.identity
+            if name in own.fields
+            and inner(own.fields[name].shape) == inner(theirs.fields[name].shape)
+        ]
+        return EntityReference(other, tuple((name, name) for name in both))
     is_compound = len(theirs.identity) > 1
     pairs: dict[str, str] = {}
     for name in theirs.identity:

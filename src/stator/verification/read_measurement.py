@@ -187,7 +187,8 @@ class ReadMeasurement:
     ) -> float | None:
         """Return the part of the items that holds as many matching ones as a call returns.
 
-        Returns None if ``returns`` is not declared, or does not decide a range.
+        Returns None if ``returns`` is not declared, or does not decide a range. If a limit cuts the
+        result off, the range keeps a third of the items or more.
         """
         returns = self.pattern.traffic.returns
         if returns is None or len(self.arguments.ask.targets) != 1 or self._is_settled(exact):
@@ -200,7 +201,10 @@ class ReadMeasurement:
             for each, expected in collections
             if each.entity is target
         )
-        return returns / max(1.0, matching)
+        part, limit = returns / max(1.0, matching), self.arguments.ask.limit
+        if isinstance(limit, int) and returns >= limit:  # the limit cuts off what the range keeps
+            return max(part, KEPT_SHARE)
+        return part
 
     # -- items
 
@@ -399,11 +403,14 @@ class _Line:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the read did the same with more items under its key."""
+        """Whether the read did the same with more items under its key.
+
+        Units may differ by one step, because items differ by a few bytes.
+        """
         low, high = self.first, self.second
         return self.whole == 1.0 and (
-            (low.units, low.items_read, low.items_returned, low.requests)
-            == (high.units, high.items_read, high.items_returned, high.requests)
+            (low.items_read, low.items_returned, low.requests)
+            == (high.items_read, high.items_returned, high.requests)
         )
 
     def extended(self, unit_bytes: float) -> Measurement:

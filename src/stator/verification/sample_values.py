@@ -158,7 +158,7 @@ def _scalar(python: type, word: str, number: int, count: float, text_bytes: int)
     if python is int:
         return 100_000 + number
     if python is float:
-        return number / 8
+        return number / 7  # as many digits as a computed number has
     if python is Decimal:
         return Decimal(number) / 100 + 10
     if python is bool:

@@ -13,10 +13,11 @@ from typing import Any, Final
 
 from stator.design.design import Design
 from stator.design.entities.entity import Entity, info
+from stator.design.entities.shapes import Choice, Scalar
 from stator.design.patterns.pattern import DeclaredWrite
 from stator.design.plan.plan import Plan
 from stator.tables.db import Db
-from stator.verification.declared_shape import DeclaredShape, Guesses, plain
+from stator.verification.declared_shape import DeclaredShape, Guesses, inner, plain
 from stator.verification.item_generator import ItemGenerator
 from stator.verification.metered_engine import MeteredEngine
 from stator.verification.read_measurement import Measurement
@@ -137,6 +138,11 @@ class WriteMeasurement:
     def _other(self, entity: type[Entity], name: str, value: Any) -> Any:
         if info(entity).fields[name].role == "unique":
             return getattr(self.generator.items(entity, {}, 1)[0], name)
+        named = self._named_values(entity, name)
+        if named:
+            self._serial += 1
+            others = [each for each in named if plain(each) != plain(value)]
+            return others[self._serial % len(others)] if others else value
         found = value
         for _ in range(_TRIES):
             if plain(found) != plain(value):
@@ -144,3 +150,17 @@ class WriteMeasurement:
             self._serial += 1
             found = self.generator.draw(entity, name, self._serial)
         return found
+
+    @staticmethod
+    def _named_values(entity: type[Entity], name: str) -> list[Any]:
+        """Return the values of an Enum, a Literal or a bool; none for any other type.
+
+        An update moves an item from one to any other. Shares say where items rest, not where an
+        update takes them.
+        """
+        match inner(info(entity).fields[name].shape):
+            case Choice(values, _, enum):
+                return [each if enum is None else enum(each) for each in values]
+            case Scalar(python) if python is bool:
+                return [False, True]
+        return []

@@ -136,7 +136,7 @@ design = Design(
         escalate,
     ],
     facts=[
-        share(attr(LogEntry.escalated_to).exists(), 0.001),
+        share(attr(LogEntry.escalated_to).exists(), 0.00001),
         distinct(LogEntry.operator, values=400),
         distinct(LogEntry.escalated_to, values=60),
     ],

@@ -89,7 +89,7 @@ def leaders(game_title: str) -> Only[tuple[str, int]]:
     )
 
 
-@read(rps=10, returns=20)
+@read(rps=10, returns=4)
 def purchases_of(player_id: str) -> Query[Purchase]:
     return (
         find(Purchase)

@@ -195,6 +195,7 @@ design = Design(
     facts=[
         distinct(Employee.department, values=150),
         distinct(Employee.job_title, values=300),
+        distinct(Employee.department, Employee.job_title, values=1_700),
         distinct(Employee.city, values=60),
         distinct(Stock.warehouse_id, values=20),
         share(Order.status == "open", 0.01),

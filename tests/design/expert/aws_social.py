@@ -103,7 +103,7 @@ def post(user_id: str, post_id: str) -> Query[Post]:
     return find(Post).where(Post.user_id == user_id, Post.post_id == post_id)
 
 
-@read(rps=100, returns=50)
+@read(rps=100, returns=12)
 def likers_of(post_id: str) -> Query[Like]:
     return find(Like).where(Like.post_id == post_id).limit(50)
 

@@ -88,7 +88,7 @@ def deals_of_day(day: date) -> Query[Deal]:
     return find(Deal).where(Deal.day == day).newest_first(Deal.created_at).limit(25)
 
 
-@read(rps=50, returns=25)
+@read(rps=50, returns=1)
 def deals_of_brand(brand: str, day: date) -> Query[Deal]:
     return (
         find(Deal)
@@ -123,7 +123,7 @@ def likes_brand(brand: str, username: str) -> Query[BrandLike]:
     return find(BrandLike).where(BrandLike.brand == brand, BrandLike.username == username)
 
 
-@read(rps=2, returns=2_000)
+@read(rps=2, returns=800)
 def watchers_of_brand(brand: str) -> Query[BrandWatch]:
     return find(BrandWatch).where(BrandWatch.brand == brand)
 

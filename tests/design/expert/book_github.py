@@ -170,7 +170,7 @@ def pulls_by_status(owner: str, repo: str, status: State) -> Query[PullRequest]:
     )
 
 
-@read(rps=250, returns=8)
+@read(rps=250, returns=4)
 def comments_of(owner: str, repo: str, number: int) -> Query[Comment]:
     return (
         find(Comment)

@@ -271,7 +271,6 @@ design = Design(
         distinct(PullRequest.reviewer, values=200_000),
         share(attr(PullRequest.reviewer).exists(), 0.01),
         share(Issue.status == "open", 0.2),
-        share(PullRequest.status == "open", 0.05),
         distinct(Star.user_id, values=3_000_000),
     ],
     volumes={

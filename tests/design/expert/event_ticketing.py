@@ -145,7 +145,7 @@ def order_with_tickets(order_id: str) -> Bundle2[Order, Ticket]:
     return together(Order, Ticket).where(Order.order_id == order_id)
 
 
-@read(rps=20, returns=8)
+@read(rps=20, returns=5)
 def orders_of(customer_id: str) -> Query[Order]:
     return (
         find(Order).where(Order.customer_id == customer_id).newest_first(Order.placed_at).limit(8)

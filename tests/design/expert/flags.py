@@ -215,6 +215,8 @@ design = Design(
         share(attr(Flag.archived_at).exists(), 0.15),
         distinct(AuditEntry.flag_key, values=100_000),
         distinct(AuditEntry.actor, values=40_000),
+        distinct(AuditEntry.project_id, AuditEntry.flag_key, values=960_000),
+        distinct(AuditEntry.project_id, AuditEntry.actor, values=80_000),
     ],
     volumes={
         Project: 8_000,

@@ -218,6 +218,7 @@ design = Design(
     facts=[
         distinct(Device.fleet_id, values=1_000),
         distinct(Device.firmware, values=60),
+        distinct(Device.fleet_id, Device.firmware, values=6_000),
         distinct(Alert.fleet_id, values=1_000),
         share(attr(Alert.open_since).exists(), 0.0005),
         share(attr(Command.pending_since).exists(), 0.001),

@@ -12,6 +12,7 @@ from stator import (
     attr,
     creates,
     deletes,
+    distinct,
     find,
     ident,
     per,
@@ -181,6 +182,7 @@ design = Design(
         cancel,
         answer,
     ],
+    facts=[distinct(Booking.booked_by, values=600_000)],
     volumes={
         Resource: 20_000,
         Slot: per(Resource, 1_500),

@@ -26,11 +26,12 @@ from stator.design.declaration import Declaration
 from stator.design.plan.demand import ChangeDemand, EntityDemand
 from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan
 from stator.design.plan.templates import Part, Template
-from stator.design.planner.cost_model import KEYS_BYTES
 from stator.design.planner.estimates import demand_of
 
 _KEYS_ONLY_BYTES: Final = 150
 """The assumed size of an entry with keys only: two pairs of keys."""
+_BASE_KEY_BYTES: Final = 64
+"""The typical size of the table's key, for locks that do not say what is stored."""
 _NAMES_BYTES: Final = 28
 _PRESENT: Final = 0.5
 """The assumed share of items that have an optional field or a sparse index's value."""
@@ -284,7 +285,8 @@ class _WorkloadCounter:
             size = sum(each.bytes for each in keyed)
         else:
             size = _NAMES_BYTES + sum(each.value_bytes + 1 for each in keyed)
-        size += KEYS_BYTES + sum(each.bytes for each in known.fields if each.name in index.included)
+        included = [each for each in known.fields if each.name in index.included]
+        size += _BASE_KEY_BYTES + sum(each.bytes for each in included)
         return _exact(min(size, entity.item_bytes))
 
 

@@ -1,15 +1,18 @@
 """The cost of one path: units and dollars for reads, writes and storage.
 
-``search`` adds up these costs, which are computed for one path at a time. Item sizes are those of
-the declared entity plus a flat allowance for keys, so the price of one path never depends on
-another path. The bytes of each path's own key strings count as storage.
+``search`` adds up these costs, which are computed for one path at a time. An item counts with the
+table's key, and an index entry that does not project everything with its own key as well. Other
+keys are left out, so that the price of one path never depends on another. They would be counted
+once more in every index that projects everything, and few bytes would decide between native and
+concatenated keys. Once the layout is known, the plan reports the sizes with all keys
+(``LayoutBytes``).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Literal
 
@@ -23,11 +26,12 @@ from stator.design.capacity_units import (
 from stator.design.entities.entity import Entity, info
 from stator.design.planner.access_paths import AccessPath, ServedNeed
 from stator.design.planner.distinct_values import Guess
-from stator.design.planner.estimates import Estimates, value_bytes
+from stator.design.planner.estimates import Estimates, key_text_bytes, named_values
 from stator.design.planner.key_labels import KeyLabels
 from stator.design.planner.needs import (
     Need,
     TogetherGroup,
+    ValueSource,
     WriteRates,
     is_optional,
     looked_up_by_guard,
@@ -48,9 +52,10 @@ from stator.design.value_facts import is_unique
 PlacementKind = Literal["base", "native base", "concatenated", "native", "local"]
 Projection = Literal["ALL", "INCLUDE", "KEYS_ONLY"]
 
-KEYS_BYTES: Final = 64
 GUARD_BYTES: Final = 200
 """The typical size of a guard."""
+_TYPE_BYTES: Final = 12
+"""The typical size of the discriminator."""
 _NAMES_BYTES: Final = 28
 """Names and labels of two key attributes: equal for every path, so that no word length wins."""
 
@@ -127,18 +132,61 @@ class Placement:
         return f"{self.path} {self.kind} {self.projection}"
 
 
+@dataclass(frozen=True, slots=True)
+class EntryChanges:
+    """The shares of updates that insert an index entry, delete one, or do both (a move)."""
+
+    enters: float
+    leaves: float
+    moves: float
+
+
+@dataclass(frozen=True)
+class LayoutBytes:
+    """Sizes of items and index entries with the keys of a finished layout."""
+
+    items: dict[type[Entity], float] = field(default_factory=dict)
+    entries: dict[Placement, float] = field(default_factory=dict)
+
+    def joined(self, other: LayoutBytes) -> LayoutBytes:
+        return LayoutBytes(self.items | other.items, self.entries | other.entries)
+
+
 @dataclass(frozen=True)
 class CostModel:
-    """Computes prices of placements and needs from a declaration's estimates and write rates."""
+    """Computes prices of placements and needs from a declaration's estimates and write rates.
+
+    ``known`` has the sizes of the layout that the search found. They come first.
+    """
 
     estimates: Estimates
     rates: dict[type[Entity], WriteRates]
     labels: KeyLabels
+    known: LayoutBytes = field(default_factory=LayoutBytes)
 
     # -- sizes
 
     def item_bytes(self, entity: type[Entity]) -> float:
-        return self.estimates.item_bytes(entity) + KEYS_BYTES
+        """Return the size of an item with its keys: during the search, with the table's alone."""
+        size = self.known.items.get(entity)
+        return (
+            self.estimates.item_bytes(entity) + self._base_bytes(entity) if size is None else size
+        )
+
+    def _base_bytes(self, entity: type[Entity]) -> float:
+        """Return the bytes that the table's key and the discriminator add to an item.
+
+        The table's key consists of the identity, however it is split.
+        """
+        if self._is_own_table:
+            return 0.0
+        known = info(entity)
+        values = sum(key_text_bytes(known.fields[name].shape) + 1 for name in known.identity)
+        return values + _NAMES_BYTES + _TYPE_BYTES
+
+    @property
+    def _is_own_table(self) -> bool:
+        return self.estimates.design.layout == "table-per-entity"
 
     def key_bytes(self, placement: Placement) -> float:
         """Return the bytes that a path's key attributes add to an item.
@@ -149,19 +197,23 @@ class CostModel:
         if placement.is_native:
             return 0.0
         known = info(path.entity)
-        values = sum(value_bytes(known.fields[name].shape) + 1 for name in path.fields)
+        values = sum(key_text_bytes(known.fields[name].shape) + 1 for name in path.fields)
         return values + _NAMES_BYTES + (3 if path.shards > 1 else 0)
 
     def entry_bytes(self, placement: Placement) -> float:
         """Return the size of one index entry or, for the table's key, of one item."""
         entity = placement.path.entity
+        if placement in self.known.entries:
+            return self.known.entries[placement]
+        whole = self.item_bytes(entity)
         if placement.is_base or placement.projection == "ALL":
-            return self.item_bytes(entity)
+            return whole
         own = (*placement.path.partition, *placement.path.sort) if placement.is_native else ()
+        base = info(entity).identity if self._is_own_table else ()
         fields = self.estimates.fields_bytes(
-            entity, tuple(dict.fromkeys((*own, *placement.included)))
+            entity, tuple(dict.fromkeys((*own, *base, *placement.included)))
         )
-        return min(KEYS_BYTES + self.key_bytes(placement) + fields, self.item_bytes(entity))
+        return min(self._base_bytes(entity) + self.key_bytes(placement) + fields, whole)
 
     def presence(self, path: AccessPath) -> float:
         """Return the estimated share of items that are in an index on this path.
@@ -190,11 +242,55 @@ class CostModel:
         )
 
     def write_units_of_update(self, placement: Placement, fields: frozenset[str]) -> float:
-        size, moved = self.entry_bytes(placement), bool(fields & set(placement.path.fields))
+        """Return the average write units that an update of these fields costs in the index."""
+        size, path = self.entry_bytes(placement), placement.path
+        if fields & set(path.fields):
+            found = self.entry_changes(path, fields)
+            units = index_write_units(None, size)
+            return (found.enters + found.leaves) * units + found.moves * 2 * units
         seen = placement.projection == "ALL" or bool(fields & set(placement.included))
-        return self.presence(placement.path) * index_write_units(
-            size, size, key_changes=moved, changes=seen
-        )
+        return self.presence(path) * index_write_units(size, size, changes=seen)
+
+    def entry_changes(self, path: AccessPath, fields: frozenset[str]) -> EntryChanges:
+        """Return what updates of these fields, which are in the index's key, do to its entries.
+
+        Each update changes the values. So an item with the constant of a sparse index leaves it,
+        and one without an optional field enters.
+        """
+        before = after = both = 1.0
+        for name, source in path.constants:
+            share = self._constant_share(path.entity, name, source)
+            chances = (share, share, share)
+            if name in fields:
+                chances = (share, self._chance_to_enter(path.entity, name, source, share), 0.0)
+            before, after, both = before * chances[0], after * chances[1], both * chances[2]
+        known = info(path.entity)
+        for name in dict.fromkeys((*path.partition, *path.sort)):
+            if not is_optional(known, name):
+                continue
+            held = self.estimates.present(path.entity, name)
+            chances = (held, held, held)
+            if name in fields:  # an absent value becomes a present one; a present one any other
+                chances = (held, 1.0 - held + held * held, held * held)
+            before, after, both = before * chances[0], after * chances[1], both * chances[2]
+        return EntryChanges(after - both, before - both, both)
+
+    def _constant_share(self, entity: type[Entity], name: str, source: ValueSource) -> float:
+        probe = Need("", entity, {name: source})
+        return float(fraction(probe, (name,), self.estimates))
+
+    def _chance_to_enter(
+        self, entity: type[Entity], name: str, source: ValueSource, share: float
+    ) -> float:
+        """Return how likely an update gives an item the constant of a sparse index.
+
+        A field of a few named values moves from one to any other. Values of any other field are
+        as frequent after an update as before.
+        """
+        if source.is_absent:
+            return share * (1.0 - share)
+        values = named_values(info(entity).fields[name].shape)
+        return (1.0 - share) * (share if values is None else 1.0 / max(1, values - 1))
 
     def write_units_of_item(self, placement: Placement) -> float:
         """Return the average write units that creating or deleting an item costs in the index.

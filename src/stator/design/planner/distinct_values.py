@@ -5,7 +5,9 @@ In this order, the first that says something wins:
 1. a fact: ``distinct(Order.status, values=5)``;
 2. uniqueness: an identity, or a ``unique()`` field, has a value for each item;
 3. the type: a ``Literal``, an ``Enum`` or a ``bool``;
-4. an identity of another entity: ``Order.user_id`` has a value for each ``User``;
+4. an identity of another entity: ``Order.user_id`` has a value for each ``User``. In an identity
+   of several fields, the one with the entity's name does as well: ``order_id`` of the identity
+   ``customer_id, order_id``;
 5. ``returns`` of a pattern that has neither a limit nor another condition: if 20 posts of an author
    come back, there is an author for every 20 posts;
 6. a guess, which the plan shows.
@@ -130,18 +132,22 @@ class DistinctValues:
         each repository if these two identify it.
         """
         found: dict[frozenset[str], float] = {}
-        fields = info(entity).fields
+        fields, own = info(entity).fields, _own_id(info(entity))
+        if own is not None:
+            found[frozenset((own,))] = self.volume(entity)
         for other in sorted(self._design.entities, key=lambda each: info(each).name):
             known = info(other)
             if other is entity:
                 continue
             volume = self.volume(other)
-            for names in _references(known):
+            for names, theirs in _references(known):
                 if all(
-                    name in fields and _plain(fields[name].shape) == _plain(known.fields[own].shape)
-                    for name, own in zip(names, known.identity)
+                    name in fields and _plain(fields[name].shape) == _plain(known.fields[its].shape)
+                    for name, its in zip(names, theirs)
                 ):
                     key = frozenset(names)
+                    if names == (own,):
+                        continue
                     found[key] = max(found.get(key, 0.0), volume)
         return found
 
@@ -256,16 +262,25 @@ def _cover(fields: frozenset[str], parts: dict[frozenset[str], float]) -> Iterat
         yield frozenset((name,))
 
 
-def _references(known: EntityInfo) -> Iterator[tuple[str, ...]]:
-    """Yield the names by which fields of other entities refer to an entity."""
+def _references(known: EntityInfo) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Yield the names by which fields of other entities refer to fields of an identity."""
     if len(known.identity) != 1:
-        yield known.identity
+        yield known.identity, known.identity
+        own = _own_id(known)
+        if own is not None:
+            yield (own,), (own,)
         return
     name = known.identity[0]
     label = known.name.lower()
     for alias in (name, f"{label}_{name}", label):
         if alias != "id":
-            yield (alias,)
+            yield (alias,), (name,)
+
+
+def _own_id(known: EntityInfo) -> str | None:
+    """Return the field of an identity of several that tells items apart by itself, or None."""
+    name = f"{known.name.lower()}_id"
+    return name if len(known.identity) > 1 and name in known.identity else None
 
 
 def _plain(shape: Shape) -> Shape:

@@ -50,6 +50,9 @@ _BYTES: Final[dict[type, int]] = {
     str: 24, int: 6, float: 9, Decimal: 8, bool: 1, bytes: 64, datetime: 27, Epoch: 6, date: 10,
     time: 15, UUID: 36,
 }  # fmt: skip
+_KEY_TEXT_BYTES: Final[dict[type, int]] = {
+    int: 8, float: 9, Decimal: 8, bytes: 128, Epoch: 13,
+}  # fmt: skip
 _ELEMENTS: Final = 5
 _LARGE_BYTES: Final = 4096
 
@@ -86,6 +89,30 @@ def value_bytes(shape: Shape) -> int:
         case Anything():
             return 32
     raise AssertionError(shape)
+
+
+def key_text_bytes(shape: Shape) -> int:
+    """Return the typical size of a value as text in a concatenated key (``key_text``)."""
+    match shape:
+        case Maybe(inner) | Coded(_, inner):
+            return key_text_bytes(inner)
+        case Choice(_, scalar) if scalar.kind != "S":
+            return _KEY_TEXT_BYTES.get(scalar.python, value_bytes(shape))
+        case Scalar(python):
+            return _KEY_TEXT_BYTES.get(python, _BYTES[python])
+    return value_bytes(shape)
+
+
+def named_values(shape: Shape) -> int | None:
+    """Return the number of values of an Enum, a Literal or a bool, or None for any other type."""
+    match shape:
+        case Maybe(inner):
+            return named_values(inner)
+        case Choice(values):
+            return len(values)
+        case Scalar(python) if python is bool:
+            return 2
+    return None
 
 
 @dataclass(frozen=True)
@@ -130,6 +157,14 @@ class Estimates:
     def guesses(self, entity: type[Entity], fields: Iterable[str]) -> tuple[Guess, ...]:
         """Return the guesses that ``distinct`` rests on."""
         return self._values.count(entity, fields).guesses
+
+    def is_declared(self, entity: type[Entity], name: str) -> bool:
+        """Whether a fact says how many values a field has, or how frequent they are."""
+        facts = self.design.facts
+        return (
+            any(name in fields for fields in facts.distinct_parts(entity))
+            or facts.largest(entity, name) is not None
+        )
 
     def volume_guess(self, entity: type[Entity]) -> tuple[Guess, ...]:
         return self._values.volume_guess(entity)

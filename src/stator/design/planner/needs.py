@@ -101,6 +101,8 @@ class Selectivity:
     excess: float = 1.0
     """How many times larger ``returns=`` is than what the volumes allow."""
     guesses: tuple[Guess, ...] = ()
+    said: float | None = None
+    """The share of items with all compared values, if ``returns=`` decides it."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from stator.design.planner.blueprint.table_blueprint import (
 from stator.design.planner.blueprint.write_plans import WritePlans
 from stator.design.planner.blueprint.write_usage import Opened
 from stator.design.planner.choices import EntityChoices, add_shards, choices_of, drop_worse_bases
-from stator.design.planner.cost_model import CostModel
+from stator.design.planner.cost_model import CostModel, LayoutBytes
 from stator.design.planner.estimates import Estimates, demand_of
 from stator.design.planner.handwritten_keys import parse
 from stator.design.planner.key_labels import KeyLabels, labels_of, upper_words
@@ -142,7 +142,7 @@ class Planner:
         opened: dict[str, Opened] = {}
         lookups: list[UnitUse] = []
         stored: list[StoredItems] = []
-        proven = True
+        sizes, proven = LayoutBytes(), True
         for name, members in self.tables():
             _check_table_name(self.design.names.get(name, name))
             blueprint = self._blueprint(name, members)
@@ -151,6 +151,7 @@ class Planner:
             opened |= blueprint.opened
             lookups += blueprint.lookups
             stored += blueprint.stored
+            sizes = sizes.joined(blueprint.sizes)
             self.weight += blueprint.dollars
             for each in blueprint.patterns:
                 before = patterns.get(each.name)
@@ -158,7 +159,7 @@ class Planner:
                 patterns[each.name] = each if before is None else before.joined(each)
             proven = proven and blueprint.proven
         by_name = {each.name: each for each in entities}
-        writes = WritePlans(self.design, self.costs, by_name, opened)
+        writes = WritePlans(self.design, replace(self.costs, known=sizes), by_name, opened)
         found = sorted([*patterns.values(), *writes.patterns()], key=lambda each: each.name)
         uses = [each for each in (*writes.uses(), *lookups) if each.units]
         tables = [

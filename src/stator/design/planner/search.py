@@ -72,7 +72,7 @@ from stator.design.planner.key_labels import KeyLabels
 from stator.design.planner.key_parts import partition_parts
 from stator.design.planner.needs import Need, TogetherGroup, is_optional
 from stator.design.planner.slots import slots_needed
-from stator.design.planner.weights import INDEX_DOLLARS, READ_UNIT_DOLLARS
+from stator.design.planner.weights import APART_DOLLARS, INDEX_DOLLARS, READ_UNIT_DOLLARS
 
 NODE_BUDGET: Final = 200_000
 
@@ -81,8 +81,8 @@ NODE_BUDGET: Final = 200_000
 class GroupLayout:
     """How a pattern over several entities is served: by base keys, by one index, or apart.
 
-    Apart means one request for each entity. Then ``placements`` is empty and ``dollars`` is 0: the
-    layouts of the entities include the cost of these reads.
+    Apart means one request for each entity. Then ``placements`` is empty, and ``dollars`` has only
+    the small charge for more requests: the layouts of the entities include the cost of the reads.
     """
 
     group: TogetherGroup
@@ -100,6 +100,10 @@ class GroupLayout:
     @property
     def in_index(self) -> bool:
         return not self.is_apart and not self.placements[0].is_base
+
+
+def apart_layout(group: TogetherGroup) -> GroupLayout:
+    return GroupLayout(group, (), APART_DOLLARS * (len(group.members) - 1))
 
 
 @dataclass(frozen=True)
@@ -198,8 +202,7 @@ class Component:
         Indexes are tried only if the base keys do not serve the group.
         """
         met = self.in_base(group, bases)
-        apart = GroupLayout(group, (), 0.0)
-        return [*([met] if met is not None else self.in_indexes(group)), apart]
+        return [*([met] if met is not None else self.in_indexes(group)), apart_layout(group)]
 
     def in_indexes(self, group: TogetherGroup) -> list[GroupLayout]:
         """Return the ways to place a group in one index, cheapest reads first."""
@@ -433,7 +436,7 @@ class _BaseSearch:
         reads = sum(
             self._cheapest_leg(way.group.name, member.entity) for member in way.group.members
         )
-        return min(reads, added), max(0.0, added - reads)
+        return way.dollars + min(reads, added), max(0.0, added - reads)
 
     def _cheapest_leg(self, group: str, entity: type[Entity]) -> float:
         choices = next(each for each in self.choices if each.entity is entity)

@@ -26,7 +26,7 @@ from stator.design.entities.conditions import Comparison, Condition, FieldRef, I
 from stator.design.entities.entity import Entity, info
 from stator.design.patterns.pattern import Param, Pattern
 from stator.design.planner.distinct_values import Guess
-from stator.design.planner.estimates import KEPT_BY_FILTER, Estimates
+from stator.design.planner.estimates import KEPT_BY_FILTER, Estimates, named_values
 from stator.design.planner.needs import (
     FieldSpan,
     Need,
@@ -82,6 +82,9 @@ def with_numbers(need: Need, estimates: Estimates, declared: float | None) -> Ne
     """
     declared = None if need.is_count and declared is not None and declared <= 1 else declared
     equal = estimates.volume(need.entity) * fraction(need, need.equal, estimates)
+    whole = None
+    if declared is not None and declared < equal and _says_how_many(need, estimates):
+        equal, whole = declared, declared / estimates.volume(need.entity)
     known: dict[int, float] = {}
     conditions: list[FieldSpan | Condition] = [*need.spans, *need.filters]
     for at, condition in enumerate(conditions):
@@ -115,8 +118,25 @@ def with_numbers(need: Need, estimates: Estimates, declared: float | None) -> Ne
         min(result * excess, estimates.volume(need.entity)),
         excess,
         tuple(guesses),
+        whole,
     )
     return replace(need, numbers=numbers, limit_items=limit, declared=declared)
+
+
+def _says_how_many(need: Need, estimates: Estimates) -> bool:
+    """Whether ``returns`` decides how many items have the compared values.
+
+    It does if nothing else cuts the result, and the values of an Enum, a Literal or a bool are
+    among them: that these are equally frequent is only an assumption.
+    """
+    if need.spans or need.filters or need.limit is not None:
+        return False
+    return any(
+        named_values(info(need.entity).fields[name].shape) is not None
+        and _value_share(source, need, name, estimates) is None
+        and not estimates.is_declared(need.entity, name)
+        for name, source in need.equal.items()
+    )
 
 
 def _open(need: Need, estimates: Estimates) -> bool:
@@ -158,6 +178,8 @@ def fraction(need: Need, fields: Iterable[str], estimates: Estimates) -> float:
 
 
 def _fraction(need: Need, fields: frozenset[str], estimates: Estimates) -> float:
+    if need.numbers.said is not None and fields == need.equal.keys():
+        return need.numbers.said
     part, counted = 1.0, []
     for name in sorted(fields):
         known = _value_share(need.equal[name], need, name, estimates)

@@ -26,6 +26,7 @@ from stator.design.planner.blueprint.key_conditions import (
     Slot,
     key_attributes,
 )
+from stator.design.planner.blueprint.layout_bytes import layout_bytes
 from stator.design.planner.blueprint.read_plans import ReadPlans, apart_plan
 from stator.design.planner.blueprint.reasons import (
     base_reasons,
@@ -35,7 +36,7 @@ from stator.design.planner.blueprint.reasons import (
 from stator.design.planner.blueprint.slot_names import SlotNames, numbered
 from stator.design.planner.blueprint.write_usage import Opened, guarded_shares
 from stator.design.planner.choices import EntityChoices
-from stator.design.planner.cost_model import GUARD_BYTES, CostModel, Placement
+from stator.design.planner.cost_model import GUARD_BYTES, CostModel, LayoutBytes, Placement
 from stator.design.planner.key_labels import KeyLabels
 from stator.design.planner.key_parts import (
     partition_parts,
@@ -60,6 +61,7 @@ class TableBlueprint:
     opened: dict[str, Opened]
     lookups: list[UnitUse]
     stored: list[StoredItems]
+    sizes: LayoutBytes
     dollars: float
     proven: bool
 
@@ -100,7 +102,7 @@ class _BlueprintWriter:
         self.name = self._named(name)
         self.choices = choices
         self.found = found
-        self.costs = costs
+        self.searched = costs
         self.labels = labels
         self.layouts: dict[type[Entity], EntityLayout] = {
             entity: each
@@ -113,8 +115,12 @@ class _BlueprintWriter:
         self.base_slots, self.slots = names.base, names.slots
         self.discriminator = self._type_name(name) if len(choices) > 1 else None
         self._check_names()
+        self.sizes = layout_bytes(
+            self.layouts, self.slots, self.base_slots, self.discriminator, costs
+        )
+        self.costs = replace(costs, known=self.sizes)
         self.read_plans = ReadPlans(
-            self.name, choices, self.layouts, names, costs, labels, reads, self.discriminator,
+            self.name, choices, self.layouts, names, self.costs, labels, reads, self.discriminator,
             own_table(design.name).name,
         )  # fmt: skip
 
@@ -198,7 +204,7 @@ class _BlueprintWriter:
             for choices in self.choices
         }
         dollars = self.found.dollars + sum(
-            self.costs.fixed_dollars(choices.entity) for choices in self.choices
+            self.searched.fixed_dollars(choices.entity) for choices in self.choices
         )
         plans = {each.name: each for each in entities}
         stored = [
@@ -206,8 +212,9 @@ class _BlueprintWriter:
         ]
         lookups = [each for choices in self.choices for each in self._lookups(choices)]
         return TableBlueprint(
-            self._table(), entities, reads, opened, lookups, stored, dollars, self.found.proven
-        )
+            self._table(), entities, reads, opened, lookups, stored, self.sizes, dollars,
+            self.found.proven,
+        )  # fmt: skip
 
     def _group(self, placed: GroupLayout) -> PatternPlan:
         if not placed.is_apart:
@@ -242,11 +249,7 @@ class _BlueprintWriter:
         """Yield what an entity stores: its items, its guards and its index entries."""
         layout, costs = self.layouts[choices.entity], self.costs
         volume, name = costs.estimates.volume(choices.entity), choices.name
-        keys = sum(
-            costs.key_bytes(each) * costs.presence(each.path)
-            for each in (layout.base, *layout.opened)
-        )
-        size = costs.estimates.item_bytes(choices.entity) + keys
+        size = costs.item_bytes(choices.entity)
         yield StoredItems(name, self.name, None, round(volume, 2), round(size, 4))
         guards = sum(guarded_shares(choices.entity, plan, costs).values())
         if guards:
