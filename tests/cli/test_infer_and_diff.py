@@ -96,7 +96,7 @@ def test_an_inferred_design_fits_the_table_it_came_from(address: str, tmp_path: 
 def test_each_difference_has_a_remedy(address: str, tmp_path: Path) -> None:
     run(tmp_path, "infer", address, "prod-shop", "--out", "design.py")
     design = tmp_path / "design.py"
-    wanted = 'class User(Entity, key=("USER#{user_id}", "PROFILE"), index={"GSI1"'
+    wanted = 'key=("USER#{user_id}", "PROFILE"),\n    index={"GSI1"'
     text = design.read_text()
     assert wanted in text
     design.write_text(text.replace(wanted, wanted.replace("GSI1", "ByEmail")))
@@ -190,3 +190,51 @@ def test_a_missing_table_is_answered_with_the_existing_ones(address: str, tmp_pa
     failed = run(tmp_path, "infer", address, "shop")
     assert "there is no table shop" in failed.stderr
     assert "prod-shop" in failed.stderr
+
+
+@pytest.fixture
+def several(tmp_path: Path) -> Iterator[str]:
+    """Three tables with natural keys, of which one is empty."""
+    with Engine.open() as engine:
+        for name, kind in (("app-users", "S"), ("app-readings", "N"), ("app-empty", "S")):
+            engine.call(
+                "CreateTable",
+                {
+                    "TableName": name,
+                    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+                    "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": kind}],
+                    "BillingMode": "PAY_PER_REQUEST",
+                },
+            )
+        for number in range(4):
+            user = {"id": {"S": f"u {number}"}, "photo-small": {"B": "/+8="}}
+            engine.call("PutItem", {"TableName": "app-users", "Item": user})
+            reading = {"id": {"N": str(number)}, "takenAt": {"S": "2026-01-01T10:00:00Z"}}
+            engine.call("PutItem", {"TableName": "app-readings", "Item": reading})
+        setting = {"AttributeName": "gone", "Enabled": True}
+        engine.call(
+            "UpdateTimeToLive", {"TableName": "app-users", "TimeToLiveSpecification": setting}
+        )
+        with BackgroundServer(engine, ServerOptions(port=0)) as server:
+            yield f"http://127.0.0.1:{server.port}"
+
+
+@pytest.mark.parametrize("named", [[], ["app-users", "app-readings"]])
+def test_one_design_for_all_or_several_tables(
+    several: str, tmp_path: Path, named: list[str]
+) -> None:
+    made = run(tmp_path, "infer", several, *named, "--out", "design.py")
+    assert made.returncode == 0, made.stderr
+    text = (tmp_path / "design.py").read_text()
+    assert 'class User(Entity, table="app-users", key={"id": "{id}"}):' in text
+    assert 'photo_small: bytes = stored("photo-small")' in text
+    assert "gone: datetime | None = ttl(default=None)" in text
+    assert 'Design(\n    "app",' in text
+    same = run(tmp_path, "diff", "--live", several)
+    assert (same.returncode, same.stderr) == (0, ""), same.stdout
+
+
+def test_an_empty_table_cannot_be_inferred_by_name(several: str, tmp_path: Path) -> None:
+    failed = run(tmp_path, "infer", several, "app-empty")
+    assert failed.returncode == 1
+    assert "app-empty has no items" in failed.stderr

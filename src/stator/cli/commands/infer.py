@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import asdict
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +16,7 @@ import typer
 from stator.cli.live_tables import LiveTables
 from stator.cli.options import OutOption, ProfileOption, RegionOption
 from stator.cli.output import write_text
-from stator.design.infer import Inference, design_file, infer
+from stator.design.infer import Inference, TableSample, design_file, infer, infer_tables
 from stator.errors import ConfigurationError, DataDamaged
 from stator.formats.compression import by_extension, open_decompressed
 from stator.model.quantities import plural
@@ -33,16 +35,17 @@ def command(
             help="The items: http://host:port, aws://region, or an exported file or folder.",
         ),
     ],
-    table: Annotated[
-        str | None,
+    tables: Annotated[
+        list[str] | None,
         typer.Argument(
-            metavar="[TABLE]",
-            help="The table. For a file, the name of the design.",
+            metavar="[TABLE]...",
+            help="The tables; all that have items if none is named. For a file, the name of the "
+            "design.",
             show_default=False,
         ),
     ] = None,
     sample: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Number of items to read.")
+        int, typer.Option(min=1, metavar="N", help="Number of items to read from each table.")
     ] = 1000,
     key: Annotated[
         str | None,
@@ -50,6 +53,10 @@ def command(
             metavar="PARTITION[,SORT]",
             help="The key of the table, for an export whose key attributes cannot be guessed.",
         ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The name of the design. By default, that of the table."),
     ] = None,
     out: OutOption = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
@@ -59,16 +66,19 @@ def command(
         bool, typer.Option("--json", help="Print the inferred entities and patterns as JSON.")
     ] = False,
 ) -> None:
-    """Propose a design for an existing table.
+    """Propose a design for existing tables.
 
-    The file lists every guess. The table is not changed.
+    The file lists every guess. The tables are not changed.
 
     Example: stator infer aws://eu-west-1 orders --out design.py
     """
+    names = list(dict.fromkeys(tables or ()))
     if "://" in source:
-        found = _from_table(LiveTables(source, region=region, profile=profile), table, sample)
+        found = _from_tables(
+            LiveTables(source, region=region, profile=profile), names, sample, name
+        )
     else:
-        found = _from_files(Path(source), table, sample, key)
+        found = _from_files(Path(source), name or next(iter(names), None), sample, key)
     if out is not None and out.exists() and not force:
         raise ConfigurationError(
             f"{out} already exists", hint="choose another file, or overwrite it with --force"
@@ -87,23 +97,54 @@ def command(
 def _report(found: Inference, out: Path) -> None:
     typer.echo(
         f"wrote {out}: {plural(len(found.entities), 'entity')} and "
-        f"{plural(len(found.patterns), 'pattern')} of {found.table}"
+        f"{plural(len(found.patterns), 'pattern')} of "
+        f"{', '.join(each.name for each in found.tables)}"
     )
     for doubt in found.doubts:
         typer.echo(typer.style("  guessed: ", fg="yellow") + doubt)
     typer.echo(f"next: review the file, then run stator plan {out}")
 
 
-def _from_table(tables: LiveTables, table: str | None, sample: int) -> Inference:
-    if table is None:
-        raise ConfigurationError("the name of the table is missing", hint=_table_hint(tables))
-    description = tables.describe(table)
+def _from_tables(tables: LiveTables, names: list[str], sample: int, name: str | None) -> Inference:
+    """Infer a design for the named tables, or for all tables that have items."""
+    samples = [_sample(tables, each, sample) for each in names or _all_names(tables)]
+    if not names:
+        samples = [each for each in samples if each.items]
+        if not samples:
+            raise ConfigurationError(
+                f"no table at {tables.address} has items",
+                hint="a design is inferred from items; write some first",
+            )
+    only = samples[0].name if len(samples) == 1 else None
+    return infer_tables(samples, name=name or only or _common_name(samples))
+
+
+def _all_names(tables: LiveTables) -> list[str]:
+    """Return all tables, without those that Stator keeps beside the tables of a design."""
+    found = tables.names()
+    return [
+        each
+        for each in found
+        if not (each.endswith("-stator") and each.removesuffix("-stator") in found)
+    ]
+
+
+def _sample(tables: LiveTables, table: str, count: int) -> TableSample:
+    description = tables.describe_fully(table)
     if description is None:
         raise ConfigurationError(
             f"there is no table {table} at {tables.address}", hint=_table_hint(tables)
         )
-    items = [_on_the_wire(item) for item in tables.sample(table, sample)]
-    return infer(items, table=table, description=description)
+    items = [_on_the_wire(item) for item in tables.sample(table, count)]
+    return TableSample(table, items, description)
+
+
+def _common_name(samples: list[TableSample]) -> str:
+    """Return the start that the names of all tables share, or "tables"."""
+    several = [re.split(r"[-_.]", each.name) for each in samples]
+    same = takewhile(lambda words: len(set(words)) == 1, zip(*several))
+    common = "-".join(words[0] for words in same)
+    return common if len(common) > 2 else "tables"
 
 
 def _table_hint(tables: LiveTables) -> str:
@@ -114,9 +155,9 @@ def _table_hint(tables: LiveTables) -> str:
 
 
 def _on_the_wire(item: Any) -> Any:
-    """Return a copy of an item in DynamoDB JSON, made of plain dicts and lists.
+    """Return a copy of an item in DynamoDB JSON, made of plain dicts, lists and texts.
 
-    Binary values stay bytes instead of Base64 text, because their content does not matter.
+    botocore returns binary values as bytes; here they are Base64 text, as on the wire.
     """
     return {name: _value(value) for name, value in item.items()}
 
@@ -125,6 +166,11 @@ def _value(value: Any) -> Any:
     [(kind, content)] = value.items()
     if kind == "M":
         return {"M": _on_the_wire(content)}
+    if kind in ("B", "BS"):
+        several = [
+            b64encode(bytes(each)).decode() for each in (content if kind == "BS" else [content])
+        ]
+        return {kind: several if kind == "BS" else several[0]}
     return {"L": [_value(each) for each in content]} if kind == "L" else {kind: content}
 
 

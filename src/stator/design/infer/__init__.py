@@ -1,17 +1,22 @@
-"""A design proposed from the items of an existing table, with a list of the guesses.
+"""A design proposed from the items of existing tables, with a list of the guesses.
 
-    key_text     key attributes of many items -> their templates: "USER#{}", "PROFILE"
-    groups       items -> kinds of items, by a type attribute or by the templates of their keys
-    table_keys   the key attributes of the table and its indexes
-    fields       the attributes of one kind -> fields with Python types
-    inference    all of it together: entities, patterns, guesses
-    design_file  the Python file
+    words         names of tables, key words and attributes -> names of entities and fields
+    key_text      key attributes of many items -> their templates: "USER#{}", "PROFILE"
+    table_keys    the key attributes of the table and its indexes
+    groups        items -> kinds of items, by a type attribute or by the templates of their keys
+    fields        the attributes of one kind -> fields with Python types
+    entity_guess  one kind of items -> an entity with its keys
+    inference     one table -> entities, patterns, guesses
+    design_file   the Python file
+    fit           whether the design fits the tables and items it came from
+    proposal      all of it together, from the most detailed guess to the simplest
 
 Nothing here reads a table. The caller passes items and, if known, the table's description;
 ``stator infer`` reads them.
 """
 
 from stator.design.infer.design_file import design_file
-from stator.design.infer.inference import Inference, infer
+from stator.design.infer.inference import Inference, TableSample
+from stator.design.infer.proposal import infer, infer_tables
 
-__all__ = ["Inference", "design_file", "infer"]
+__all__ = ["Inference", "TableSample", "design_file", "infer", "infer_tables"]

@@ -2,86 +2,169 @@
 
 from __future__ import annotations
 
-import keyword
 import re
 import textwrap
+from collections.abc import Mapping
+from typing import Any, Final
 
-from stator.design.infer.inference import GuessedEntity, GuessedPattern, Inference
+from stator.design.infer.entity_guess import GuessedEntity
+from stator.design.infer.fields import GuessedField
+from stator.design.infer.inference import GuessedPattern, GuessedTable, Inference
+from stator.design.infer.table_keys import IndexKeys
+from stator.design.infer.words import function_name
 
-_STANDARD = {
+_STANDARD: Final = {
     "Decimal": "decimal",
     "UUID": "uuid",
     "datetime": "datetime",
     "date": "datetime",
     "Any": "typing",
-    "Literal": "typing",
 }
+_WIDTH: Final = 100
 
 
 def design_file(found: Inference) -> str:
     """Return the text of the design file."""
     body = "\n\n\n".join(
-        [*map(_entity, found.entities), *(_pattern(found, each) for each in found.patterns)]
+        [
+            *(_entity(found, table, each) for table in found.tables for each in table.entities),
+            *(_pattern(found, each) for each in found.patterns),
+        ]
     )
     return f"{_head(found)}\n{_imports(found, body)}\n\n\n{body}\n\n\n{_design(found)}\n"
 
 
 def _head(found: Inference) -> str:
+    tables = ", ".join(each.name for each in found.tables)
     lines = [
-        f'"""The design of {found.table}, inferred from its items by `stator infer`.',
+        *textwrap.wrap(
+            f'"""The design of {tables}, inferred from items by `stator infer`.', _WIDTH - 2
+        ),
         "",
         "Review and correct it, then run `stator plan`.",
     ]
     if found.doubts:
         lines += ["", "Guessed:"]
         for doubt in found.doubts:
-            lines += textwrap.wrap(doubt, 98, initial_indent="- ", subsequent_indent="  ")
+            safe = _printable(doubt)
+            lines += textwrap.wrap(safe, 98, initial_indent="- ", subsequent_indent="  ")
     return "\n".join([*lines, '"""', "", "from __future__ import annotations", ""])
+
+
+def _printable(text: str) -> str:
+    """Return text that can stand in a docstring or a comment."""
+    shown = "".join(each if each.isprintable() else " " for each in text)
+    return shown.replace("\\", "/").replace('"""', "'''").rstrip('"')
 
 
 def _imports(found: Inference, body: str) -> str:
     lines: dict[str, set[str]] = {}
+    code = re.sub(r'"(\\.|[^"\\])*"|#.*', "", body)
     for name, module in _STANDARD.items():
-        if re.search(rf"\b{name}\b", body):
+        if re.search(rf"\b{name}\b", code):
             lines.setdefault(module, set()).add(name)
-    ours = {"Design", "Entity", "Query", "find", "ident", "read"}
+    ours = {"Design", "Entity"}
     ours |= {f"Bundle{len(each.entities)}" for each in found.patterns if len(each.entities) > 1}
-    ours |= {name for name in ("together", "ttl") if re.search(rf"\b{name}\(", body)}
+    ours |= {
+        name
+        for name in ("Query", "IndexKey", "find", "ident", "read", "stored", "together", "ttl")
+        if re.search(rf"\b{name}[(\[]", code)
+    }
     text = [
         f"from {module} import {', '.join(sorted(names))}"
         for module, names in sorted(lines.items())
     ]
-    return "\n".join(
-        [*text, *([""] if text else []), f"from stator import {', '.join(sorted(ours))}"]
-    )
+    line = f"from stator import {', '.join(sorted(ours))}"
+    return "\n".join([*text, *([""] if text else []), line])
 
 
-def _entity(entity: GuessedEntity) -> str:
-    overrides = "".join(
-        f", {name}={_shown(value)}"
-        for name, value in (("key", entity.key), ("index", dict(entity.indexes)))
-        if value
-    )
-    lines = [f"class {entity.name}(Entity{overrides}):"]
-    for field in entity.fields:
-        name = f"{field.name}_" if keyword.iskeyword(field.name) else field.name
-        default = field.marker or (
-            "ident()" if field.name in entity.identity else ("None" if field.optional else "")
+# --- entities -------------------------------------------------------------------------------------
+
+
+def _entity(found: Inference, table: GuessedTable, entity: GuessedEntity) -> str:
+    arguments = ["Entity"]
+    if entity.label is not None and entity.label != entity.name:
+        arguments.append(f"name={_shown(entity.label)}")
+    if len(found.tables) > 1:
+        arguments.append(f"table={_shown(table.name)}")
+    if entity.has_versions:
+        arguments.append('on_newer="ignore_unknown"')
+    if _is_short(table):
+        arguments.append(f"key={_shown(entity.key)}")
+    else:
+        arguments.append(f"key={_shown(dict(zip(table.keys.own, entity.key)))}")
+    if entity.indexes:
+        indexes = ", ".join(
+            f"{_shown(name)}: {_index(table, name, texts)}"
+            for name, texts in entity.indexes.items()
         )
-        annotation = field.annotation if field.name not in entity.identity else field.python
-        lines.append(f"    {name}: {annotation}" + (f" = {default}" if default else ""))
+        arguments.append(f"index={{{indexes}}}")
+    head = f"class {entity.name}({', '.join(arguments)}):"
+    if len(head) > _WIDTH:
+        head = "\n".join([f"class {entity.name}(", *(f"    {each}," for each in arguments), "):"])
+    lines = [head]
+    for field in entity.fields:
+        lines += _field(field, is_identity=field.name in entity.identity)
     return "\n".join(lines)
 
 
-def _shown(value: object) -> str:
+def _is_short(table: GuessedTable) -> bool:
+    """Whether the planner gives the key attributes their names, so that keys are texts alone."""
+    fields = {field.attribute for entity in table.entities for field in entity.fields}
+    return table.keys.has_usual_names and not fields & set(table.keys.names)
+
+
+def _index(table: GuessedTable, name: str, texts: tuple[str, ...]) -> str:
+    if _is_short(table):
+        return _shown(texts)
+    index: IndexKeys = table.keys.indexes[name]
+    size = len(index.partition)
+    sides = [dict(zip(index.partition, texts[:size])), dict(zip(index.sort, texts[size:]))]
+    if size == 1 and len(index.sort) <= 1:
+        key = _shown(sides[0] | sides[1])
+    else:
+        key = _shown(tuple(side for side in sides if side))
+    options = ["local=True"] if index.local else []
+    if index.projection == "INCLUDE":
+        options.append(f"projection={_shown(index.included)}")
+    elif index.projection != "ALL":
+        options.append(f"projection={_shown(index.projection)}")
+    return f"IndexKey({', '.join([key, *options])})" if options else key
+
+
+def _field(field: GuessedField, *, is_identity: bool) -> list[str]:
+    stored = f"stored={_shown(field.stored)}" if field.stored else ""
+    if field.marker:
+        default = f"{field.marker}({', '.join(filter(None, ['default=None', stored]))})"
+    elif is_identity:
+        default = f"ident({stored})"
+    elif field.stored:
+        more = ", default=None" if field.optional else ""
+        default = f"stored({_shown(field.stored)}{more})"
+    else:
+        default = "None" if field.optional else ""
+    annotation = field.python if is_identity else field.annotation
+    comment = textwrap.wrap(_printable(field.doubt), 90) if field.doubt else []
+    line = f"    {field.name}: {annotation}" + (f" = {default}" if default else "")
+    return [*(f"    # {each}" for each in comment), line]
+
+
+def _shown(value: Any) -> str:
+    """Return a value as Python source, with double quotes."""
     if isinstance(value, tuple):
         inner = ", ".join(_shown(each) for each in value)
         return f"({inner},)" if len(value) == 1 else f"({inner})"
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return (
             "{" + ", ".join(f"{_shown(key)}: {_shown(each)}" for key, each in value.items()) + "}"
         )
-    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+    text = str(value)
+    if not text.isprintable() or "\\" in text:
+        return repr(text)
+    return '"' + text.replace('"', '\\"') + '"'
+
+
+# --- patterns and the design ----------------------------------------------------------------------
 
 
 def _pattern(found: Inference, pattern: GuessedPattern) -> str:
@@ -106,18 +189,27 @@ def _pattern(found: Inference, pattern: GuessedPattern) -> str:
 
 
 def _design(found: Inference) -> str:
-    name = re.sub(r"\W", "_", found.table).strip("_").lower() or "design"
-    name = f"design_{name}" if name[0].isdigit() or keyword.iskeyword(name) else name
+    taken = {*(each.name for each in found.patterns), *(each.name for each in found.entities)}
+    name = function_name(found.name, taken)
     volumes = ", ".join(
-        f"{each.name}: {max(1, round(found.items * each.share))}" for each in found.entities
+        f"{each.name}: {max(1, round(table.items * each.share))}"
+        for table in found.tables
+        for each in table.entities
     )
     lines = [
         f"{name} = Design(",
-        f'    "{found.table}",',
+        f"    {_shown(found.name)},",
         f"    [{', '.join(each.name for each in found.entities)}],",
         f"    [{', '.join(each.name for each in found.patterns)}],",
         f"    volumes={{{volumes}}},",
     ]
-    if found.names:
-        lines.append(f"    names={_shown(dict(found.names))},")
+    names = {
+        f"{table.name}/_type": table.type_name
+        for table in found.tables
+        if table.type_name is not None
+    }
+    if len(found.tables) == 1:
+        names = {name.rpartition("/")[2]: each for name, each in names.items() if each != "_type"}
+    if names:
+        lines.append(f"    names={_shown(names)},")
     return "\n".join([*lines, ")"])

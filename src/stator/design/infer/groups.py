@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from stator.design.infer.key_text import KeyShape, shapes_of
-
-Item = dict[str, dict[str, Any]]
+from stator.design.infer.key_text import VALUE, KeyShape, shapes_of
+from stator.design.infer.table_keys import Item, TableKeys, is_generic
+from stator.design.plan import key_text as written
 
 _TYPE_NAMES: Final = (
     "_type",
@@ -17,10 +17,14 @@ _TYPE_NAMES: Final = (
     "entity",
     "entitytype",
     "entity_type",
+    "entityname",
     "__edb_e__",
     "_et",
     "__typename",
     "kind",
+    "itemtype",
+    "item_type",
+    "recordtype",
 )
 _MOST_KINDS: Final = 60
 
@@ -29,12 +33,17 @@ _MOST_KINDS: Final = 60
 class ItemKind:
     """The items that are taken for one entity.
 
-    ``shapes`` has the shape of each key attribute that has the same shape in all of these items.
+    ``label`` is the value of the type attribute. ``shapes`` has the shape of each key attribute
+    that these items have. An attribute that is one value, is not text or has several forms has the
+    shape VALUE.
     """
 
     label: str | None
     items: tuple[Item, ...]
     shapes: Mapping[str, KeyShape]
+
+    def form(self, names: Sequence[str]) -> tuple[KeyShape, ...]:
+        return tuple(self.shapes.get(name, VALUE) for name in names)
 
 
 def type_attribute(items: Sequence[Item]) -> str | None:
@@ -53,40 +62,81 @@ def type_attribute(items: Sequence[Item]) -> str | None:
 
 
 def kinds_of(
-    items: Sequence[Item], keys: Sequence[str], indexed: Sequence[str], type_name: str | None
+    items: Sequence[Item], keys: TableKeys, type_name: str | None, *, whole: bool = False
 ) -> list[ItemKind]:
     """Return the kinds of items, largest first.
 
-    ``keys`` are the key attributes of the table, ``indexed`` are those of its indexes, and
-    ``type_name`` is the type attribute.
+    With ``whole``, all items are of one kind, and each key attribute is one value. The type
+    attribute tells kinds apart only if their keys have different forms.
     """
-    shapes: dict[str, dict[str, KeyShape]] = {}
-    for name in (*keys, *indexed):
-        texts = [item[name]["S"] for item in items if "S" in item.get(name, {})]
-        shapes[name] = shapes_of(texts) if texts else {}
-
-    def shape(item: Item, name: str) -> KeyShape | None:
-        text = item.get(name, {}).get("S")
-        return None if text is None else shapes[name][text]
-
-    grouped: dict[tuple[Any, ...], list[Item]] = defaultdict(list)
+    if whole:
+        return [ItemKind(None, tuple(items), {})]
+    shapes = {name: _shapes(items, name, keys) for name in keys.names}
+    if type_name is not None:
+        grouped: dict[Any, list[Item]] = defaultdict(list)
+        for item in items:
+            grouped[item[type_name]["S"]].append(item)
+        found = [
+            _kind(label, members, keys, shapes, type_name) for label, members in grouped.items()
+        ]
+        if len({each.form(keys.own) for each in found}) == len(found) > 1:
+            return sorted(found, key=_rank)
+    by_form: dict[Any, list[Item]] = defaultdict(list)
     for item in items:
-        label = item[type_name]["S"] if type_name else None
-        form = tuple(_signature(shape(item, name)) for name in keys) if label is None else ()
-        grouped[(label, *form)].append(item)
-    found = []
-    for signature, members in sorted(
-        grouped.items(), key=lambda each: (-len(each[1]), repr(each[0]))
-    ):
-        common: dict[str, KeyShape] = {}
-        for name in (*keys, *indexed):
-            seen = {one for item in members if (one := shape(item, name)) is not None}
-            if len(seen) == 1:
-                common[name] = seen.pop()
-        found.append(ItemKind(signature[0], tuple(members), common))
-    return found
+        by_form[tuple(_shape(item, name, shapes) for name in keys.own)].append(item)
+    if len(by_form) > min(_MOST_KINDS, max(8, len(items) // 3)):
+        return [ItemKind(None, tuple(items), {})]
+    return sorted(
+        (_kind(None, members, keys, shapes, None) for members in by_form.values()), key=_rank
+    )
 
 
-def _signature(shape: KeyShape | None) -> Any:
-    """Return a value that is equal for keys with the same words in the same positions."""
-    return None if shape is None else (shape.parts, shape.separator)
+def _rank(kind: ItemKind) -> tuple[Any, ...]:
+    return (-len(kind.items), repr(sorted(kind.shapes.items(), key=repr)), kind.label or "")
+
+
+def _kind(
+    label: str | None,
+    items: list[Item],
+    keys: TableKeys,
+    shapes: Mapping[str, Mapping[str, KeyShape]],
+    type_name: str | None,
+) -> ItemKind:
+    found: dict[str, KeyShape] = {}
+    for name in keys.names:
+        seen = {_shape(item, name, shapes) for item in items if name in item}
+        if name == type_name and label is not None:
+            found[name] = KeyShape((label,), "")
+        elif seen:
+            found[name] = seen.pop() if len(seen) == 1 else VALUE
+    own = [found.get(name, VALUE) for name in keys.own]
+    if all(None not in shape.parts for shape in own):
+        # All items have the same key text, so only a field of the key can identify an item.
+        found[keys.own[-1]] = VALUE
+    return ItemKind(label, tuple(items), found)
+
+
+def _shapes(items: Sequence[Item], name: str, keys: TableKeys) -> dict[str, KeyShape]:
+    texts = [item[name]["S"] for item in items if "S" in item.get(name, {})]
+    if not texts or name in keys.whole:
+        return {}
+    found = shapes_of(texts, generic=is_generic(name))
+    refused = {shape for text, shape in found.items() if not _can_write(shape, text)}
+    return {text: VALUE if shape in refused else shape for text, shape in found.items()}
+
+
+def _can_write(shape: KeyShape, text: str) -> bool:
+    """Whether Stator writes exactly this text if it writes a key of this shape."""
+    return shape.is_value or (shape.is_writable and all(map(is_key_text, shape.values(text))))
+
+
+def is_key_text(text: str) -> bool:
+    """Whether Stator writes exactly this text for some value. It escapes spaces, for example."""
+    try:
+        return bool(text) and written.escape(written.unescape(text)) == text
+    except ValueError:
+        return False
+
+
+def _shape(item: Item, name: str, shapes: Mapping[str, Mapping[str, KeyShape]]) -> KeyShape:
+    return shapes[name].get(item.get(name, {}).get("S", ""), VALUE)

@@ -1,16 +1,31 @@
-"""The form of a key's text: repeated words, and values between separators."""
+"""The form of a key's text: repeated words, and values between separators.
+
+``ORDER#2026-01-01T10:00:00Z#o1`` is the word ORDER and two values. Words and values take turns: a
+value follows each word, unless the word is a usual constant (``#METADATA``, ``PROFILE``). ``#``,
+``|`` and ``::`` separate wherever they occur. ``:`` and ``/`` also occur inside of times, paths and
+addresses, so they separate only behind a word that many keys begin with (``user:17``).
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-_SEPARATORS: Final = ("#", "|", "::", ":", "/")
+_SAY_NOTHING: Final = frozenset(
+    {"METADATA", "META", "INFO", "DETAILS", "DETAIL", "DATA", "ROOT", "SELF", "HEADER", "A"}
+)
+CONSTANTS: Final = _SAY_NOTHING | {
+    "PROFILE", "ITEM", "SUMMARY", "SETTINGS", "CONFIG", "STATE", "LATEST", "CURRENT",
+}  # fmt: skip
+"""Words that are often a whole key."""
+_STRONG: Final = ("#", "|", "::")
+_WEAK: Final = (":", "/")
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z_-]*\Z")
 _FEW: Final = 30
+_FEW_CONSTANTS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,52 +52,152 @@ class KeyShape:
 
     @property
     def words(self) -> tuple[str, ...]:
-        return tuple(word for word in self.parts if word is not None)
+        return tuple(word for word in self.parts if word)
+
+    @property
+    def telling(self) -> tuple[str, ...]:
+        """The words that say what an item is. METADATA never does, ITEM does if a value follows."""
+        following = (*self.parts[1:], "")
+        return tuple(
+            word
+            for word, after in zip(self.parts, following)
+            if word
+            and word.upper() not in _SAY_NOTHING
+            and (after is None or word.upper() not in CONSTANTS)
+        )
+
+    @property
+    def is_value(self) -> bool:
+        """Whether the whole key is one value."""
+        return self.parts == (None,)
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether Stator can write a key of this shape: after a value, only ``#`` separates."""
+        before_last = self.parts[:-1]
+        return self.separator in ("", "#") or None not in before_last
 
 
-def shapes_of(texts: list[str]) -> dict[str, KeyShape]:
-    """Return the shape of each distinct key: which of its pieces are words and which are values.
+VALUE: Final = KeyShape((None,), "")
 
-    See ``_words`` for the rules.
+
+def shapes_of(texts: Sequence[str], *, generic: bool = True) -> dict[str, KeyShape]:
+    """Return the shape of each distinct key. ``texts`` has the key of each item.
+
+    ``generic`` says that the attribute is made for keys, as PK is. The values of other attributes,
+    such as a country, are rarely constants.
     """
-    separator = separator_of(texts)
-    distinct = sorted(set(texts))
-    words = _words(distinct, separator)
-    return {text: _shape(text, separator, words) for text in distinct}
-
-
-def separator_of(texts: Iterable[str]) -> str:
-    """Return the separator that most keys contain, or an empty string if none does."""
-    counts = Counter({mark: sum(mark in text for text in texts) for mark in _SEPARATORS})
-    mark, found = max(counts.items(), key=lambda each: (each[1], -_SEPARATORS.index(each[0])))
-    return mark if found else ""
-
-
-def _words(texts: list[str], separator: str) -> set[tuple[int, str]]:
-    """Return the pieces of keys that are constant words, each with its position in the key.
-
-    A piece is a word if all of these hold: it has the form of a word, few such pieces occur in its
-    position, and there is a further sign. The sign is that the piece is repeated, is in capitals,
-    or is the first of several pieces of its key. A whole key without separators can be a word, too.
-    """
-    seen: Counter[tuple[int, str]] = Counter()
-    for text in texts:
-        seen.update(enumerate(text.split(separator) if separator else [text]))
-    reading = {
-        at: {piece for place, piece in seen if place == at and _WORD.match(piece)} for at, _ in seen
-    }
-    alone = {text for text in texts if not separator or separator not in text}
-    found = set()
-    for (at, piece), count in seen.items():
-        is_word = piece in reading[at] and len(reading[at]) <= _FEW
-        if is_word and (
-            count > 1 or (at == 0 and (separator and piece not in alone)) or piece.isupper()
-        ):
-            found.add((at, piece))
+    counts = Counter(texts)
+    separator = separator_of(list(counts))
+    pieces = {text: text.split(separator) if separator else [text] for text in counts}
+    first = _first_words(pieces, separator)
+    single = _constants(
+        {text: count for text, count in counts.items() if len(pieces[text]) == 1}, generic
+    )
+    labels = _labels(pieces, first)
+    found = {}
+    for text, several in pieces.items():
+        if len(several) == 1:
+            found[text] = KeyShape((text,), "") if text in single else VALUE
+        else:
+            found[text] = KeyShape(_parts(several, first, labels), separator)
     return found
 
 
-def _shape(text: str, separator: str, words: set[tuple[int, str]]) -> KeyShape:
-    pieces = text.split(separator) if separator else [text]
-    parts = tuple(piece if (at, piece) in words else None for at, piece in enumerate(pieces))
-    return KeyShape(parts, separator if len(pieces) > 1 else "")
+def separator_of(texts: Sequence[str]) -> str:
+    """Return the separator that most keys contain, or an empty string if none does."""
+    counts = {mark: sum(mark in text for text in texts) for mark in _STRONG}
+    counts |= {mark: _weak_count(texts, mark) for mark in _WEAK}
+    marks = (*_STRONG, *_WEAK)
+    mark, found = max(counts.items(), key=lambda each: (each[1], -marks.index(each[0])))
+    strong = next((each for each in _STRONG if counts[each]), None)
+    return (strong or mark) if found else ""
+
+
+def _weak_count(texts: Sequence[str], mark: str) -> int:
+    """Return how many keys a weak separator divides, or 0 if it is part of values.
+
+    It must follow a word that is in capitals, or that at least two keys begin with.
+    """
+    divided = [text.partition(mark) for text in texts if mark in text]
+    heads = Counter(head for head, _, _ in divided)
+    if not heads or len(heads) > _FEW_CONSTANTS:
+        return 0
+    if not all(_WORD.match(head) and not rest.startswith("//") for head, _, rest in divided):
+        return 0
+    capitals = all(head.isupper() for head in heads)
+    return len(divided) if capitals or (mark == ":" and min(heads.values()) > 1) else 0
+
+
+def _first_words(pieces: dict[str, list[str]], separator: str) -> set[str]:
+    """Return the words that keys of several pieces begin with."""
+    heads = Counter(several[0] for several in pieces.values() if len(several) > 1)
+    words = {head for head in heads if _WORD.match(head)}
+    if len(words) > _FEW:
+        return {head for head in words if head.isupper() and heads[head] > 1}
+    lower_values = {head for head in words if not head.isupper() and heads[head] == 1}
+    many_lower = len(lower_values) > _FEW_CONSTANTS
+    return words - lower_values if many_lower else words
+
+
+def _constants(counts: dict[str, int], generic: bool) -> set[str]:
+    """Return the keys without a separator that are constants."""
+    if not generic:
+        return {text for text in counts if text in CONSTANTS}
+    capitals = {text for text in counts if _WORD.match(text) and text.isupper()}
+    if len(capitals) > _FEW:
+        capitals &= CONSTANTS
+    lower = {text for text in counts if _WORD.match(text) and not text.isupper()}
+    if len(lower) <= _FEW_CONSTANTS and all(counts[text] > 2 for text in lower):
+        return capitals | lower
+    return capitals
+
+
+Labels = set[tuple[str, int, int, str]]
+"""A first piece, the number of pieces, a position, and the word there."""
+
+
+def _labels(pieces: dict[str, list[str]], first: set[str]) -> Labels:
+    """Return the words behind the first piece.
+
+    A piece is such a word if it has the form of a word, and all keys with the same first piece and
+    number of pieces have one of a few words there. Behind a value, words are in capitals or occur
+    more than once. Behind a word, there is only one, in at least three keys.
+    """
+    columns: dict[tuple[str, int, int], Counter[str]] = {}
+    for several in pieces.values():
+        head = several[0] if several[0] in first or not several[0] else ""
+        for at, piece in enumerate(several[1:], 1):
+            columns.setdefault((head, len(several), at), Counter())[piece] += 1
+    found: Labels = set()
+    for (head, size, at), counts in columns.items():
+        total = sum(counts.values())
+        if len(counts) > _FEW_CONSTANTS or not all(map(_WORD.match, counts)):
+            continue
+        follows_word = at == 1 or all(
+            (head, size, at - 1, piece) in found for piece in columns[(head, size, at - 1)]
+        )
+        is_last = at == size - 1
+        if follows_word:
+            is_word = len(counts) == 1 and total > 2 and not is_last
+        else:
+            is_word = all(piece.isupper() or count > 1 for piece, count in counts.items()) and (
+                all(map(str.isupper, counts)) or total > 2 * len(counts)
+            )
+        if is_word:
+            found |= {(head, size, at, piece) for piece in counts}
+    return found
+
+
+def _parts(pieces: list[str], first: set[str], labels: Labels) -> tuple[str | None, ...]:
+    head = pieces[0] if pieces[0] in first or not pieces[0] else ""
+    found: list[str | None] = []
+    for at, piece in enumerate(pieces):
+        is_word = (
+            not piece
+            or (at == 0 and piece in first)
+            or (at > 0 and piece in CONSTANTS and piece != "A")
+            or (at > 0 and (head, len(pieces), at, piece) in labels)
+        )
+        found.append(piece if is_word else None)
+    return tuple(found)
