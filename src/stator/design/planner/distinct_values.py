@@ -62,6 +62,7 @@ class DistinctValues:
     def __init__(self, design: Declaration) -> None:
         self._design = design
         self._found: dict[tuple[type[Entity], frozenset[str]], ValueCount] = {}
+        self._named: dict[type[Entity], dict[frozenset[str], float]] = {}
 
     def volume(self, entity: type[Entity]) -> float:
         return max(1.0, self._design.volume(entity))
@@ -117,7 +118,9 @@ class DistinctValues:
             for (owner, fields), each in returned.items()
             if owner is entity and each.exactly is not None
         }
-        found |= self._by_identity(entity)
+        if entity not in self._named:
+            self._named[entity] = self._by_identity(entity)
+        found |= self._named[entity]
         for name in info(entity).fields:
             size = possible_values(info(entity), name)
             if size is not None:
