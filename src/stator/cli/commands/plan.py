@@ -21,6 +21,7 @@ from stator.design.design import Design
 from stator.design.plan.lock_file import compare, other_keys, write_lock
 from stator.design.plan.plan import Plan
 from stator.design.planner.layout_options import layout_options
+from stator.design.planner.longer_identity import longer_identities
 from stator.errors import ConfigurationError
 from stator.model.quantities import dollars
 
@@ -197,7 +198,9 @@ def _compare(file: DesignFile, plan: Plan) -> None:
 
 
 def _advise(file: DesignFile, plan: Plan) -> None:
-    """Print on stderr which base keys would change without the lock file, and what that saves."""
+    """Print on stderr what other base keys would save: longer ones, and those without the lock."""
+    for advice in longer_identities(file.design):
+        typer.echo(f"{typer.style('advice:', fg='cyan')} {advice}", err=True)
     if file.frozen is None:
         return
     freed = plan_of(file.design, [each.name for each in plan.entities])

@@ -158,12 +158,13 @@ def choices_of(
     own_table: bool,
     scans: tuple[float | None, ...],
     locked: LockedChoices | None = None,
+    beyond_identity: bool = False,
 ) -> EntityChoices:
     """Return everything that can be chosen for an entity.
 
     ``neighbours`` are the other entities of the table. ``own_table`` means that the entity has a
     table to itself, whose key may be native. ``scans`` has the monthly cost of each need as a Scan,
-    or None if the need may not scan.
+    or None if the need may not scan. ``beyond_identity`` allows base keys with further fields.
     """
     choices = EntityChoices(entity, needs, (), (), _pinned(entity), costs, locked=locked)
     if locked is not None:
@@ -175,7 +176,7 @@ def choices_of(
         min((each for each in (scan, _guard(choices, need)) if each is not None), default=None)
         for scan, need in zip(scans, needs)
     )
-    bases = _bases(entity, paths, costs, own_table, locked)
+    bases = _bases(entity, paths, costs, own_table, locked, beyond_identity)
     bases += [each for base in bases if not base.is_native for each in _hotter(choices, base)]
     choices.bases = tuple(sorted(dict.fromkeys(bases), key=lambda each: each.rank))
     choices.secondary = tuple(_secondary(choices, paths, neighbours))
@@ -201,6 +202,7 @@ def _bases(
     costs: CostModel,
     own_table: bool,
     locked: LockedChoices | None,
+    beyond_identity: bool,
 ) -> list[Placement]:
     """Return the base keys that can be chosen for an entity.
 
@@ -216,7 +218,11 @@ def _bases(
     if before is not None and may_be_base(before.path, mutable, beyond_identity=True):
         shards = max(before.path.shards, costs.write_shards(before.path))
         return [replace(before, path=replace(before.path, shards=shards))]
-    found = [_sharded(path, costs) for path in paths if may_be_base(path, mutable)]
+    found = [
+        _sharded(path, costs)
+        for path in paths
+        if may_be_base(path, mutable, beyond_identity=beyond_identity)
+    ]
     native = [path for path in found if own_table and _natively_keyed(path)]
     return [
         *(Placement(path, "base") for path in found),

@@ -163,6 +163,8 @@ class CostModel:
     rates: dict[type[Entity], WriteRates]
     labels: KeyLabels
     known: LayoutBytes = field(default_factory=LayoutBytes)
+    longer: str | None = None
+    """An entity whose identity is taken to be all fields of its base key, for advice."""
 
     # -- sizes
 

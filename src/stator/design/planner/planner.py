@@ -91,8 +91,11 @@ class Planner:
         design: Declaration,
         previous: Plan | None = None,
         rekey: frozenset[str] = frozenset(),
+        longer: str | None = None,
     ) -> None:
+        """Prepare a run. ``longer`` names an entity whose base key may exceed its identity."""
         self.design = design
+        self.longer = longer
         self.previous = previous
         self.rekey = rekey
         self.weight = 0.0
@@ -114,10 +117,10 @@ class Planner:
         )
         changes = design.changes()
         rates = {entity: rates_of(entity, changes) for entity in self.entities}
-        self.costs = CostModel(self.estimates, rates, self.labels)
+        self.costs = CostModel(self.estimates, rates, self.labels, longer=longer)
         for entity in self.entities:
             lookup = identity_need(entity, rates[entity])
-            if lookup is not None:
+            if lookup is not None and info(entity).name != longer:
                 self.needs[entity].append(lookup)
 
     def _sort_reads(self) -> None:
@@ -367,6 +370,7 @@ class Planner:
             own_table=self.design.layout == "table-per-entity" and len(members) == 1,
             scans=scans,
             locked=self._locked(entity, paths),
+            beyond_identity=info(entity).name == self.longer,
         )
 
 

@@ -366,10 +366,13 @@ class _BlueprintWriter:
             None,
         )
         base = layout.base.path
+        identity = info(choices.entity).identity
+        if choices.name == self.costs.longer:
+            identity = tuple(dict.fromkeys((*identity, *base.fields)))
         return EntityPlan(
             choices.name,
             self.name,
-            info(choices.entity).identity,
+            identity,
             self.discriminator,
             tuple(attributes),
             base.shards,
