@@ -97,12 +97,13 @@ class Design(Declaration):
 
         return cost(self, **options)
 
-    def check(self, lock: Plan | None = None) -> Report:
+    def check(self, lock: Plan | None = None, *, at_least: float | None = None) -> Report:
         """Find problems in this design.
 
         ``lock`` is the plan in a lock file. If it is passed, planning starts from it, and the
-        report also says how the new plan differs from it.
+        report also says how the new plan differs from it. Findings about money that cost less than
+        ``at_least`` dollars a month, by default 5, are not reported.
         """
-        from stator.design.lint.check import check
+        from stator.design.lint.check import AT_LEAST_DOLLARS, check
 
-        return check(self, lock)
+        return check(self, lock, at_least=AT_LEAST_DOLLARS if at_least is None else at_least)

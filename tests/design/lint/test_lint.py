@@ -12,6 +12,7 @@ from stator.design.design import Design
 from stator.design.lint.catalogue import CATALOGUE, CODES
 from stator.design.lint.finding import Finding
 from stator.design.lint.location import class_location, function_location
+from stator.errors import ConfigurationError
 
 from .. import models, shop
 
@@ -212,3 +213,71 @@ def test_a_lock_of_another_design_is_compared() -> None:
     assert {
         change.risk for change in design.check(models.shop("table-per-entity").plan()).changes
     } >= {"orphans"}
+
+
+# --- money
+
+
+def test_findings_about_cents_are_left_out() -> None:
+    slow = example("ST407", changes={"rps=200": "rps=0.1"})
+    assert "ST407" not in slow.check().codes()
+    [cheap] = [each for each in slow.check().cheap if each.code == "ST407"]
+    assert cheap.dollars is not None and 0 < cheap.dollars < 5
+    assert "ST407" in slow.check(at_least=0).codes()
+    assert "ST407" not in example("ST407").check(at_least=1_000_000).codes()
+
+
+def test_an_error_is_reported_whatever_it_costs() -> None:
+    assert "ST203" in example("ST203").check(at_least=1_000_000).codes()
+
+
+def test_a_sum_below_zero_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="at_least=-1"):
+        example("ST407").check(at_least=-1)
+
+
+def test_an_ignored_finding_about_cents_still_matches_its_entry() -> None:
+    changes = {"rps=200": "rps=0.1", "    volumes=": '    ignore=["ST407"],\n    volumes='}
+    assert "ST004" not in example("ST407", changes=changes).check().codes()
+
+
+def monthly(design: Design) -> float:
+    return design.plan().dollars_per_month
+
+
+@pytest.mark.parametrize("code", ["ST407", "ST503"])
+def test_the_better_design_saves_about_what_the_finding_says(code: str) -> None:
+    found = finding(example(code), code)
+    assert found.dollars is not None
+    saved = monthly(example(code)) - monthly(example(code, "Better"))
+    assert saved == pytest.approx(found.dollars, rel=0.3)
+
+
+def test_a_smaller_transaction_saves_a_part_of_what_the_finding_says() -> None:
+    found = finding(example("ST504"), "ST504")
+    assert found.dollars is not None
+    saved = monthly(example("ST504")) - monthly(example("ST504", "Better"))
+    assert saved == pytest.approx(found.dollars / 2)  # two of the four items left it
+
+
+def test_a_moved_entry_is_blamed_on_the_field_that_changes_most() -> None:
+    moved = "@write(rps=20)\ndef moved() -> object:\n    return updates(Player.arena)\n\n\n"
+    changes = {
+        "    score: int": "    arena: str = ''\n    score: int",
+        "leaders(game: str)": "leaders(game: str, arena: str)",
+        "Player.game == game)": "Player.game == game, Player.arena == arena)",
+        "[leaders, scored]": "[leaders, scored, moved]",
+        "design =": f"{moved}design =",
+    }
+    design = example("ST304", changes=changes)
+    found = finding(design, "ST304")
+    assert found.subject == "Player.score"
+    assert "changes 300 times a second" in found.message
+    uses = [each for each in design.plan().uses if each.pattern == "scored" and each.index]
+    units = sum(each.units for each in uses)
+    assert found.dollars == pytest.approx(units * 730 * 3600 * 0.625e-6)
+
+
+def test_a_key_that_is_hardly_used_is_not_reported() -> None:
+    quiet = example("ST102", changes={"rps=400": "rps=5"})
+    assert not {"ST101", "ST102", "ST104"} & quiet.check().codes()

@@ -15,6 +15,7 @@ import typer
 from stator.cli.design_file import DesignFile, load_design_file
 from stator.cli.options import DesignArgument
 from stator.cli.output import RISK_COLOURS, show_error
+from stator.design.lint.check import AT_LEAST_DOLLARS
 from stator.design.lint.finding import Finding, Report
 from stator.design.lint.location import Location
 from stator.design.plan.lock_file import LockChange, read_lock
@@ -47,6 +48,14 @@ def command(
             show_default=False,
         ),
     ] = None,
+    at_least: Annotated[
+        float,
+        typer.Option(
+            metavar="DOLLARS",
+            min=0,
+            help="Leave out findings about money that cost less than this a month.",
+        ),
+    ] = AT_LEAST_DOLLARS,
     json_output: Annotated[
         bool, typer.Option("--json", help="Print the findings as JSON.")
     ] = False,
@@ -70,7 +79,7 @@ def command(
         _show_unchecked(error, github=github, as_json=json_output)
         raise typer.Exit(2) from None
     path = lock or file.lock
-    report = file.design.check(frozen)
+    report = file.design.check(frozen, at_least=at_least)
     if json_output:
         found = {
             "design": file.design.name,
@@ -83,7 +92,7 @@ def command(
     else:
         _print(report, path, with_fixes=sys.stdout.isatty() if fixes is None else fixes)
     if not json_output:
-        _summarize(file, report, path, is_locked=frozen is not None)
+        _summarize(file, report, path, is_locked=frozen is not None, at_least=at_least)
     if not report.ok:
         raise typer.Exit(1)
 
@@ -118,11 +127,15 @@ def _print(report: Report, path: Path, *, with_fixes: bool) -> None:
             typer.echo(f"    {typer.style('do:', fg='cyan')} {change.do}")
 
 
-def _summarize(file: DesignFile, report: Report, path: Path, *, is_locked: bool) -> None:
+def _summarize(
+    file: DesignFile, report: Report, path: Path, *, is_locked: bool, at_least: float
+) -> None:
     """Print the result on stderr: stdout holds the findings and nothing else."""
     counts = [_count(report, severity) for severity in ("error", "warning", "note")]
     findings = ", ".join(count for count in counts if count) or "no findings"
     ignored = f" ({len(report.ignored)} ignored)" if report.ignored else ""
+    if report.cheap:
+        ignored += f" ({len(report.cheap)} below ${at_least:g} a month)"
     ending = typer.style("ok", fg="green") if report.ok else typer.style("failed", fg="red")
     typer.echo(
         f"{ending}: {file.design.name}: {findings}{ignored}; "

@@ -51,8 +51,11 @@ CATALOGUE: Final = (
     LintRule("ST404", "TTL used for correctness", reads.ttl_for_correctness),
     LintRule("ST405", "Scan allowed", reads.scan_allowed),
     LintRule("ST406", "a call that reads many pages", reads.many_pages),
+    LintRule("ST407", "count of a large collection", reads.counted_by_reading),
     LintRule("ST501", "transaction too large", writes.large_transaction),
     LintRule("ST502", "unsharded counter", writes.unsharded_counter),
+    LintRule("ST503", "many small items", writes.unpacked_writes),
+    LintRule("ST504", "transaction over many entities", writes.wide_transaction),
 )  # fmt: skip
 
 CODES: Final = frozenset(entry.code for entry in CATALOGUE)

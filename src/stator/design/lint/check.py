@@ -6,6 +6,8 @@ plan with the lock file.
 
 from __future__ import annotations
 
+from typing import Final
+
 from stator.design.declaration import Declaration
 from stator.design.lint.catalogue import CATALOGUE, CODES
 from stator.design.lint.facts import Facts
@@ -13,16 +15,25 @@ from stator.design.lint.finding import Finding, Report
 from stator.design.lint.refusals import plan_without_refused
 from stator.design.plan.lock_file import compare
 from stator.design.plan.plan import Plan
+from stator.errors import ConfigurationError
 
+AT_LEAST_DOLLARS: Final = 5.0
 _SEVERITIES = ("error", "warning", "note")
 
 
-def check(design: Declaration, lock: Plan | None = None) -> Report:
+def check(
+    design: Declaration, lock: Plan | None = None, *, at_least: float = AT_LEAST_DOLLARS
+) -> Report:
     """Check a design.
 
     ``lock`` is the plan in a lock file. If it is passed, planning starts from it, and the report
-    also says how the new plan differs from it.
+    also says how the new plan differs from it. Findings about money that cost less than
+    ``at_least`` dollars a month are only listed in ``Report.cheap``.
     """
+    if not at_least >= 0:
+        raise ConfigurationError(
+            f"at_least={at_least} is not a sum of dollars", hint="use 0 to see every finding"
+        )
     planned, plan, found = plan_without_refused(design, lock)
     refused = bool(found)
     if plan is not None:
@@ -34,11 +45,23 @@ def check(design: Declaration, lock: Plan | None = None) -> Report:
         finding for finding in found if not any(_silences(each, finding) for each in design.ignore)
     ]
     ignored = [finding for finding in found if finding not in shown]
+    cheap = [each for each in shown if _is_cheap(each, at_least)]
+    shown = [each for each in shown if each not in cheap]
     shown += _without_effect(design, found)
     changes = () if lock is None or plan is None or refused else tuple(compare(lock, plan))
     complete = None if refused else plan
     return Report(
-        tuple(sorted(shown, key=_rank)), changes, tuple(sorted(ignored, key=_rank)), complete
+        tuple(sorted(shown, key=_rank)),
+        changes,
+        tuple(sorted(ignored, key=_rank)),
+        complete,
+        tuple(sorted(cheap, key=_rank)),
+    )
+
+
+def _is_cheap(finding: Finding, at_least: float) -> bool:
+    return (
+        finding.severity != "error" and finding.dollars is not None and finding.dollars < at_least
     )
 
 

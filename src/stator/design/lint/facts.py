@@ -29,6 +29,7 @@ from stator.design.plan.plan import (
 )
 from stator.design.plan.templates import PlannedKeyAttribute
 from stator.design.planner.estimates import Estimates
+from stator.design.planner.needs import is_optional
 
 _ALWAYS_WRITTEN = ("version", "updated")
 
@@ -113,6 +114,30 @@ class Facts:
             and change.kind == "update"
             and fields & ({*change.fields} | always)
         )
+
+    def index_units_of_updates(self, entity: type[Entity], index: str, field: str) -> float:
+        """Return the write units a second that updates of a field cost in an index.
+
+        A pattern that also creates or deletes items of the entity counts as two units an update.
+        """
+        always = info(entity).fields[field].role in _ALWAYS_WRITTEN
+        total = 0.0
+        for pattern in self.design.write_patterns:
+            own = [each for each in pattern.trace() if each.entity is entity]
+            changes = [
+                each for each in own if each.kind == "update" and (always or field in each.fields)
+            ]
+            if changes and len(changes) == len(own):
+                total += sum(
+                    each.units
+                    for each in self.plan.uses
+                    if (each.kind, each.pattern, each.entity, each.index)
+                    == ("write", pattern.name, info(entity).name, index)
+                )
+            else:
+                times = sum(each.times for each in changes)
+                total += 2 * pattern.rps * times * self.write_units(entity)
+        return total
 
     def write_units(self, entity: type[Entity]) -> float:
         return float(write_units(self.entity_plan(entity).item_bytes))
@@ -242,14 +267,27 @@ class Facts:
                 }
         return found
 
+    def is_sparse(self, entity: type[Entity], index: str) -> bool:
+        """Whether an index may lack entries for some items of an entity."""
+        keys = [key for key in self.entity_plan(entity).keys if key.index == index]
+        known = info(entity)
+        return any(key.when for key in keys) or any(
+            is_optional(known, name) for name in self.key_fields(entity, index)
+        )
+
     # -- findings
 
     def on_entity(
-        self, code: str, severity: Severity, entity: type[Entity], message: str, fix: str
+        self,
+        code: str,
+        severity: Severity,
+        entity: type[Entity],
+        message: str,
+        fix: str,
+        dollars: float | None = None,
     ) -> Finding:
-        return Finding(
-            code, severity, "entity", info(entity).name, message, fix, class_location(entity)
-        )
+        where = class_location(entity)
+        return Finding(code, severity, "entity", info(entity).name, message, fix, where, dollars)
 
     def on_field(
         self,
@@ -259,21 +297,34 @@ class Facts:
         field: str,
         message: str,
         fix: str,
+        dollars: float | None = None,
     ) -> Finding:
-        where = class_location(entity, field)
-        return Finding(code, severity, "field", f"{info(entity).name}.{field}", message, fix, where)
+        where, name = class_location(entity, field), f"{info(entity).name}.{field}"
+        return Finding(code, severity, "field", name, message, fix, where, dollars)
 
     def on_pattern(
-        self, code: str, severity: Severity, name: str, message: str, fix: str
+        self,
+        code: str,
+        severity: Severity,
+        name: str,
+        message: str,
+        fix: str,
+        dollars: float | None = None,
     ) -> Finding:
-        return Finding(code, severity, "pattern", name, message, fix, self.pattern_location(name))
+        where = self.pattern_location(name)
+        return Finding(code, severity, "pattern", name, message, fix, where, dollars)
 
     def on_index(
-        self, code: str, severity: Severity, index: IndexPlan, message: str, fix: str
+        self,
+        code: str,
+        severity: Severity,
+        index: IndexPlan,
+        message: str,
+        fix: str,
+        dollars: float | None = None,
     ) -> Finding:
-        return Finding(
-            code, severity, "index", index.name, message, fix, self._index_location(index)
-        )
+        where = self._index_location(index)
+        return Finding(code, severity, "index", index.name, message, fix, where, dollars)
 
     def on_collection(
         self, code: str, severity: Severity, collection: Collection, message: str, fix: str

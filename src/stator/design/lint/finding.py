@@ -28,6 +28,8 @@ class Finding:
     message: str
     fix: str
     location: Location | None = None
+    dollars: float | None = None
+    """What the problem costs a month, if the finding is about money and nothing else."""
 
     def __str__(self) -> str:
         where = "" if self.location is None else f"{self.location}: "
@@ -45,6 +47,8 @@ class Finding:
             "message": self.message,
             "fix": self.fix,
         }
+        if self.dollars is not None:
+            data["dollars_per_month"] = round(self.dollars, 2)
         if self.location is not None:
             data |= {"file": self.location.shown_path, "line": self.location.line}
         return data
@@ -54,7 +58,8 @@ class Finding:
 class Report:
     """The result of a check.
 
-    ``changes`` are the differences from the lock file. ``plan`` is None if the planner refused any
+    ``changes`` are the differences from the lock file. ``cheap`` are the findings that cost less
+    than the check was asked to report. ``plan`` is None if the planner refused any
     part of the design.
     """
 
@@ -62,6 +67,7 @@ class Report:
     changes: tuple[LockChange, ...] = ()
     ignored: tuple[Finding, ...] = ()
     plan: Plan | None = field(default=None, repr=False)
+    cheap: tuple[Finding, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -79,4 +85,5 @@ class Report:
                 for each in self.changes
             ],
             "ignored": [{"code": each.code, each.kind: each.subject} for each in self.ignored],
+            "cheap": [{"code": each.code, each.kind: each.subject} for each in self.cheap],
         }

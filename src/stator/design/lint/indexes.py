@@ -74,6 +74,7 @@ def large_projection(facts: Facts) -> Iterator[Finding]:
                     f"({about_dollars(index.dollars_per_month)} a month)",
                     "read fewer attributes through the index so that it can project less, "
                     "or move the large part of the item elsewhere",
+                    index.dollars_per_month,
                 )
 
 
@@ -86,22 +87,24 @@ def key_changes_often(facts: Facts) -> Iterator[Finding]:
 
 def _churn(facts: Facts, index: str, name: str) -> Iterator[Finding]:
     entity = facts.by_name[name]
-    changed = sorted(
-        field
-        for field in facts.key_fields(entity, index)
-        if facts.update_rate(entity, {field}) >= _CHURN_RATE
-    )
-    if not changed:
+    rates = {field: facts.update_rate(entity, {field}) for field in facts.key_fields(entity, index)}
+    field, rate = max(rates.items(), key=lambda each: (each[1], each[0]), default=("", 0.0))
+    if rate < _CHURN_RATE:
         return
-    rate = facts.update_rate(entity, set(changed))
-    monthly = rate * 2 * facts.write_units(entity) * MONTH_SECONDS * WRITE_UNIT_DOLLARS
+    units = facts.index_units_of_updates(entity, index, field)
+    monthly = units * MONTH_SECONDS * WRITE_UNIT_DOLLARS
+    each = amount(units / rate)
+    is_sparse = facts.is_sparse(entity, index)
+    what = "moves, inserts or deletes" if is_sparse else "deletes and inserts"
+    noun = "write unit" if each == "1" else "write units"
     yield facts.on_field(
         "ST304",
         "warning" if rate >= _FAST_CHURN_RATE else "note",
         entity,
-        changed[0],
-        f"{name}.{changed[0]} is in the key of index {index} and changes {amount(rate)} times a "
-        f"second: each change deletes and inserts an index entry, two writes in addition to the "
+        field,
+        f"{name}.{field} is in the key of index {index} and changes {amount(rate)} times a "
+        f"second: each change {what} an index entry, {each} {noun} in addition to the "
         f"item's own ({about_dollars(monthly)} a month)",
         "index a coarser value that changes rarely, or sort by the changing field after reading",
+        monthly,
     )

@@ -43,6 +43,7 @@ def over_one_kilobyte(facts: Facts) -> Iterator[Finding]:
             f"instead of 1, even if it changes one attribute ({about_dollars(monthly)} a month)",
             "move the fields that change often to a separate item under the same partition key, "
             "or compress a large field with large()",
+            monthly * (units - 1) / units,
         )
 
 
@@ -66,6 +67,7 @@ def over_four_kilobytes(facts: Facts) -> Iterator[Finding]:
             f"(reads cost {about_dollars(monthly)} a month)",
             "move the fields that lists do not show to a separate item, "
             "or offload them with large(offload_over_bytes=4096)",
+            monthly,
         )
 
 

@@ -22,6 +22,8 @@ from stator.model.quantities import amount, size
 
 _CROWDED_ITEMS: Final = 1_000
 """Items under one value from which a key with few values is reported."""
+_IDLE: Final = 0.01
+"""A key that uses less than this part of a partition is not reported, whatever its values."""
 _EARLY: Final = 0.25
 _WARM: Final = 0.75
 """The planner fills shards to 70 %. Rules report what is above 75 %."""
@@ -44,6 +46,8 @@ def low_cardinality(facts: Facts) -> Iterator[Finding]:
             facts.read_units_per_value(each) / READ_LIMIT,
             facts.write_units_per_value(each) / WRITE_LIMIT,
         )
+        if busy < _IDLE:
+            continue
         severity: Severity = "warning" if busy > _EARLY and each.shards == 1 else "note"
         yield facts.on_collection(
             "ST101",
@@ -94,6 +98,8 @@ def time_based(facts: Facts) -> Iterator[Finding]:
                 * facts.presence(each, entity)
                 / values
             )
+            if now < WRITE_LIMIT * _IDLE:
+                continue
             yield facts.on_field(
                 "ST102",
                 _time_severity(now),

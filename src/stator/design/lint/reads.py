@@ -9,7 +9,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from stator.design.capacity_units import read_units
+from stator.design.capacity_units import MONTH_SECONDS, read_units
 from stator.design.entities.entity import EntityField, info
 from stator.design.entities.shapes import Maybe, Scalar
 from stator.design.lint.facts import Facts
@@ -17,12 +17,15 @@ from stator.design.lint.finding import Finding
 from stator.design.patterns.pattern import Ask, Param, Pattern
 from stator.design.plan.plan import PatternPlan, Step
 from stator.design.planner.selectivity import estimated_need
+from stator.design.planner.weights import READ_UNIT_DOLLARS
 from stator.errors import DesignError
 from stator.model.limits import PAGE_BYTES, READ_UNIT_BYTES
 from stator.model.quantities import about_dollars, amount, size
 
 _WASTEFUL: Final = 4.0
 _MANY_PAGES: Final = 10
+_LARGE_COUNT_UNITS: Final = 2.0
+_KEPT_NUMBER_UNITS: Final = 0.5
 _SLACK: Final = timedelta(days=2)
 """DynamoDB deletes expired items "within a few days", most often within two."""
 _PROMISES: Final = re.compile(
@@ -39,16 +42,19 @@ def wasteful_filter(facts: Facts) -> Iterator[Finding]:
         for step in plan.steps:
             times = _read_per_returned(facts, pattern, step)
             if step.filter is not None and step.operation == "Query" and times >= _WASTEFUL:
+                monthly = step.units * plan.requests_per_second * MONTH_SECONDS * READ_UNIT_DOLLARS
+                wasted = monthly * (1 - 1 / times)
                 yield facts.on_pattern(
                     "ST401",
                     "warning",
                     pattern.name,
                     f"{pattern.name} filters on {step.filter} and reads about {amount(times)} "
                     f"times what it returns: a filter is applied after reading, so every call pays "
-                    "for "
-                    f"{amount(step.units)} read units",
+                    f"for {amount(step.units)} read units ({about_dollars(monthly)} a month, "
+                    f"{about_dollars(wasted)} of it for items that are dropped)",
                     "compare the filtered fields in where() with == or one range so that a key can "
                     "serve them, or declare returns= if the pattern returns more",
+                    wasted,
                 )
 
 
@@ -193,9 +199,7 @@ def many_pages(facts: Facts) -> Iterator[Finding]:
     for pattern, plan in facts.planned_reads():
         if plan.operation == "Scan":
             continue
-        factor = 1 if plan.consistent else 2
-        read_bytes = sum(step.units for step in plan.steps) * READ_UNIT_BYTES * factor
-        pages = math.ceil(read_bytes / PAGE_BYTES)
+        read_bytes, pages = _bytes_and_pages(plan)
         if pages <= _MANY_PAGES:
             continue
         is_count = any(step.is_count for step in plan.steps)
@@ -211,4 +215,32 @@ def many_pages(facts: Facts) -> Iterator[Finding]:
             if is_count
             else "add limit() and read page by page, narrow the range, "
             "or declare returns= if the pattern returns fewer items",
+        )
+
+
+def _bytes_and_pages(plan: PatternPlan) -> tuple[float, int]:
+    """Return the bytes that one call reads, and the pages of 1 MB that they take."""
+    factor = 1 if plan.consistent else 2
+    read_bytes = sum(step.units for step in plan.steps) * READ_UNIT_BYTES * factor
+    return read_bytes, math.ceil(read_bytes / PAGE_BYTES)
+
+
+def counted_by_reading(facts: Facts) -> Iterator[Finding]:
+    """Report counts that cost more than a number kept in an item. ST406 reports very large ones."""
+    for pattern, plan in facts.planned_reads():
+        is_count = any(step.is_count for step in plan.steps) and plan.operation != "Scan"
+        _, pages = _bytes_and_pages(plan)
+        if not is_count or pages > _MANY_PAGES or plan.units_per_call < _LARGE_COUNT_UNITS:
+            continue
+        saved = plan.dollars_per_month * (1 - _KEPT_NUMBER_UNITS / plan.units_per_call)
+        yield facts.on_pattern(
+            "ST407",
+            "warning",
+            pattern.name,
+            f"{pattern.name} counts by reading every item: {amount(plan.units_per_call)} read "
+            f"units a call, {about_dollars(plan.dollars_per_month)} a month; a number kept in an "
+            f"item is read for {_KEPT_NUMBER_UNITS} ({about_dollars(saved)} less)",
+            "keep the number in a counter() field of the parent that the writes update, or in "
+            "Counter(db, name), or let a stream handler keep it",
+            saved,
         )

@@ -1,21 +1,32 @@
-"""Rules about write patterns: transactions and counters."""
+"""Rules about write patterns: transactions, counters and many small items."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Final
 
+from stator.design.capacity_units import MONTH_SECONDS
 from stator.design.entities.entity import Entity, EntityField, info
 from stator.design.entities.shapes import Scalar
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
 from stator.design.planner.cost_model import WRITE_LIMIT, shards_for
-from stator.model.limits import TRANSACTION_BYTES
-from stator.model.quantities import amount, size
+from stator.design.planner.weights import WRITE_UNIT_DOLLARS
+from stator.model.limits import TRANSACTION_BYTES, WRITE_UNIT_BYTES
+from stator.model.quantities import about_dollars, amount, size
 
 _TRANSACTION_ITEMS: Final = 100
 _NEAR: Final = 0.5
+_FAST_WRITES: Final = 100.0
+_LEAST_PACKED: Final = 3
+_MOST_PACKED: Final = 5
+_WAIT_SECONDS: Final = 60.0
+"""How long a writer may collect items before it writes them."""
+_MANY_ENTITIES: Final = 4
+_PUT_DOLLARS: Final = MONTH_SECONDS * WRITE_UNIT_DOLLARS
+"""What one write unit a second costs in a month."""
 _BUSY_COUNTER: Final = 0.5
 _COUNTERS: Final = re.compile(
     r"(^|_)(count|counter|hits|likes|views|votes|clicks|plays|downloads|followers|total|sum|tally"
@@ -82,3 +93,80 @@ def _hot_counter(facts: Facts, entity: type[Entity], field: EntityField, rate: f
         f"spread the number over {shards} items with `Counter(db, name, shards={shards})`, "
         f"or sum up in memory or on a stream and write once a second",
     )
+
+
+def unpacked_writes(facts: Facts) -> Iterator[Finding]:
+    """Report small items that are only ever created, at a high rate, and not read one by one."""
+    for entity in facts.design.entities:
+        plan, rate = facts.entity_plan(entity), facts.rate(entity, "create")
+        several = math.floor(WRITE_UNIT_BYTES / plan.item_bytes)
+        if rate < _FAST_WRITES or several < _LEAST_PACKED or not _is_log(facts, entity):
+            continue
+        several = min(several, _MOST_PACKED)
+        values = sum(
+            each.values
+            for each in facts.collections
+            if each.index is None and entity in each.entities
+        )
+        if rate / values * _WAIT_SECONDS < several:
+            continue  # items of one key value are too far apart to be collected
+        monthly = _PUT_DOLLARS * sum(
+            each.units
+            for each in facts.plan.uses
+            if each.kind == "write" and each.entity == plan.name
+        )
+        saved = monthly * (1 - 1 / several)
+        yield facts.on_entity(
+            "ST503",
+            "note",
+            entity,
+            f"{amount(rate)} {plan.name} items of {size(plan.item_bytes)} are written a second, "
+            f"and each takes a whole write unit of 1 KB ({about_dollars(monthly)} a month): "
+            f"{several} of one key in one item save about {about_dollars(saved)} a month",
+            f"collect {several} of them, or those of a minute, and write them as one item "
+            f'with lists, for example Annotated[list[float], packed("float32")]',
+            saved,
+        )
+
+
+def _is_log(facts: Facts, entity: type[Entity]) -> bool:
+    """Whether items are only created, each by itself, and read in lists."""
+    if facts.rate(entity, "update", "delete"):
+        return False
+    alone = all(
+        len(pattern.trace()) == 1
+        for pattern in facts.design.write_patterns
+        if any(change.entity is entity for change in pattern.trace())
+    )
+    name = info(entity).name
+    got = any(
+        step.operation == "GetItem" and name in step.entities
+        for _, plan in facts.planned_reads()
+        for step in plan.steps
+    )
+    return alone and not got and any(entity in each.trace().targets for each in facts.design.reads)
+
+
+def wide_transaction(facts: Facts) -> Iterator[Finding]:
+    """Report transactions over many entities, with what they cost more than single writes."""
+    for pattern in facts.design.write_patterns:
+        entities = {change.entity for change in pattern.trace()}
+        if len(entities) < _MANY_ENTITIES:
+            continue
+        table = sum(
+            each.units
+            for each in facts.plan.uses
+            if each.kind == "write" and each.pattern == pattern.name and each.index is None
+        )
+        extra = table / 2 * _PUT_DOLLARS
+        yield facts.on_pattern(
+            "ST504",
+            "note",
+            pattern.name,
+            f"{pattern.name} writes items of {len(entities)} entities in one transaction: it "
+            f"costs {about_dollars(extra)} a month more than single writes, and any two calls "
+            f"that meet in one item make one of them fail and retry",
+            "keep in the transaction what must be true together; let an outbox or a stream "
+            "handler write the rest afterwards",
+            extra,
+        )
