@@ -14,6 +14,7 @@ from stator import (
     Engine,
     Entity,
     IndexKey,
+    Only,
     Query,
     attr,
     connect,
@@ -212,13 +213,29 @@ def test_keys_tell_the_entities_of_a_table_without_a_type_attribute() -> None:
         assert len(again) == len(items)
 
 
-def test_items_without_a_type_cannot_be_counted_among_others() -> None:
-    @read(rps=1)
+def test_items_without_a_type_are_counted_limited_and_selected_by_their_keys() -> None:
+    @read(rps=1, returns=5)
     def how_many(team: str) -> Count[Member]:
         return find(Member).where(Member.team == team).count()
 
-    with pytest.raises(DesignError, match="no attribute names the entity"):
-        Design("league", [Member, Team], [how_many], names={"teams/_type": ""}).plan()
+    @read(rps=1, returns=5)
+    def first_two(team: str) -> Query[Member]:
+        return find(Member).where(Member.team == team).limit(2)
+
+    @read(rps=1, returns=5)
+    def names(team: str) -> Only[tuple[str]]:
+        return find(Member).where(Member.team == team).only(Member.name)
+
+    patterns = [how_many, first_two, names, members_of]
+    design = Design("league", [Member, Team], patterns, names={"teams/_type": ""})
+    with Engine.open() as engine, connect(design, engine) as db:
+        for sort in ("Anna", "INFO", "Jo", "Mo"):
+            item = {"pk": {"S": "TEAM#a"}, "sk": {"S": sort}}
+            engine.call("PutItem", {"TableName": "teams", "Item": item})
+        assert db.count(how_many("a")) == 3
+        assert db.count(members_of("a")) == 3
+        assert [each.name for each in db.all(first_two("a"))] == ["Anna", "Jo"]
+        assert list(db.all(names("a"))) == [("Anna",), ("Jo",), ("Mo",)]
 
 
 @pytest.mark.parametrize(

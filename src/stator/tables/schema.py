@@ -229,8 +229,7 @@ class EntityMap:
         a program that was deployed before a field was added does not erase that field.
         """
         try:
-            if self._in_keys and not item.keys() >= self._in_keys:
-                item = self._with_key_fields(item)
+            item = self.with_key_fields(item)
             if not self._known.issuperset(item):
                 return self._decode_with_unknown(item)
             if item.get(VERSION_ATTRIBUTE) != self.shape_version.value:
@@ -254,11 +253,13 @@ class EntityMap:
             if not key.template.native and fields_of(key)
         )
 
-    def _with_key_fields(self, item: Item) -> Item:
+    def with_key_fields(self, item: Item) -> Item:
         """Return an item with the fields that only its handwritten keys contain.
 
         Items that another program wrote need not repeat the values of their keys as attributes.
         """
+        if not self._in_keys or item.keys() >= self._in_keys:
+            return item
         found: Item = {}
         for each in self._written_keys:
             for name, value in (each.read(item.get(each.name)) or {}).items():

@@ -312,7 +312,7 @@ class PatternRead:
         found: list[Any] = []
         for of, item in (yield from self.live_items(step, items)):
             if self.only:
-                [whole] = yield from unpacked(of, [item], self.context.blobs)
+                [whole] = yield from unpacked(of, [of.with_key_fields(item)], self.context.blobs)
                 found.append(tuple(_field(of, name, whole) for name in self.only))
             elif of.large:
                 found += yield from decoded(self.context, of, [item])
@@ -368,7 +368,7 @@ class PatternRead:
     # -- numbers
 
     def count(self) -> Work[int]:
-        """Count the items; DynamoDB sends none."""
+        """Count the items. DynamoDB sends none, unless only keys tell them from other entities."""
         total = 0
         for stream in self.streams:
             while not stream.is_done:
@@ -378,12 +378,22 @@ class PatternRead:
                     items = stream.take_some(None)
                     total += len((yield from self._entities(stream.step, items)))
                     break
-                call.request["Select"] = "COUNT"
-                self._exclude_expired(stream.route, call)
-                reply = yield call
-                total += reply["Count"]
+                if self._are_told_by_keys(stream.step):
+                    call.request.pop("Select", None)
+                    reply = yield call
+                    total += len((yield from self.live_items(stream.step, reply["Items"])))
+                else:
+                    call.request["Select"] = "COUNT"
+                    self._exclude_expired(stream.route, call)
+                    reply = yield call
+                    total += reply["Count"]
                 stream.receive({"LastEvaluatedKey": reply.get("LastEvaluatedKey")})
         return total if self.limit is None else min(total, self.limit)
+
+    def _are_told_by_keys(self, step: Step) -> bool:
+        """Whether a query may find other entities, which only the keys of the items tell."""
+        schema = self.context.schema
+        return any(schema.named(name).told_by_key is not None for name in step.entities)
 
     def _exclude_expired(self, route: StepRoute, call: Call) -> None:
         """Filter expired and deleted items out of a count, as far as the index shows them."""

@@ -58,7 +58,6 @@ from stator.design.planner.search import GroupLayout
 from stator.design.planner.weights import (
     READ_UNIT_DOLLARS,
 )
-from stator.errors import DesignError
 from stator.model.limits import READ_UNIT_BYTES
 
 
@@ -181,16 +180,8 @@ class ReadPlans:
                 consistent=need.consistent, units=round(units, 4),
             )  # fmt: skip
         if strangers:
-            if self.discriminator is not None:
+            if self.discriminator is not None:  # otherwise the reader tells them by their keys
                 writer.add_type(self.discriminator, [info(entity).name])
-            elif need.is_count:
-                names = ", ".join(sorted({info(each.entity).name for each in strangers}))
-                raise DesignError(
-                    f"{need.name} cannot count {info(entity).name} items: {names} items have keys "
-                    f"in the same range, and no attribute names the entity of an item",
-                    hint="read the items and count them, or name a type attribute: "
-                    'Design(..., names={"_type": "kind"})',
-                )
             units = max(units, self.costs.crowded_units(served, placement, strangers))
         covered = self.costs.covers(placement, need)
         return Step(
