@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from stator.cli.plan_view import print_parts
 from stator.model.quantities import amount, duration, plural
 from stator.verification import VerificationReport, VerificationRow
 
@@ -16,13 +17,7 @@ from stator.verification import VerificationReport, VerificationRow
 def show_report(report: VerificationReport, console: Console) -> None:
     """Print a report: all rows, the wrong ones in detail, and the guesses."""
     parts = (_heading(report), *_tables(report), *_wrong(report), *_guesses(report), _end(report))
-    if console.is_terminal:
-        console.print(*parts, sep="\n")
-        return
-    # rich pads lines with blanks to the width of the console; a file should not have them
-    with console.capture() as captured:
-        console.print(*parts, sep="\n")
-    console.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+    print_parts(console, parts)
 
 
 def _heading(report: VerificationReport) -> Text:
