@@ -347,7 +347,8 @@ class ValueFacts:
             if skew is not None and fact.part > skew.part + _ROUNDING:
                 raise DesignError(
                     f"{fact.where}: {fact} contradicts {skew} at {skew.where}",
-                    hint="no value has more items than the largest",
+                    hint="the share gives one value more items than largest() allows: lower the "
+                    "share, or raise largest()",
                 )
             sums.setdefault((fact.entity, name), []).append(fact)
         for facts in sums.values():

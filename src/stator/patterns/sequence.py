@@ -125,8 +125,9 @@ class Sequence(OnDb[D]):
                 self._seen = number
                 return number
         raise TransactionConflict(
-            f"sequence {self.name!r}: other writers took the next number in {_ATTEMPTS} attempts",
-            hint="use block=, or write with fewer processes at once",
+            f"sequence {self.name!r}: in each of {_ATTEMPTS} attempts, another writer took the "
+            f"next number first",
+            hint="reserve several numbers at once with block=, or write with fewer processes",
         )
 
     def _step(self, last: int | None, number: int) -> Statement:

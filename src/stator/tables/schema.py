@@ -190,7 +190,11 @@ class EntityMap:
         return self.key_values(item), b'{"PutRequest":{"Item":%b}}' % orjson.dumps(item)
 
     def take_variants(self, variants: Mapping[str, EntityMap]) -> None:
-        """Decode each item as the variant that it is. The variants' own maps do the same."""
+        """Set the maps of the entity's variants.
+
+        From then on, this map and those of the variants decode each item as the variant that its
+        tag names.
+        """
         if not variants:
             return
         self.variants = variants

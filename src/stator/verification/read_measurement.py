@@ -86,7 +86,7 @@ class ReadMeasurement:
 
     @property
     def guesses(self) -> tuple[str, ...]:
-        """The assumptions of the measurement, without those that ``returns`` decides instead."""
+        """The guesses of the measurement, except those that ``returns`` makes unnecessary."""
         for entity, name in self._pinned:
             self.shape.guesses.drop(f"{info(entity).name}.{name}")
         return self.shape.guesses.texts

@@ -47,8 +47,8 @@ def command(
     if not fits or len(identifier) < 3:  # DynamoDB requires three characters in table names
         raise ConfigurationError(
             f"{name} is not a valid name for a design",
-            hint="use at least three letters, digits, - and _, starting with a letter, for example "
-            "my-shop; Python keywords are not allowed",
+            hint="use at least three characters: letters, digits, - and _, the first a letter, for "
+            "example my-shop; Python keywords are not allowed",
         )
     place = folder or Path(name)
     if place.exists() and (not place.is_dir() or any(place.iterdir())):

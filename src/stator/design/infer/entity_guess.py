@@ -42,9 +42,9 @@ class GuessedEntity:
 class EntityGuess:
     """Collects what the items of one kind say about their entity.
 
-    ``doubt`` takes each guess. ``type_name`` is the attribute that names the entity, if the design
-    uses it for that. With ``keys_only``, other attributes do not become fields; they stay in the
-    items as they are.
+    ``doubt`` is called with each guess. ``type_name`` is the attribute whose value names the
+    entity, or None if the proposed design does not use one. With ``keys_only``, other attributes do
+    not become fields; they stay in the items as they are.
     """
 
     def __init__(

@@ -187,9 +187,9 @@ def choices_of(
 
 
 def _guard(choices: EntityChoices, need: Need) -> float | None:
-    """Return the cost of a lookup by the guard of a unique field, or None.
+    """Return the cost of a lookup by the guard of a unique field.
 
-    A locked index that serves the need stays.
+    Returns None if the need is no such lookup, or if a locked index serves it: that index is kept.
     """
     if any(choices.use(each, need) is not None for each in choices.held.values()):
         return None

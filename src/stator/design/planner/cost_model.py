@@ -169,7 +169,10 @@ class CostModel:
     # -- sizes
 
     def item_bytes(self, entity: type[Entity]) -> float:
-        """Return the size of an item with its keys: during the search, with the table's alone."""
+        """Return the size of an item with its key attributes.
+
+        During the search, only the table's key counts, because indexes are not chosen yet.
+        """
         size = self.known.items.get(entity)
         return (
             self.estimates.item_bytes(entity) + self._base_bytes(entity) if size is None else size

@@ -35,8 +35,9 @@ Piece = tuple[bool, str]
 class KeyAttributes:
     """The partition key or the sort key of a handwritten key.
 
-    ``names`` are its attributes, empty if the design names them. If ``native`` is True, each
-    attribute is a field. Otherwise ``pieces`` are the parts of the only attribute.
+    ``names`` are the attribute names that the key gives. It is empty if the key leaves them to the
+    planner (PK, SK, GSI1PK). If ``native`` is True, each attribute is a field. Otherwise ``pieces``
+    are the parts of the only attribute.
     """
 
     pieces: tuple[Piece, ...]

@@ -119,7 +119,7 @@ def bind(text: str, parameters: list[Value]) -> Statement:
 
 
 def _bind(node: Expression, parameters: list[Value], *, is_nested: bool) -> Statement:
-    """Bind a statement. ``is_nested`` is False if no path of the text leads into an attribute."""
+    """Bind a statement. ``is_nested`` says whether a path in it may go inside an attribute."""
     match node:
         case syntax.SelectStatement():
             return _select(node, parameters)

@@ -368,7 +368,11 @@ class PatternRead:
     # -- numbers
 
     def count(self) -> Work[int]:
-        """Count the items. DynamoDB sends none, unless only keys tell them from other entities."""
+        """Count the items.
+
+        DynamoDB sends the number alone. It sends items only if their keys are needed to tell them
+        apart from items of other entities.
+        """
         total = 0
         for stream in self.streams:
             while not stream.is_done:

@@ -39,11 +39,11 @@ Meaning = Callable[[Item | None], ConditionFailed]
 
 @dataclass(slots=True)
 class Guard:
-    """The unique value that a statement takes or frees.
+    """The guard that a statement writes or deletes, so that its unique value is taken or free.
 
-    ``taking`` is None if the statement frees the value. Otherwise it is a function that plans the
-    statement again for a transaction in which another item frees the value. Its argument is that
-    other item, the present owner.
+    ``taking`` is None if the statement frees the value. If it takes the value, ``taking(owner)``
+    plans the statement again for the case that the present owner, another item, frees the value in
+    the same transaction.
     """
 
     key: bytes

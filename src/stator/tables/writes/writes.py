@@ -259,16 +259,17 @@ class WritePlanner:
     def _pack_changes(
         self, of: EntityMap, recording: Recording, key: Item, names: list[str]
     ) -> Work[tuple[str, ...]]:
-        """Replace the large values in a recording by their packed form. Return the blobs' names.
+        """Replace the large values in a recording by what the item stores for them.
 
-        ``names`` are the large fields that the update changes.
+        That is the value, compressed, or the name of a blob outside the table. ``names`` are the
+        large fields that the update changes. Return the names of the blobs that were written.
         """
         found: Item = dict(key)
         for name in names:
             action = recording.actions.get((name,))
             if action is None or not (action.value is None or isinstance(action.value, dict)):
                 raise UpdateRefused(
-                    f"{of.name}.{name} is large() and stored packed: it can only be set as a whole",
+                    f"{of.name}.{name} is large(): it can only be set as a whole",
                     hint="assign a whole value",
                 )
             if action.value is not None:

@@ -1,13 +1,14 @@
 """Key attributes and key conditions of the chosen paths.
 
-A query names the partition in full and selects at most one range of sort keys. With the sort key
-``ORDER#{placed_at}#{order_id}``:
+A query names the partition in full and selects at most one range of sort keys. ``$`` is the
+character after ``#``, so ``ORDER$`` is above every key that starts with ``ORDER#``. With the sort
+key ``ORDER#{placed_at}#{order_id}``:
 
 | asked | key condition |
 |---|---|
 | nothing more | ``begins_with(SK, "ORDER#")`` |
 | placed_at from a | ``SK BETWEEN "ORDER#a" AND "ORDER$"`` |
-| placed_at before b | ``SK BETWEEN "ORDER#" AND "ORDER#b"``: every key goes on with ``#`` |
+| placed_at before b | ``SK BETWEEN "ORDER#" AND "ORDER#b"``: no key is ``ORDER#b``, ``#`` follows |
 | placed_at up to b | ``SK BETWEEN "ORDER#" AND "ORDER#b$"`` |
 | placed_at after a | ``SK BETWEEN "ORDER#a$" AND "ORDER$"`` |
 

@@ -177,10 +177,10 @@ class SlotNames:
 
 
 def _joins(placement: Placement, others: list[Placement]) -> bool:
-    """Whether an INCLUDE index can hold a path beside those of other entities.
+    """Whether a path can share an INCLUDE index with paths of other entities.
 
-    The index then projects the fields of all. No entity may have a field that only another one
-    wants: its entries would grow.
+    Such an index projects the fields that any of them needs. A path is refused if an entity has one
+    of these fields without needing it, because its entries would be larger than necessary.
     """
     members = [*others, placement]
     wanted = {name for each in members for name in each.included}

@@ -54,7 +54,8 @@ class WriteJob:
     ``start`` maps each lane (an input, or a segment of a Scan) to the position where it begins.
     ``place_of`` turns the positions of all lanes into the journal's ``place``. ``passed`` is called
     with every finished block, in the lane's order. ``gate`` keeps the job waiting outside of its
-    hours. ``ahead`` are the rows that earlier runs finished; the journal adds those of this run.
+    hours. ``ahead`` are the rows after ``start`` that earlier runs finished, which are skipped; the
+    journal adds the rows that this run finishes.
     The caller deletes the journal once nothing is left to do.
     """
 
