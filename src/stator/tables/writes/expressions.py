@@ -52,7 +52,8 @@ class Expressions:
                 )
             if reference.name in of.large:
                 raise DesignError(
-                    f"{reference!r} is large() and compressed, or outside the table: DynamoDB cannot compare it",
+                    f"{reference!r} is large(), compressed or outside the table: "
+                    f"DynamoDB cannot compare it",
                     hint="store the value to compare in a field of its own",
                 )
         return self._conditions.term(condition, of.info)
