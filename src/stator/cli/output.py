@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import typer
-from rich.console import Console
 
 from stator.errors import ConfigurationError, StatorError
+
+if TYPE_CHECKING:  # see plain_console
+    from rich.console import Console
 
 RISK_COLOURS: Final[dict[str, str]] = {
     "orphans": "red",
@@ -22,6 +24,8 @@ RISK_COLOURS: Final[dict[str, str]] = {
 
 def plain_console() -> Console:
     """Return a console that prints text as it is: ``:end:`` and ``[x]`` are no markup."""
+    from rich.console import Console  # heavy, and most commands do without
+
     return Console(highlight=False, markup=False, emoji=False)
 
 

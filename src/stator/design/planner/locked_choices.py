@@ -8,7 +8,7 @@ Items are stored under the keys of the last plan. The rules:
   (``rekey``), even if a fresh plan would choose another.
 - *A new path in an index* must be written on the existing items: one write for each, plus
   ``BACKFILL_WORK_DOLLARS`` for the work. That price must pay off within ``PAYBACK_MONTHS``. Native
-  keys are exempt, because DynamoDB fills such an index by itself.
+  keys cost only ``INDEX_WORK_DOLLARS``, because DynamoDB fills such an index by itself.
 - *An index that is still used* keeps its name, its number and its attributes. New paths go into a
   shared index that has room, or into one with a number that the lock does not have. A number that
   became free is not reused in the same step.
@@ -44,6 +44,8 @@ from stator.model.limits import READ_UNIT_BYTES
 PAYBACK_MONTHS: Final = 12
 BACKFILL_WORK_DOLLARS: Final = 60.0
 """The work of writing new attributes on every item."""
+INDEX_WORK_DOLLARS: Final = 5.0
+"""The work of adding an index that DynamoDB fills by itself. It lets an equally good index stay."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,10 @@ def moving_dollars(placement: Placement, locked: LockedChoices | None, costs: Co
     """
     if locked is None or placement.is_base or placement.path.handwritten is not None:
         return 0.0
-    if placement.kind == "native" or any(placement == each for _, each in locked.indexes):
+    if any(placement == each for _, each in locked.indexes):
         return 0.0
+    if placement.kind == "native":
+        return INDEX_WORK_DOLLARS / PAYBACK_MONTHS
     entity = placement.path.entity
     items = costs.estimates.volume(entity) * costs.presence(placement.path)
     writes = items * costs.base_write_units(entity) * WRITE_UNIT_DOLLARS
