@@ -27,6 +27,8 @@ class LiveTables:
         if parts.scheme not in ("http", "https", "aws") or not parts.netloc:
             raise ConfigurationError(f"{address} is not a DynamoDB address", hint=_ADDRESS_HINT)
         self._client = _client(address, parts.scheme, parts.netloc, region, profile)
+        self.unread: list[str] = []
+        """What ``describe_fully`` could not read, and why."""
 
     def describe(self, table: str) -> Item | None:
         """Return the description of a table, or None if there is no such table."""
@@ -45,7 +47,8 @@ class LiveTables:
     def describe_fully(self, table: str) -> Item | None:
         """Return the description of a table with its expiry and recovery, or None.
 
-        A member is left out if the endpoint cannot tell, or the caller may not ask.
+        A member is left out, and noted in ``unread``, if the endpoint cannot tell or the caller may
+        not ask.
         """
         from botocore.exceptions import BotoCoreError, ClientError
 
@@ -64,8 +67,8 @@ class LiveTables:
         for name, ask in members.items():
             try:
                 found[name] = ask()
-            except (BotoCoreError, ClientError):
-                continue
+            except (BotoCoreError, ClientError) as error:
+                self.unread.append(f"{name} of {table}: {error}")
         return found
 
     def names(self) -> list[str]:

@@ -49,6 +49,8 @@ def command(
     names = [table.name for table in (*plan.tables, *beside)]
     described = {name: tables.describe_fully(prefix + name) for name in names}
     found = drift(plan, described, beside, design.settings)
+    for missing in tables.unread:
+        typer.echo(f"note: not compared: {missing}", err=True)
     if as_json:
         typer.echo(json.dumps({"address": live, "differences": [asdict(each) for each in found]}))
     else:
