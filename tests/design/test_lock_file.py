@@ -11,10 +11,11 @@ import pytest
 
 from stator.design.design import Design
 from stator.design.entities.entity import Entity
-from stator.design.entities.markers import ident
+from stator.design.entities.markers import ident, stored
 from stator.design.patterns.pattern import Query, find, read, updates, write
 from stator.design.plan.lock_file import LockChange, compare, lock_path, read_lock, write_lock
 from stator.design.plan.plan import FORMAT, Plan
+from stator.design.plan.stored_shape import StoredField, StoredType, likely_renames
 from stator.errors import ConfigurationError
 
 from . import models
@@ -361,3 +362,84 @@ def test_another_workload_is_a_reason_to_write_the_lock_again() -> None:
     plans = [Design("shop", [models.Review], [each]).plan() for each in (change, changed)]
     [told] = compare(*plans)
     assert (told.risk, told.do) == ("safe", "write the lock again")
+
+
+# --- renames --------------------------------------------------------------------------------------
+
+
+class Device(Entity):
+    fleet: str = ident()
+    serial: str = ident()
+    firmware: str
+
+
+class AnotherField(Entity, name="Device"):
+    fleet: str = ident()
+    serial: str = ident()
+    release: str
+
+
+class AnotherFieldKept(Entity, name="Device"):
+    fleet: str = ident()
+    serial: str = ident()
+    release: str = stored("firmware")
+
+
+class AnotherKeyField(Entity, name="Device"):
+    fleet: str = ident()
+    number: str = ident()
+    firmware: str
+
+
+class AnotherKeyFieldKept(Entity, name="Device"):
+    fleet: str = ident()
+    number: str = ident(stored="serial")
+    firmware: str
+
+
+class Appliance(Entity):
+    fleet: str = ident()
+    serial: str = ident()
+    firmware: str
+
+
+class ApplianceKept(Entity, name="Device"):
+    fleet: str = ident()
+    serial: str = ident()
+    firmware: str
+
+
+def fleet_of(entity: Any) -> Plan:
+    @read(rps=5, returns=10)
+    def of_fleet(fleet: str) -> Query[Any]:
+        return find(entity).where(entity.fleet == fleet)
+
+    return Design("fleet", [entity], [of_fleet]).plan()
+
+
+@pytest.mark.parametrize(
+    ("renamed", "kept", "advice"),
+    [
+        (AnotherField, AnotherFieldKept, 'release: ... = stored("firmware")'),
+        (AnotherKeyField, AnotherKeyFieldKept, 'number: ... = ident(stored="serial")'),
+        (Appliance, ApplianceKept, 'class Appliance(Entity, name="Device")'),
+    ],
+)
+def test_a_rename_is_recognised_and_its_remedy_holds(renamed: Any, kept: Any, advice: str) -> None:
+    found = compare(fleet_of(Device), fleet_of(renamed))
+    assert [each for each in found if advice in each.do]
+    assert compare(fleet_of(Device), fleet_of(kept)) == []
+
+
+def test_of_two_candidates_no_rename_is_guessed() -> None:
+    text, number = StoredType("str"), StoredType("int")
+    old = [StoredField("a", text)]
+    assert likely_renames(old, [StoredField("b", text)]) == {"a": "b"}
+    assert likely_renames(old, [StoredField("b", number)]) == {}
+    assert likely_renames(old, [StoredField("b", text), StoredField("c", text)]) == {}
+    assert likely_renames([*old, StoredField("z", text)], [StoredField("b", text)]) == {}
+
+
+def test_a_renamed_key_field_is_not_told_to_name_the_old_one_in_key() -> None:
+    for change in compare(fleet_of(Device), fleet_of(AnotherKeyField)):
+        assert "key=" not in change.do

@@ -421,7 +421,7 @@ def test_a_full_disk_ends_writes_that_cannot_be_undone(tmp_path: Path) -> None:
     storage._db = real
     with pytest.raises(StorageFull) as caught:
         storage.write({b"b": b"2"}, undoable=True)
-    assert caught.value.hint is not None and "reopen" in caught.value.hint
+    assert caught.value.hint is not None and "open the folder again" in caught.value.hint
     storage.close()
 
 

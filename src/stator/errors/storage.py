@@ -61,7 +61,9 @@ class StorageFull(StorageFailed):
     """The disk or its quota is full. The write that failed is not stored."""
 
     problem = "there is no space left for the data folder {path}"
-    hint = "free some space; writes work again a few seconds later, and acknowledged ones are safe"
+    hint = (
+        "free at least 40 MB; writes work again a few seconds later, and acknowledged ones are safe"
+    )
 
 
 class StorageDenied(StorageFailed):

@@ -41,7 +41,12 @@ from rocksdict import (
     SliceTransform,
 )
 
-from stator.errors import StorageCorrupt, StorageFormatUnsupported, StorageLocked
+from stator.errors import (
+    StorageCorrupt,
+    StorageFormatUnsupported,
+    StorageFull,
+    StorageLocked,
+)
 from stator.storage import high_water
 from stator.storage.failures import is_locked, storage_failure
 from stator.storage.high_water import Durability, Extent, HighWater, Mark
@@ -49,6 +54,9 @@ from stator.storage.high_water import Durability, Extent, HighWater, Mark
 log = logging.getLogger("stator.storage")
 
 FORMAT_VERSION = 2
+WRITE_BUFFER_BYTES: Final = 32 * 1024 * 1024
+"""After a full disk, RocksDB resumes only when this much room is free (its SstFileManager)."""
+REOPEN: Final = "free some space, then open the folder again; acknowledged writes are safe"
 _MARKED_SINCE: Final = 2
 """From this version on, every folder has a high-water mark."""
 _FORMAT_BYTES = 32
@@ -72,7 +80,7 @@ def _options(prefix_bytes: int, recovery: DBRecoveryMode) -> Options:
         options.set_memtable_prefix_bloom_ratio(0.05)
         options.set_memtable_whole_key_filtering(True)
     options.create_if_missing(True)
-    options.set_write_buffer_size(32 * _MIB)
+    options.set_write_buffer_size(WRITE_BUFFER_BYTES)
     options.set_max_write_buffer_number(3)
     options.set_max_background_jobs(2)
     options.set_compression_type(DBCompressionType.lz4())
@@ -164,7 +172,10 @@ def open_to_write(path: str, prefix_bytes: int, durability: Durability) -> tuple
             water.close()
         if isinstance(error, BlockingIOError) or is_locked(error):
             raise StorageLocked(path, _holder(folder)) from None
-        raise storage_failure(path, error) from None
+        failure = storage_failure(path, error)
+        if isinstance(failure, StorageFull):
+            failure.hint = REOPEN
+        raise failure from None
     return db, water
 
 

@@ -13,12 +13,12 @@ What fails, and what is left:
 - The machine dies. Every fsynced write survives, and with it every acknowledged one. A torn tail of
   the log was never acknowledged and is dropped on open.
 - The disk fills up. The write or the fsync raises StorageFull, and no waiting write is
-  acknowledged. RocksDB refuses writes until there is room. It checks every few seconds, then starts
-  a new log and accepts writes again. Each refused write raises its own error. Item writes are
-  ``undoable``, so later writes are accepted as soon as RocksDB accepts them. A refused write of
-  anything else (a table's definition, a step of a backup) leaves memory ahead of the disk: these
-  changes are made in memory first, in a dozen places of the engine. The store then refuses all
-  writes until it is reopened, which reads them back from the disk.
+  acknowledged. RocksDB refuses writes until there is room for a write buffer. It checks every few
+  seconds, then starts a new log and accepts writes again. Each refused write raises its own error.
+  Item writes are ``undoable``, so later ones are accepted as soon as RocksDB accepts them. A
+  refused write of anything else (a table's definition, a step of a backup) leaves memory ahead of
+  the disk: these changes are made in memory first, in a dozen places of the engine. The store then
+  refuses all writes until it is reopened, which reads them back from the disk.
 - The system refuses a file, or an fsync fails for another reason. The store refuses further writes
   until it is reopened: after such a failure nobody knows what the log contains.
 - A log or the manifest loses its end or is deleted. RocksDB cannot tell this from a crash; the
@@ -49,6 +49,7 @@ from rocksdict import Checkpoint, ReadOptions, WriteBatch
 from stator.errors import ConfigurationError, StorageClosed, StorageError, StorageFull
 from stator.storage.failures import is_follow_on, storage_failure
 from stator.storage.folder import (
+    REOPEN,
     check_format,
     mark_copy,
     open_to_read,
@@ -59,7 +60,6 @@ from stator.storage.high_water import Durability, HighWater
 from stator.storage.protocol import Changes, Durable
 
 _MIB = 1024 * 1024
-_REOPEN = "free some space, then reopen the engine; acknowledged writes are safe"
 
 # Below this average, an fsync runs on the thread that waits, which may be a server's event loop.
 _QUICK_SECONDS = 0.001
@@ -325,7 +325,7 @@ class RocksStorage:
             self._full = failure
             if may_go_on:
                 return failure
-            failure = StorageFull(self._path, failure.detail, hint=_REOPEN)
+            failure = StorageFull(self._path, failure.detail, hint=REOPEN)
         self._failure = failure
         return failure
 

@@ -362,9 +362,16 @@ class Facts:
         )
 
     def of(
-        self, kind: SubjectKind, code: str, severity: Severity, subject: str, message: str, fix: str
+        self,
+        kind: SubjectKind,
+        code: str,
+        severity: Severity,
+        subject: str,
+        message: str,
+        fix: str,
+        dollars: float | None = None,
     ) -> Finding:
-        return Finding(code, severity, kind, subject, message, fix)
+        return Finding(code, severity, kind, subject, message, fix, None, dollars)
 
 
 def _fields_in(keys: list[PlannedKeyAttribute]) -> tuple[str, ...]:

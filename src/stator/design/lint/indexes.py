@@ -108,3 +108,26 @@ def _churn(facts: Facts, index: str, name: str) -> Iterator[Finding]:
         "index a coarser value that changes rarely, or sort by the changing field after reading",
         monthly,
     )
+
+
+def needless_local(facts: Facts) -> Iterator[Finding]:
+    """Find local indexes that no consistent read needs."""
+    consistent = {
+        (step.table, step.index)
+        for pattern in facts.plan.patterns
+        for step in pattern.steps
+        if step.consistent
+    }
+    for table in facts.plan.tables:
+        for index in table.indexes:
+            if index.kind != "LSI" or (table.name, index.name) in consistent:
+                continue
+            yield facts.on_index(
+                "ST305",
+                "warning",
+                index,
+                f"no consistent read uses the local index {index.name}, which limits every item "
+                f"collection of {table.name} to 10 GB and cannot be added or dropped later",
+                "use a global index: leave out local=True, or let the planner choose; a table "
+                "that exists keeps its local index until its items are copied to another table",
+            )

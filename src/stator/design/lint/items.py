@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from stator.design.capacity_units import MONTH_SECONDS, half_read_units, write_units
+from stator.design.cost.report import CostReport, cost
 from stator.design.entities.conditions import FieldRef
 from stator.design.entities.entity import info
 from stator.design.entities.shapes import ListOf, MapOf, Maybe, Nested, OneOf, Shape, TypedMap
@@ -26,6 +27,8 @@ _DEEP: Final = 4
 _LONG_NAME: Final = 20
 _NAMES_SHARE: Final = 0.25
 _NAMES_BYTES: Final = 1024**3
+_WORTHWHILE: Final = 0.1
+"""The part of a table's cost that another table class must save to be mentioned."""
 
 
 def over_one_kilobyte(facts: Facts) -> Iterator[Finding]:
@@ -186,3 +189,36 @@ def key_too_long(facts: Facts) -> Iterator[Finding]:
                 f"{info(entity).name} {length} bytes; DynamoDB allows {limit_of(key):,}",
                 "use fewer or shorter fields in the key, and give an Enum short values",
             )
+
+
+def rarely_read(facts: Facts) -> Iterator[Finding]:
+    """Find tables whose storage costs so much more than their requests that another class pays."""
+    settings = facts.design.settings
+    if settings is not None and settings.table_class == "STANDARD_INFREQUENT_ACCESS":
+        return
+    standard = _dollars_by_table(cost(facts.plan, facts=facts.design))
+    infrequent = _dollars_by_table(
+        cost(facts.plan, facts=facts.design, table_class="infrequent_access")
+    )
+    for table in facts.plan.tables:
+        before, after = standard.get(table.name, 0.0), infrequent.get(table.name, 0.0)
+        if before - after < before * _WORTHWHILE:
+            continue
+        yield facts.of(
+            "table",
+            "ST207",
+            "note",
+            table.name,
+            f"table {table.name} is stored more than it is used: it costs {about_dollars(before)} "
+            f"a month, and {about_dollars(after)} in the class Standard-Infrequent Access",
+            'choose the class with TableSettings(table_class="STANDARD_INFREQUENT_ACCESS"), or '
+            "export old items to S3 and let ttl() delete them",
+            before - after,
+        )
+
+
+def _dollars_by_table(report: CostReport) -> dict[str, float]:
+    totals: dict[str, float] = {}
+    for line in report.lines:
+        totals[line.table] = totals.get(line.table, 0.0) + float(line.dollars)
+    return totals

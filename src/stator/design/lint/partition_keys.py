@@ -222,3 +222,22 @@ def _grows(facts: Facts, collection: Collection, entity: type[Entity]) -> bool:
     )
     single = set(known.identity) <= set(collection.fields[entity])
     return not leaves and not single and facts.rate(entity, "create") > 0
+
+
+def beyond_identity(facts: Facts) -> Iterator[Finding]:
+    for entity in facts.design.entities:
+        known = info(entity)
+        more = sorted(facts.key_fields(entity, None) - set(known.identity))
+        if not more:
+            continue
+        names, identity = ", ".join(more), ", ".join(known.identity)
+        yield facts.on_entity(
+            "ST106",
+            "warning",
+            entity,
+            f"the base key of {known.name} holds {names} in addition to its identity: {names} "
+            f"cannot change, every create and delete is a transaction that also writes a guard, "
+            f"and a get by {identity} alone takes more than one request",
+            f"mark {names} with ident() if an item is never known without it; "
+            f"otherwise keep it out of key= and let an index serve the pattern",
+        )

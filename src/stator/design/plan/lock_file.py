@@ -33,7 +33,12 @@ from stator.design.plan.plan import (
     Plan,
     TablePlan,
 )
-from stator.design.plan.stored_shape import Risk, shape_changes
+from stator.design.plan.stored_shape import (
+    Risk,
+    kept_attribute,
+    likely_renames,
+    shape_changes,
+)
 from stator.design.plan.templates import PlannedKeyAttribute
 from stator.errors import ConfigurationError, DesignError
 
@@ -299,19 +304,30 @@ def _entities(old: Plan, new: Plan) -> Iterator[LockChange]:
         if name not in before:
             yield LockChange("safe", f"entity {name}", "is new", "deploy it")
         elif name not in after:
-            yield LockChange(
-                "orphans",
-                f"entity {name}",
-                "is no longer in the design",
-                f"delete its items from {before[name].table}, or copy them; if it was renamed, "
-                f'keep its name: class ...(Entity, name="{name}")',
-            )
+            yield _gone(before[name], [each for each in new.entities if each.name not in before])
         else:
             if before[name].fields:
                 for each in shape_changes(before[name].shape, after[name].shape):
                     yield LockChange(each.risk, each.subject, each.what, each.do, each.blocks)
             table = new.table(after[name].table)
             yield from _entity(before[name], after[name], {index.name for index in table.indexes})
+
+
+def _gone(entity: EntityPlan, added: list[EntityPlan]) -> LockChange:
+    """Return the change of an entity that the design no longer has.
+
+    A new entity with the same fields is probably the same entity under another name.
+    """
+    alike = [each.name for each in added if entity.fields and each.fields == entity.fields]
+    name = alike[0] if len(alike) == 1 else "..."
+    renamed = f"{name} is its new name" if len(alike) == 1 else "it was renamed"
+    return LockChange(
+        "orphans",
+        f"entity {entity.name}",
+        "is no longer in the design",
+        f'if {renamed}, keep the stored name: `class {name}(Entity, name="{entity.name}")`; '
+        f"otherwise delete its items from {entity.table}, or copy them",
+    )
 
 
 def _entity(old: EntityPlan, new: EntityPlan, indexes: set[str]) -> Iterator[LockChange]:
@@ -326,8 +342,7 @@ def _entity(old: EntityPlan, new: EntityPlan, indexes: set[str]) -> Iterator[Loc
             "orphans",
             subject,
             f"its key was {_written(before)} and would be {_written(after)}",
-            f"keep the old key with `class {new.name}(Entity, key={_override(before)})`, or copy "
-            "every item to its new key",
+            f"{_old_key(old, new, before)}copy every item to its new key",
         )
     if old.discriminator != new.discriminator and new.discriminator is not None:
         yield LockChange(
@@ -405,6 +420,20 @@ def _template(key: PlannedKeyAttribute) -> str:
         else:
             marks.append(f"{{{part.shards} shards}}" if part.kind == "shard" else part.value)
     return "".join(marks) + (f" where {key.condition}" if key.when else "")
+
+
+def _old_key(old: EntityPlan, new: EntityPlan, keys: dict[str, PlannedKeyAttribute]) -> str:
+    """Return how to keep the old key, with " or" behind it; empty if its fields are gone."""
+    names = {part.value for key in keys.values() for part in key.template.parts}
+    gone = [each for each in old.fields if each.name in names] if new.fields else []
+    gone = [each for each in gone if each.name not in {field.name for field in new.fields}]
+    if not gone:
+        return f"keep the old key with `class {new.name}(Entity, key={_override(keys)})`, or "
+    renamed = likely_renames(old.fields, new.fields)
+    if all(each.name in renamed for each in gone):
+        kept = ", ".join(f"`{kept_attribute(each, renamed[each.name])}`" for each in gone)
+        return f"keep the attributes of renamed fields: {kept}, or "
+    return ""
 
 
 def _override(keys: dict[str, PlannedKeyAttribute]) -> str:

@@ -7,8 +7,8 @@ of the old plan has written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from stator.design.entities.entity import info
@@ -185,14 +185,53 @@ def shape_changes(old: VersionedShape, new: VersionedShape) -> Iterator[ShapeCha
     is_raised = new.version > old.version
     before = {each.name: each for each in old.fields}
     after = {each.name: each for each in new.fields}
+    renamed = likely_renames(old.fields, new.fields)
     for name in sorted({*before, *after}):
         subject = f"field {new.entity}.{name}"
         if name not in before:
             yield _new_field(subject, after[name], new, is_raised)
         elif name not in after:
-            yield _dropped_field(subject, before[name], new, is_raised)
+            change = _dropped_field(subject, before[name], new, is_raised)
+            yield _or_renamed(change, before[name], renamed.get(name))
         else:
             yield from _field_changes(subject, before[name], after[name], new, is_raised)
+
+
+def likely_renames(old: Iterable[StoredField], new: Iterable[StoredField]) -> dict[str, str]:
+    """Return the fields that may have been renamed, as a map from the old name to the new one.
+
+    A field that is gone and a new field of the same type and role are taken for one field if
+    neither has another candidate. Only the user knows whether that is true.
+    """
+    before = {each.name: each for each in old}
+    after = {each.name: each for each in new}
+    gone = [each for name, each in before.items() if name not in after]
+    added = [each for name, each in after.items() if name not in before]
+    found = {}
+    for field in gone:
+        alike = [each for each in added if _is_alike(field, each)]
+        rivals = [each for each in gone if _is_alike(field, each)]
+        if len(alike) == len(rivals) == 1:
+            found[field.name] = alike[0].name
+    return found
+
+
+def _is_alike(one: StoredField, other: StoredField) -> bool:
+    return (one.type, one.role) == (other.type, other.role)
+
+
+def kept_attribute(field: StoredField, name: str) -> str:
+    """Return the declaration by which a renamed field keeps its attribute."""
+    kept = f'"{field.name}"'
+    value = f"{field.role}(stored={kept})" if field.role else f"stored({kept})"
+    return f"{name}: ... = {value}"
+
+
+def _or_renamed(change: ShapeChange, field: StoredField, name: str | None) -> ShapeChange:
+    if name is None or change.risk == "safe":
+        return change
+    keep = f"if {name} is its new name, keep the attribute: `{kept_attribute(field, name)}`"
+    return replace(change, do=f"{keep}; otherwise {change.do}")
 
 
 def _chain(old: VersionedShape, new: VersionedShape) -> Iterator[ShapeChange]:
