@@ -85,3 +85,8 @@ def stator_in(
         encoding="utf-8",
         timeout=TIMEOUT_SECONDS,
     )
+
+
+def git(folder: Path, *arguments: str) -> None:
+    who = ["-c", "user.name=Test", "-c", "user.email=test@example.org"]
+    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)

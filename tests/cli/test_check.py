@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from .design_folder import git
 from .design_project import SHOP, Project
 
 
@@ -205,3 +206,36 @@ def test_a_broken_lock_cannot_be_checked_against(project: Project) -> None:
     assert done.returncode == 2
     assert "shop.design.json is not a plan" in done.stderr
     assert "hint:" in done.stderr
+
+
+def test_one_comment_has_the_findings_the_cost_and_the_changes(project: Project) -> None:
+    assert project.run("plan", "--write").returncode == 0
+    for words in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-q", "-m", "one")):
+        git(project.folder, *words)
+    hot(project)
+    done = project.run("check", "--format", "markdown", "--diff", "main", "--fixes")
+    assert done.returncode == 1
+    assert done.stdout.startswith("### shop needs work: 1 warning")
+    assert "This change adds $" in done.stdout and "view is new" in done.stdout
+    [finding] = [line for line in done.stdout.splitlines() if line.startswith("| **ST502**")]
+    assert "`shop.py:" in finding
+    assert "| safe | pattern view | is new | deploy it |" in done.stdout
+    cells = [line.count(" | ") for line in done.stdout.splitlines() if line.startswith("| **ST")]
+    assert set(cells) == {3}
+
+    data = json.loads(project.run("check", "--json", "--diff", "main").stdout)
+    assert data["cost"]["sentence"] in done.stdout.replace("\\_", "_")
+    text = project.run("check", "--diff", "main")
+    assert data["cost"]["sentence"] in text.stderr and "This change" not in text.stdout
+
+
+def test_a_comment_on_a_design_without_problems_is_short(project: Project) -> None:
+    done = project.run("check", "--format", "markdown")
+    assert done.returncode == 0
+    assert done.stdout == "### shop passes: no findings\n\nThere is no lock file yet.\n"
+
+
+@pytest.mark.parametrize("other", ["--github", "--json"])
+def test_a_comment_is_no_other_format(project: Project, other: str) -> None:
+    done = project.run("check", "--format", "markdown", other)
+    assert done.returncode == 2 and "--format markdown" in done.stderr

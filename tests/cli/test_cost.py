@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from decimal import Decimal
 from importlib import resources
 from pathlib import Path
@@ -13,18 +12,13 @@ import pytest
 from stator.cli.design_file import load_design
 from stator.design.plan.lock_file import lock_path, write_lock
 
-from .design_folder import DESIGN, stator_in, with_email
+from .design_folder import DESIGN, git, stator_in, with_email
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "shop.py").write_text(DESIGN)
     return tmp_path
-
-
-def git(folder: Path, *arguments: str) -> None:
-    who = ["-c", "user.name=Test", "-c", "user.email=test@example.org"]
-    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
 
 
 @pytest.fixture

@@ -148,4 +148,4 @@ def test_a_full_disk_is_logged_once_and_answered_each_time(
         replies = [client.ask("{}", operation="PutItem") for _ in range(100)]
     assert {reply.status for reply in replies} == {500}
     assert len(caplog.records) == 1
-    assert "no space left" in caplog.text and "free some space" in caplog.text
+    assert "no space left" in caplog.text and "free at least 40 MB" in caplog.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from stator.cli.plan_view import operations
+from stator.design.documents.markdown_parts import code, grid, plain
 from stator.design.plan.lock_file import LockChange
 from stator.design.plan.plan import PatternPlan, Plan
 from stator.model.quantities import about_dollars, amount
@@ -14,15 +15,15 @@ def plan_markdown(plan: Plan, changes: Sequence[LockChange] | None) -> str:
     """Return a plan as Markdown. ``changes`` are those since the lock; None if there is no lock."""
     parts = [
         f"### Plan of {plan.name}: about {about_dollars(plan.dollars_per_month)} a month",
-        *_changes(changes),
-        _table(
+        lock_changes(changes),
+        grid(
             ("Pattern", "Request", "Key", "A second", "Units", "A month", "Next best"),
             (_pattern(each) for each in plan.patterns),
         ),
-        _table(
+        grid(
             ("Entity", "Attribute", "Index", "Key"),
             (
-                (entity.name, _code(key.name), key.index or "", _key(key.template, key.condition))
+                (entity.name, code(key.name), key.index or "", _key(key.template, key.condition))
                 for entity in plan.entities
                 for key in entity.keys
             ),
@@ -30,45 +31,31 @@ def plan_markdown(plan: Plan, changes: Sequence[LockChange] | None) -> str:
     ]
     for title, lines in (("Warnings", plan.warnings), ("Guesses", plan.guesses)):
         if lines:
-            parts.append(f"**{title}**\n\n" + "\n".join(f"- {_text(str(each))}" for each in lines))
+            parts.append(f"**{title}**\n\n" + "\n".join(f"- {plain(str(each))}" for each in lines))
     return "\n\n".join(parts) + "\n"
-
-
-def _changes(changes: Sequence[LockChange] | None) -> list[str]:
-    if changes is None:
-        return ["There is no lock file yet."]
-    if not changes:
-        return ["No changes since the lock file."]
-    rows = ((each.risk, each.subject, each.what, each.do) for each in changes)
-    return [_table(("Change", "Of", "What", "What to do"), (map(_text, row) for row in rows))]
 
 
 def _pattern(pattern: PatternPlan) -> Iterable[str]:
     return (
         f"**{pattern.name}**",
-        _text(operations(pattern)),
-        _code(pattern.key_condition) if pattern.kind == "read" else "",
+        plain(operations(pattern)),
+        code(pattern.key_condition) if pattern.kind == "read" else "",
         amount(pattern.requests_per_second),
         amount(pattern.units_per_call),
         about_dollars(pattern.dollars_per_month),
-        _text(pattern.runner_up),
+        plain(pattern.runner_up),
     )
 
 
 def _key(template: object, condition: str) -> str:
-    return _code(str(template)) + (f" if {_text(condition)}" if condition else "")
+    return code(str(template)) + (f" if {plain(condition)}" if condition else "")
 
 
-def _table(header: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
-    lines = [header, ["---"] * len(header), *map(tuple, rows)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def _code(text: str) -> str:
-    return f"`{text}`".replace("|", "\\|") if text else ""
-
-
-def _text(text: str) -> str:
-    for character in "\\`*_[]<>|":
-        text = text.replace(character, f"\\{character}")
-    return text
+def lock_changes(changes: Sequence[LockChange] | None) -> str:
+    """Return the differences from the lock file. None means that there is no lock file."""
+    if changes is None:
+        return "There is no lock file yet."
+    if not changes:
+        return "No changes since the lock file."
+    rows = ((each.risk, each.subject, each.what, each.do) for each in changes)
+    return grid(("Change", "Of", "What", "What to do"), (map(plain, row) for row in rows))

@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from stator.design.cost.report import cost, settings_options
 from stator.design.design import Design
 from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan, Step, TablePlan
 from stator.model.quantities import about_dollars, amount, plural, size
@@ -31,7 +32,7 @@ def show(plan: Plan, design: Design, console: Console, *, as_table: bool) -> Non
         *_tables(plan),
         *_entities(plan),
         *_patterns(plan, design, as_table),
-        *_closing(plan),
+        *_closing(plan, design),
     )
     print_parts(console, parts)
 
@@ -245,7 +246,7 @@ def _pattern_table(patterns: list[PatternPlan]) -> Table:
     return table
 
 
-def _closing(plan: Plan) -> Iterator[RenderableType]:
+def _closing(plan: Plan, design: Design) -> Iterator[RenderableType]:
     yield Text("")
     storage = sum(table.storage_dollars_per_month for table in plan.tables)
     other = sum(table.other_dollars_per_month for table in plan.tables)
@@ -263,6 +264,13 @@ def _closing(plan: Plan) -> Iterator[RenderableType]:
         "Prices: us-east-1, on demand. Rates and volumes as declared, spread evenly.",
         "dim",
     )
+    if settings_options(design):
+        billed = cost(plan, facts=design)
+        yield Text(
+            f"With the design's settings: {about_dollars(billed.total)} a month "
+            f"({billed.basis}{', recovery' if billed.basis.pitr else ''}); see stator cost.",
+            "dim",
+        )
 
 
 def _guesses(plan: Plan) -> Iterator[RenderableType]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from stator.design.cost.report import cost
 from stator.design.design import Design
 from stator.design.lint.catalogue import CATALOGUE, CODES
 from stator.design.lint.finding import Finding
@@ -242,10 +243,12 @@ def test_an_ignored_finding_about_cents_still_matches_its_entry() -> None:
 
 
 def monthly(design: Design) -> float:
-    return design.plan().dollars_per_month
+    return float(cost(design).total)
 
 
-@pytest.mark.parametrize("code", ["ST407", "ST503"])
+@pytest.mark.parametrize(
+    "code", ["ST201", "ST202", "ST207", "ST303", "ST304", "ST401", "ST407", "ST503"]
+)
 def test_the_better_design_saves_about_what_the_finding_says(code: str) -> None:
     found = finding(example(code), code)
     assert found.dollars is not None

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import json
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from stator.cli.check_markdown import check_markdown
 from stator.cli.design_file import DesignFile, load_design_file
+from stator.cli.git_lock import plan_at
 from stator.cli.options import DesignArgument
 from stator.cli.output import RISK_COLOURS, show_error
+from stator.design.cost.difference import CostDiff, compare
+from stator.design.cost.report import cost
 from stator.design.lint.check import AT_LEAST_DOLLARS
 from stator.design.lint.finding import Finding, Report
 from stator.design.lint.location import Location
@@ -27,6 +32,11 @@ _COLOURS: dict[str, str] = {"error": "red", "warning": "yellow", "note": "cyan",
 _GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
 
 
+class CheckFormat(StrEnum):
+    text = "text"
+    markdown = "markdown"
+
+
 def command(
     target: DesignArgument = None,
     lock: Annotated[
@@ -34,6 +44,18 @@ def command(
         typer.Option(
             metavar="PATH",
             help="The lock file. By default, <name>.design.json next to the design.",
+            show_default=False,
+        ),
+    ] = None,
+    form: Annotated[
+        CheckFormat,
+        typer.Option("--format", help="text, or markdown for one comment on a pull request."),
+    ] = CheckFormat.text,
+    diff: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REV",
+            help="Add what the design costs compared with the lock file of a git revision.",
             show_default=False,
         ),
     ] = None,
@@ -69,9 +91,11 @@ def command(
     check.
 
     Example: stator check shop.py --github
+
+    Example: stator check --format markdown --diff main > comment.md
     """
-    if github and json_output:
-        raise typer.BadParameter("use either --github or --json, not both")
+    if github + json_output + (form is CheckFormat.markdown) > 1:
+        raise typer.BadParameter("use one of --github, --json and --format markdown")
     try:
         file = load_design_file(target)
         frozen = _frozen(file, lock)
@@ -80,21 +104,33 @@ def command(
         raise typer.Exit(2) from None
     path = lock or file.lock
     report = file.design.check(frozen, at_least=at_least)
+    change = None if diff is None or report.plan is None else _cost_change(file, report.plan, diff)
     if json_output:
         found = {
             "design": file.design.name,
             "lock": str(path) if frozen else None,
             **report.to_data(),
+            **({} if change is None else {"cost": change.to_data()}),
         }
         typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+    elif form is CheckFormat.markdown:
+        name, is_locked = file.design.name, frozen is not None
+        typer.echo(check_markdown(name, report, is_locked=is_locked, change=change), nl=False)
     elif github:
         _annotate(report, path)
     else:
         _print(report, path, with_fixes=sys.stdout.isatty() if fixes is None else fixes)
     if not json_output:
+        if change is not None:
+            typer.echo(change.sentence, err=True)
         _summarize(file, report, path, is_locked=frozen is not None, at_least=at_least)
     if not report.ok:
         raise typer.Exit(1)
+
+
+def _cost_change(file: DesignFile, plan: Plan, revision: str) -> CostDiff:
+    before = plan_at(revision, file.lock)
+    return compare(cost(before, facts=file.design), cost(plan, facts=file.design), (before, plan))
 
 
 def _frozen(file: DesignFile, lock: Path | None) -> Plan | None:

@@ -6,7 +6,7 @@ import json
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.console import Group, RenderableType
@@ -18,15 +18,32 @@ from stator.cli.design_file import DesignFile, load_design_file, plan_of
 from stator.cli.git_lock import plan_at
 from stator.cli.options import DesignArgument
 from stator.cli.output import plain_console
+from stator.design.cost.charges import TableClass
 from stator.design.cost.difference import CostDiff, compare
 from stator.design.cost.prices import PriceFile, price_file
-from stator.design.cost.report import Basis, CostOptions, CostReport, cost, report
+from stator.design.cost.report import (
+    Basis,
+    CostOptions,
+    CostReport,
+    cost,
+    report,
+    settings_options,
+)
 from stator.design.cost.workload import Workload, workload_of
 from stator.design.plan.plan import Plan
 from stator.errors import DesignError
 from stator.model.quantities import dollars, signed_dollars
 
 _BAR = 20
+_CLASSES: Final[dict[str, TableClass]] = {
+    "standard": "standard",
+    "infrequent-access": "infrequent_access",
+}
+
+
+class StorageClass(StrEnum):
+    standard = "standard"
+    infrequent_access = "infrequent-access"
 
 
 class BillingMode(StrEnum):
@@ -40,23 +57,45 @@ def command(
     region: Annotated[
         str, typer.Option(metavar="REGION", help="The AWS region for the prices.")
     ] = "us-east-1",
-    mode: Annotated[BillingMode, typer.Option(help="The billing mode.")] = BillingMode.on_demand,
+    mode: Annotated[
+        BillingMode | None,
+        typer.Option(
+            help="The billing mode. By default as in TableSettings, otherwise on-demand.",
+            show_default=False,
+        ),
+    ] = None,
     utilisation: Annotated[
-        float,
+        float | None,
         typer.Option(
             metavar="SHARE",
             min=0.01,
             max=1.0,
-            help="The used share of provisioned or reserved capacity.",
+            help="The used share of provisioned or reserved capacity. By default the target in "
+            "TableSettings, otherwise 0.7.",
+            show_default=False,
         ),
-    ] = 0.7,
+    ] = None,
+    table_class: Annotated[
+        StorageClass | None,
+        typer.Option(
+            help="The table class. By default as in TableSettings, otherwise standard.",
+            show_default=False,
+        ),
+    ] = None,
     years: Annotated[
         int,
         typer.Option(
             min=1, max=3, metavar="N", help="The term of reserved capacity: 1 or 3 years."
         ),
     ] = 1,
-    pitr: Annotated[bool, typer.Option("--pitr", help="Include point-in-time recovery.")] = False,
+    pitr: Annotated[
+        bool | None,
+        typer.Option(
+            "--pitr/--no-pitr",
+            help="Include point-in-time recovery. By default as in TableSettings.",
+            show_default=False,
+        ),
+    ] = None,
     backups: Annotated[
         float, typer.Option(min=0.0, metavar="N", help="Number of full backups to keep.")
     ] = 0.0,
@@ -90,17 +129,23 @@ def command(
     """
     if years == 2:
         raise typer.BadParameter("--years 2 is not offered by AWS; use 1 or 3")
-    options = CostOptions(
-        region=region,
-        mode=mode.value,
-        utilisation=utilisation,
-        years=1 if years == 1 else 3,
-        pitr=pitr,
-        backups=backups,
-        stream_consumers=streams,
-    )
     file = load_design_file(target)
     design = file.design
+    options = settings_options(design)
+    options |= {
+        "region": region,
+        "years": 1 if years == 1 else 3,
+        "backups": backups,
+        "stream_consumers": streams,
+    }
+    if mode is not None:
+        options["mode"] = mode.value
+    if utilisation is not None:
+        options["utilisation"] = utilisation
+    if table_class is not None:
+        options["table_class"] = _CLASSES[table_class]
+    if pitr is not None:
+        options["pitr"] = pitr
     plan = plan_of(design)
     workload = workload_of(plan)
     basis = Basis(**options)
@@ -148,7 +193,7 @@ def _others(workload: Workload, known: PriceFile, found: CostReport) -> dict[str
             mode.value,
             basis.utilisation,
             basis.years,
-            "standard",
+            basis.table_class if mode is not BillingMode.reserved else "standard",
             basis.pitr,
             basis.backups,
             basis.stream_consumers,

@@ -105,7 +105,8 @@ class Basis:
             "provisioned": f"provisioned at {self.utilisation:.0%} utilisation",
             "reserved": f"reserved for {self.years} {years}, {self.utilisation:.0%} utilisation",
         }
-        return how[self.mode]
+        infrequent = self.table_class == "infrequent_access"
+        return how[self.mode] + (", Standard-Infrequent Access" if infrequent else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,13 +226,32 @@ def cost(
 ) -> CostReport:
     """Return the monthly cost of a design or of a plan.
 
-    ``known`` replaces the prices that come with Stator. A plan from an old lock file stores no
-    workload; ``facts`` is then the design whose workload is used.
+    Omitted options follow the settings of the design, then the defaults of ``Basis``. ``known``
+    replaces the prices that come with Stator. A plan from an old lock file stores no workload;
+    ``facts`` is then the design whose workload is used.
     """
-    basis = Basis(**options)
+    design = facts if isinstance(subject, Plan) else subject
+    chosen = settings_options(design)
+    chosen.update(options)
+    basis = Basis(**chosen)
     plan = subject if isinstance(subject, Plan) else plan_of(subject)
     workload = workload_of(plan, facts if isinstance(subject, Plan) else subject)
     return report(plan.name, workload, basis, (known or price_file()).region(basis.region))
+
+
+def settings_options(design: Declaration | None) -> CostOptions:
+    """Return what the settings of a design say about its bill."""
+    settings = None if design is None else design.settings
+    found: CostOptions = {}
+    if settings is None:
+        return found
+    if settings.table_class == "STANDARD_INFREQUENT_ACCESS":
+        found["table_class"] = "infrequent_access"
+    if settings.point_in_time_recovery:
+        found["pitr"] = True
+    if settings.capacity is not None:
+        found["mode"], found["utilisation"] = "provisioned", settings.capacity.target
+    return found
 
 
 def report(name: str, workload: Workload, basis: Basis, region: RegionPrices) -> CostReport:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 from stator.design.documents.diagram import mermaid
 from stator.design.documents.document import Document, EntityEntry, PatternEntry, TableEntry
+from stator.design.documents.markdown_parts import code, grid, plain
 from stator.model.quantities import amount, dollars, size
 
 
@@ -25,7 +24,7 @@ def markdown(document: Document) -> str:
         *(part for entity in document.entities for part in _entity(entity)),
     ]
     if document.warnings:
-        parts += ["## Warnings", "\n".join(f"- {_text(warning)}" for warning in document.warnings)]
+        parts += ["## Warnings", "\n".join(f"- {plain(warning)}" for warning in document.warnings)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -37,8 +36,8 @@ def _patterns(title: str, entries: tuple[PatternEntry, ...], condition: str) -> 
         (
             _named(each),
             each.operation + (" (consistent)" if each.consistent else ""),
-            _code(each.place),
-            _code(each.condition) + (f"<br>filter {_code(each.filter)}" if each.filter else ""),
+            code(each.place),
+            code(each.condition) + (f"<br>filter {code(each.filter)}" if each.filter else ""),
             amount(each.per_second, digits=4),
             f"{each.units:g}",
             dollars(each.dollars),
@@ -46,72 +45,44 @@ def _patterns(title: str, entries: tuple[PatternEntry, ...], condition: str) -> 
         )
         for each in entries
     ]
-    return [f"### {title}", _grid(header, rows, right=(4, 5, 6))]
+    return [f"### {title}", grid(header, rows, right=(4, 5, 6))]
 
 
 def _named(entry: PatternEntry) -> str:
-    return f"**{entry.name}**" + (f"<br>{_text(entry.summary)}" if entry.summary else "")
+    return f"**{entry.name}**" + (f"<br>{plain(entry.summary)}" if entry.summary else "")
 
 
 def _table(table: TableEntry) -> list[str]:
     key = f"partition key `{table.partition}`" + (
         f", sort key `{table.sort}`" if table.sort else ""
     )
-    parts = [f"### Table {_text(table.name)}", f"{key[0].upper()}{key[1:]}."]
+    parts = [f"### Table {plain(table.name)}", f"{key[0].upper()}{key[1:]}."]
     if table.indexes:
         header = ("Index", "Kind", "Partition key", "Sort key", "Projection", "Serves", "A month")
         rows = [
             (
                 f"**{each.name}**",
                 each.kind,
-                _code(each.partition),
-                _code(each.sort),
+                code(each.partition),
+                code(each.sort),
                 each.projection,
                 ", ".join(each.patterns),
                 dollars(each.dollars),
             )
             for each in table.indexes
         ]
-        parts.append(_grid(header, rows, right=(6,)))
-    examples = [(f"**{name}**", *map(_code, values)) for name, values in table.rows]
+        parts.append(grid(header, rows, right=(6,)))
+    examples = [(f"**{name}**", *map(code, values)) for name, values in table.rows]
     return [
         *parts,
         "The keys of one example item of each entity:",
-        _grid(("Entity", *table.columns), examples),
+        grid(("Entity", *table.columns), examples),
     ]
 
 
 def _entity(entity: EntityEntry) -> list[str]:
     items = f"{amount(entity.items, digits=4)} items of about {size(entity.item_bytes)}"
     facts = f"{items}, {dollars(entity.dollars)} a month."
-    rows = [
-        (_code(each.name), each.kind, _code(each.value), each.role) for each in entity.attributes
-    ]
-    about = f"{_text(entity.summary)} " if entity.summary else ""
-    return [f"### {entity.name}", about + facts, _grid(("Attribute", "Type", "Example", ""), rows)]
-
-
-def _grid(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
-    rule = ["---:" if at in right else "---" for at in range(len(header))]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
-
-
-def _text(text: str) -> str:
-    """Escape text so that nothing in it starts a cell, a tag or a link."""
-    for character in "\\`*_[]<>|":
-        text = text.replace(
-            character,
-            f"\\{character}" if character not in "<>" else {"<": "&lt;", ">": "&gt;"}[character],
-        )
-    return " ".join(text.split())
-
-
-def _code(text: str) -> str:
-    """Return code for a table cell.
-
-    A bar would end the cell, so it is escaped. Code with a backtick gets a longer fence.
-    """
-    if not text:
-        return ""
-    one_line = " ".join(text.split()).replace("|", "\\|")
-    return f"`` {one_line} ``" if "`" in one_line else f"`{one_line}`"
+    rows = [(code(each.name), each.kind, code(each.value), each.role) for each in entity.attributes]
+    about = f"{plain(entity.summary)} " if entity.summary else ""
+    return [f"### {entity.name}", about + facts, grid(("Attribute", "Type", "Example", ""), rows)]

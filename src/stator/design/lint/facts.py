@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from stator.design.capacity_units import write_units
+from stator.design.capacity_units import MONTH_SECONDS, write_units
 from stator.design.declaration import Declaration
 from stator.design.entities.entity import Entity, EntityField, EntityInfo, info
 from stator.design.lint.finding import Finding, Severity, SubjectKind
@@ -30,6 +30,7 @@ from stator.design.plan.plan import (
 from stator.design.plan.templates import PlannedKeyAttribute
 from stator.design.planner.estimates import Estimates
 from stator.design.planner.needs import is_optional
+from stator.design.planner.weights import READ_UNIT_DOLLARS
 
 _ALWAYS_WRITTEN = ("version", "updated")
 
@@ -89,6 +90,16 @@ class Facts:
                 yield self.reads[plan.name], plan
 
     # -- rates
+
+    def read_dollars(self, index: str) -> float:
+        """Return what the queries of an index cost a month."""
+        units = sum(
+            step.units * plan.requests_per_second
+            for _, plan in self.planned_reads()
+            for step in plan.steps
+            if step.index == index
+        )
+        return units * MONTH_SECONDS * READ_UNIT_DOLLARS
 
     @cached_property
     def changes(self) -> list[tuple[DeclaredWrite, float]]:

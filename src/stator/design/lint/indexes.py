@@ -11,7 +11,7 @@ from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
 from stator.design.planner.refusals import MANY_INDEXES
 from stator.design.planner.weights import WRITE_UNIT_DOLLARS
-from stator.model.limits import GLOBAL_INDEXES, LOCAL_INDEXES, READ_UNIT_BYTES
+from stator.model.limits import GLOBAL_INDEXES, LOCAL_INDEXES, READ_UNIT_BYTES, WRITE_UNIT_BYTES
 from stator.model.quantities import about_dollars, amount, size
 
 _CHURN_RATE: Final = 10.0
@@ -65,16 +65,19 @@ def large_projection(facts: Facts) -> Iterator[Finding]:
                 if plan.item_bytes <= READ_UNIT_BYTES:
                     continue
                 by_hand = index.name in dict(info(entity).overrides.indexes)
+                paid = index.dollars_per_month + facts.read_dollars(index.name)
+                saved = paid * (1 - WRITE_UNIT_BYTES / plan.item_bytes)
                 yield facts.on_index(
                     "ST303",
                     "warning" if by_hand else "note",
                     index,
                     f"index {index.name} projects whole {name} items of {size(plan.item_bytes)}: "
-                    f"every write pays for the full item again "
-                    f"({about_dollars(index.dollars_per_month)} a month)",
+                    f"every write pays for the full item again, and every read for whole items "
+                    f"({about_dollars(paid)} a month; {about_dollars(saved)} less with entries of "
+                    f"1 KB)",
                     "read fewer attributes through the index so that it can project less, "
                     "or move the large part of the item elsewhere",
-                    index.dollars_per_month,
+                    saved,
                 )
 
 

@@ -8,7 +8,7 @@ with its arguments filled in. It does no I/O.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Final, Literal, TypeVar
@@ -29,6 +29,7 @@ from stator.design.plan.templates import (
 from stator.design.plan.usage import StoredItems, UnitUse
 from stator.errors import DesignError
 from stator.model.limits import BATCH_GET_KEYS
+from stator.model.quantities import size
 from stator.model.values import Item, Value
 
 FORMAT: Final = 4
@@ -164,6 +165,8 @@ class EntityPlan:
     """The stored shape; empty in a plan read from a lock of format 1 or 2."""
     upcasts: tuple[int, ...] = ()
     """The versions that the upcasts of the entity start from."""
+    is_size_guessed: bool = False
+    """Whether ``item_bytes`` rests on typical lengths of text, bytes or collections."""
 
     @property
     def shape(self) -> VersionedShape:
@@ -550,8 +553,16 @@ class Plan:
 
     @property
     def guesses(self) -> tuple[str, ...]:
-        """The guesses of all patterns, each of them once."""
-        return tuple(dict.fromkeys(guess for each in self.patterns for guess in each.guesses))
+        """The guesses about sizes and those of all patterns, each of them once."""
+        of_patterns = dict.fromkeys(guess for each in self.patterns for guess in each.guesses)
+        return (*self._size_guesses(), *of_patterns)
+
+    def _size_guesses(self) -> Iterator[str]:
+        guessed = [each for each in self.entities if each.is_size_guessed]
+        if guessed:
+            sizes = ", ".join(f"{each.name} {size(each.item_bytes)}" for each in guessed)
+            declared = ", ".join(f"{each.name}: ..." for each in guessed)
+            yield f"sizes of items ({sizes}) are guesses from types; declare sizes={{{declared}}}"
 
     def table(self, name: str) -> TablePlan:
         return _named(self.tables, name, "table")

@@ -91,6 +91,24 @@ def value_bytes(shape: Shape) -> int:
     raise AssertionError(shape)
 
 
+def has_open_size(shape: Shape) -> bool:
+    """Whether values of a type differ so much in size that ``value_bytes`` is a guess."""
+    match shape:
+        case Scalar(python):
+            return python in (str, bytes)
+        case Coded(PackedType(_, container)):
+            return container is not None
+        case Maybe(inner) | Coded(_, inner):
+            return has_open_size(inner)
+        case ListOf(elements, _, fixed):
+            return not fixed or any(map(has_open_size, elements))
+        case Nested(_, fields) | TypedMap(_, fields):
+            return any(has_open_size(inner) for _, inner, _ in fields)
+        case Choice():
+            return False
+    return True
+
+
 def key_text_bytes(shape: Shape) -> int:
     """Return the typical size of a value as text in a concatenated key (``key_text``)."""
     match shape:
@@ -134,6 +152,13 @@ class Estimates:
             each: self.fields_bytes(each, tuple(info(each).fields)) for each in self.design.entities
         }
         return {**estimated, **self.design.sizes}
+
+    def is_size_guessed(self, entity: type[Entity]) -> bool:
+        """Whether no ``sizes=`` says how large an item is, and its types do not say it either."""
+        return entity not in self.design.sizes and any(
+            field.role == "large" or has_open_size(field.shape)
+            for field in info(entity).fields.values()
+        )
 
     def fields_bytes(self, entity: type[Entity], fields: tuple[str, ...]) -> int:
         return sum(self.field_bytes(entity, field) for field in fields)

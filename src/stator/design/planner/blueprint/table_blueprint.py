@@ -389,6 +389,7 @@ class _BlueprintWriter:
             info(choices.entity).shape_version.version,
             stored_fields(choices.entity),
             tuple(sorted(info(choices.entity).shape_version.upcasts)),
+            self.costs.estimates.is_size_guessed(choices.entity),
         )
 
 
