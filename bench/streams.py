@@ -24,24 +24,15 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import machine
-from stator import (
+from stator import Db, Design, Engine, Entity, Query, TableSettings, connect, find, ident, read
+from stator.pipeline import (
     Change,
-    Db,
-    Design,
-    Engine,
-    Entity,
-    Query,
     StreamApp,
-    TableSettings,
     View,
     WorkerOptions,
     avg,
-    connect,
     count,
-    find,
-    ident,
     percentiles,
-    read,
     sum_of,
     top,
 )

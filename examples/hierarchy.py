@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sys
 
-from stator import Design, Entity, Query, Tree, connect, find, ident, read
+from stator import Design, Entity, Query, connect, find, ident, read
+from stator.patterns import Tree
 
 
 class Product(Entity):

@@ -42,8 +42,9 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 
-from stator import Counter, Db, connect
+from stator import Db, connect
 from stator.errors import TransactionFailed, UniqueTaken
+from stator.patterns import Counter
 
 console = Console()
 CREDENTIALS: dict[str, Any] = {

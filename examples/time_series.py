@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime, timedelta
 
-from stator import Design, Entity, Query, Rollup, Series, connect, find, ident, read
+from stator import Design, Entity, Query, connect, find, ident, read
+from stator.patterns import Rollup, Series
 
 
 class Sensor(Entity):

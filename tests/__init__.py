@@ -5,6 +5,7 @@ package lists them. ``tests/house`` checks that every module is found in one of 
 modules at the top of the package:
 
 addresses: tables/test_connection.py
+bulk: test_public_names.py
 buckets: engine/recovery/test_s3.py
 clock: testing/test_plugin.py
 errors.base: test_errors.py
@@ -14,5 +15,6 @@ errors.design: test_errors.py
 errors.pipeline: test_errors.py
 errors.service: test_errors.py
 errors.storage: test_errors.py
+lazy_names: test_public_names.py
 transport: tables/test_faults.py
 """

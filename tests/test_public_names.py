@@ -1,8 +1,9 @@
-"""``from stator import ...``: the same names at run time and for type checkers, loaded on use."""
+"""The public packages: the same names at run time and for type checkers, loaded on use."""
 
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -11,52 +12,64 @@ import pytest
 
 import stator
 
+PACKAGES = ["stator", "stator.bulk", "stator.patterns", "stator.pipeline", "stator.testing"]
 
-def declared() -> set[str]:
-    tree = ast.parse(Path(stator.__file__).read_text())
-    block = next(node for node in tree.body if isinstance(node, ast.If))
+
+def imported(package: str) -> dict[str, str]:
+    """The names that type checkers see, and the module of each."""
+    path = importlib.import_module(package).__file__
+    assert path is not None
+    block = next(
+        node for node in ast.parse(Path(path).read_text()).body if isinstance(node, ast.If)
+    )
     return {
-        alias.name
+        alias.name: str(node.module)
         for node in block.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
 
 
-def test_type_checkers_and_programs_see_the_same_names() -> None:
-    assert declared() == set(stator.__all__)
-    for name in declared():
-        assert getattr(stator, name).__module__.startswith("stator.")
-        assert name in dir(stator)
+@pytest.mark.parametrize("package", PACKAGES)
+def test_type_checkers_and_programs_see_the_same_names(package: str) -> None:
+    found = importlib.import_module(package)
+    assert imported(package) == found._HOME_OF
+    assert sorted(imported(package)) == found.__all__
+    for name in found.__all__:
+        assert getattr(found, name).__module__.startswith("stator.")
+        assert name in dir(found)
 
 
-def test_the_table_of_homes_says_where_type_checkers_find_each_name() -> None:
-    tree = ast.parse(Path(stator.__file__).read_text())
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    imported = {
-        alias.name: node.module
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    assert imported == stator._HOME_OF
-
-
-def test_a_star_import_brings_every_public_name() -> None:
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_star_import_brings_every_public_name(package: str) -> None:
     names: dict[str, object] = {}
-    exec("from stator import *", names)
-    assert set(names) - {"__builtins__"} == set(stator.__all__)
-    assert names["connect"] is stator.connect
+    exec(f"from {package} import *", names)
+    found = importlib.import_module(package)
+    assert set(names) - {"__builtins__"} == set(found.__all__)
+    assert all(names[name] is getattr(found, name) for name in found.__all__)
+
+
+def test_the_front_shadows_nothing_of_the_standard_library() -> None:
+    """A program that imports everything keeps what it knows from typing, collections and so on."""
+    modules = ("builtins", "collections", "collections.abc", "threading", "asyncio", "queue")
+    known = {name for module in modules for name in dir(importlib.import_module(module))}
+    assert not known & set(stator.__all__)
+
+
+def test_a_name_is_public_in_one_package() -> None:
+    names = [name for package in PACKAGES for name in importlib.import_module(package).__all__]
+    assert len(names) == len(set(names))
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+    with pytest.raises(AttributeError, match="'stator' has no attribute 'nothing'"):
         stator.nothing  # noqa: B018
 
 
-def test_importing_stator_imports_nothing_else() -> None:
-    code = "import sys, stator; print(sorted(m for m in sys.modules if m.startswith('stator')))"
+@pytest.mark.parametrize("package", PACKAGES)
+def test_importing_a_public_package_imports_nothing_else(package: str) -> None:
+    code = f"import sys, {package}; print(*[m for m in sys.modules if m.startswith('stator')])"
     printed = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
-    assert printed.strip() == "['stator']"
+    assert set(printed.split()) == {"stator", "stator.lazy_names", package}

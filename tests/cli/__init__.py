@@ -2,6 +2,7 @@
 
 app_file: ../pipeline/test_work_command.py
 bulk_commands: test_bulk.py
+check_markdown: test_check.py
 commands.check: test_check.py
 commands.copy: test_bulk.py
 commands.cost: test_cost.py

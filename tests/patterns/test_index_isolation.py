@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from stator import Design, Entity, Links, Outbox, Query, Tree, find, ident, read
+from stator import Design, Entity, Query, find, ident, read
+from stator.patterns import Links, Outbox, Tree
 from tests.patterns.crashing import every_item
 from tests.targets import Target
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stator import Links, connect
+from stator import connect
 from stator.design.design import Layout
 from stator.errors import (
     ConditionFailed,
@@ -17,6 +17,7 @@ from stator.errors import (
     ItemNotFound,
     RequestRefused,
 )
+from stator.patterns import Links
 from stator.tables.db import Db
 from tests.patterns.crashing import Form, every_crash, every_item, in_threads
 from tests.patterns.school import Course, Note, Student, school

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stator import Outbox, connect
+from stator import connect
 from stator.clock import VirtualClock
 from stator.errors import ConfigurationError, RequestRefused, TransactionFailed
+from stator.patterns import Outbox
 from stator.patterns.lock import Lock
 from stator.patterns.outbox.items import OutboxMessage
 from stator.tables.db import Db

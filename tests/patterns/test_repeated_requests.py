@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from stator import Links, Outbox, UniqueAudit
 from stator.clock import VirtualClock
+from stator.patterns import Links, Outbox, UniqueAudit
 from stator.tables.db import Db
 from tests.patterns.crashing import conflicting, doubling
 from tests.patterns.school import Course, Student, school

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stator import Entity, Tree, connect, ident, version
+from stator import Entity, connect, ident, version
 from stator.errors import (
     DesignError,
     ItemExists,
@@ -23,6 +23,7 @@ from stator.errors import (
     TreeTooDeep,
     UniqueTaken,
 )
+from stator.patterns import Tree
 from stator.tables.db import Db
 from stator.testing import Killed
 from tests.patterns.crashing import (

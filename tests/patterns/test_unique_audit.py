@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stator import Design, Entity, Query, UniqueAudit, connect, find, ident, read, ttl, unique
+from stator import Design, Entity, Query, connect, find, ident, read, ttl, unique
 from stator.clock import VirtualClock
 from stator.design.design import Layout
 from stator.errors import ConditionFailed, DesignError, UniqueTaken
+from stator.patterns import UniqueAudit
 from stator.tables.db import Db
 from tests.patterns.crashing import Form, every_crash, every_item, in_threads
 from tests.tables.shop import Product, User, shop, user

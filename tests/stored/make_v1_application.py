@@ -11,7 +11,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from stator import Change, Db, Engine, RebuildOptions, TableSettings
+from stator import Db, Engine, TableSettings
+from stator.pipeline import Change, RebuildOptions
 from stator.testing import Killed
 from tests.patterns.crashing import crashing
 

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
-from stator import BlobAudit, Db, Engine, RebuildOptions, UniqueAudit
+from stator import Db, Engine
 from stator.clock import VirtualClock
 from stator.errors import IdempotentParameterMismatch, PayloadDiffers, UniqueTaken
+from stator.patterns import BlobAudit, UniqueAudit
+from stator.pipeline import RebuildOptions
 from stator.pipeline.sinks.audit_chain import Seal
 from stator.pipeline.sinks.parquet import read_changes
 from stator.pipeline.workers.handlers.parked_retry import ParkedRetry

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from stator import Counter, Lock, Once, connect, connect_async
+from stator import connect, connect_async
 from stator.engine import Engine
 from stator.errors import DbClosed, StorageClosed, StorageForked
+from stator.patterns import Counter, Lock, Once
 from tests.targets import Target
 
 from .shop import Order, User, order, orders_of_user, shop, user

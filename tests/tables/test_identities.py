@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from stator import Count, Delete, Design, Entity, Query, UniqueAudit, find, ident, read, ttl
+from stator import Count, Delete, Design, Entity, Query, find, ident, read, ttl
 from stator.errors import ItemExists, ItemNotFound, TransactionFailed, ValidationFailed
+from stator.patterns import UniqueAudit
 from stator.tables.db import Db
 from tests.targets import Target
 

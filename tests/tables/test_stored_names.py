@@ -18,9 +18,7 @@ from stator import (
     Entity,
     Get,
     Query,
-    StreamApp,
     TableSettings,
-    View,
     attr,
     connect,
     counter,
@@ -31,7 +29,6 @@ from stator import (
     read,
     soft_delete,
     stored,
-    sum_of,
     ttl,
     unique,
     updated,
@@ -43,6 +40,7 @@ from stator import (
 from stator.design.entities.entity import info
 from stator.engine import Engine
 from stator.errors import DesignError, ItemMismatch, ItemNotFound, RequestRefused, UniqueTaken
+from stator.pipeline import StreamApp, View, sum_of
 from stator.pipeline.bulk.load.load import LoadOptions, load
 from stator.pipeline.bulk.targets import BulkTarget
 from stator.pipeline.workers.options import WorkerOptions

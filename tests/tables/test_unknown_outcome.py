@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stator import Design, Entity, Lock, Once, Series, connect, connect_async, ident
+from stator import Design, Entity, connect, connect_async, ident
 from stator.errors import (
     BatchFailed,
     OutcomeUnknown,
@@ -17,6 +17,7 @@ from stator.errors import (
     Throttled,
     ThroughputExceeded,
 )
+from stator.patterns import Lock, Once, Series
 from stator.testing import Fault, InterceptedCall, faulty
 from tests.targets import Target
 

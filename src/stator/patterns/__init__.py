@@ -11,3 +11,42 @@ A small pattern is one file, a larger one is a package. Four modules serve sever
 Not here: jobs that keep patterns up to date from a stream (``pipeline.maintenance``), and the
 leases and retries that patterns share with workers (``coordination``).
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stator.lazy_names import homes_of, lazy_names
+
+if TYPE_CHECKING:
+    from stator.patterns.blob_audit import BlobAudit as BlobAudit
+    from stator.patterns.counter import Counter as Counter
+    from stator.patterns.leaderboard.leaderboard import Leaderboard as Leaderboard
+    from stator.patterns.links import Links as Links
+    from stator.patterns.lock import Lock as Lock
+    from stator.patterns.once import Once as Once
+    from stator.patterns.outbox.outbox import Outbox as Outbox
+    from stator.patterns.rollups.rollup import Rollup as Rollup
+    from stator.patterns.sequence import Sequence as Sequence
+    from stator.patterns.series.series import Series as Series
+    from stator.patterns.tree.tree import Tree as Tree
+    from stator.patterns.unique_audit import UniqueAudit as UniqueAudit
+
+_HOME_OF = homes_of(
+    {
+        "stator.patterns.blob_audit": "BlobAudit",
+        "stator.patterns.counter": "Counter",
+        "stator.patterns.leaderboard.leaderboard": "Leaderboard",
+        "stator.patterns.links": "Links",
+        "stator.patterns.lock": "Lock",
+        "stator.patterns.once": "Once",
+        "stator.patterns.outbox.outbox": "Outbox",
+        "stator.patterns.rollups.rollup": "Rollup",
+        "stator.patterns.sequence": "Sequence",
+        "stator.patterns.series.series": "Series",
+        "stator.patterns.tree.tree": "Tree",
+        "stator.patterns.unique_audit": "UniqueAudit",
+    }
+)
+__all__ = sorted(_HOME_OF)  # pyright: ignore[reportUnsupportedDunderAll]
+__getattr__, __dir__ = lazy_names(__name__, _HOME_OF)

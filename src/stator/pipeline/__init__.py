@@ -7,3 +7,65 @@ hands changes to subscribers: handlers, ``views`` (aggregates), ``sinks`` (other
 What does not live here: single reads and writes (``tables``), pattern objects (``patterns``), and
 the leases, positions and retries that workers share with patterns (``coordination``).
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stator.lazy_names import homes_of, lazy_names
+
+if TYPE_CHECKING:
+    from stator.pipeline.sinks.audit import AuditLog as AuditLog
+    from stator.pipeline.sinks.change_sink import Message as Message
+    from stator.pipeline.sinks.kafka import KafkaSink as KafkaSink
+    from stator.pipeline.sinks.kinesis import KinesisSink as KinesisSink
+    from stator.pipeline.sinks.parquet import ParquetSink as ParquetSink
+    from stator.pipeline.sinks.parquet import read_changes as read_changes
+    from stator.pipeline.sinks.sink import Refusal as Refusal
+    from stator.pipeline.sinks.sink import Sink as Sink
+    from stator.pipeline.sinks.sqs_sns import SnsSink as SnsSink
+    from stator.pipeline.sinks.sqs_sns import SqsSink as SqsSink
+    from stator.pipeline.sinks.table import TableSink as TableSink
+    from stator.pipeline.sinks.webhook import WebhookSink as WebhookSink
+    from stator.pipeline.views.metrics import avg as avg
+    from stator.pipeline.views.metrics import count as count
+    from stator.pipeline.views.metrics import latest as latest
+    from stator.pipeline.views.metrics import maximum as maximum
+    from stator.pipeline.views.metrics import minimum as minimum
+    from stator.pipeline.views.metrics import percentiles as percentiles
+    from stator.pipeline.views.metrics import sum_of as sum_of
+    from stator.pipeline.views.metrics import top as top
+    from stator.pipeline.views.projection import Projection as Projection
+    from stator.pipeline.views.rebuild.rebuild import RebuildOptions as RebuildOptions
+    from stator.pipeline.views.rows import Row as Row
+    from stator.pipeline.views.view import View as View
+    from stator.pipeline.workers.app import StreamApp as StreamApp
+    from stator.pipeline.workers.handlers.change import Change as Change
+    from stator.pipeline.workers.handlers.change import Insert as Insert
+    from stator.pipeline.workers.handlers.change import Modify as Modify
+    from stator.pipeline.workers.handlers.change import Remove as Remove
+    from stator.pipeline.workers.options import WorkerOptions as WorkerOptions
+
+_HOME_OF = homes_of(
+    {
+        "stator.pipeline.sinks.audit": "AuditLog",
+        "stator.pipeline.sinks.change_sink": "Message",
+        "stator.pipeline.sinks.kafka": "KafkaSink",
+        "stator.pipeline.sinks.kinesis": "KinesisSink",
+        "stator.pipeline.sinks.parquet": "ParquetSink read_changes",
+        "stator.pipeline.sinks.sink": "Refusal Sink",
+        "stator.pipeline.sinks.sqs_sns": "SnsSink SqsSink",
+        "stator.pipeline.sinks.table": "TableSink",
+        "stator.pipeline.sinks.webhook": "WebhookSink",
+        "stator.pipeline.views.metrics": "avg count latest maximum minimum percentiles sum_of top",
+        "stator.pipeline.views.projection": "Projection",
+        "stator.pipeline.views.rebuild.rebuild": "RebuildOptions",
+        "stator.pipeline.views.rows": "Row",
+        "stator.pipeline.views.view": "View",
+        "stator.pipeline.workers.app": "StreamApp",
+        "stator.pipeline.workers.handlers.change": "Change Insert Modify Remove",
+        "stator.pipeline.workers.options": "WorkerOptions",
+    }
+)
+__all__ = sorted(_HOME_OF)  # pyright: ignore[reportUnsupportedDunderAll]
+__getattr__, __dir__ = lazy_names(__name__, _HOME_OF)

@@ -13,8 +13,9 @@ therefore imported only when one of their names is first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from stator.lazy_names import homes_of, lazy_names
 
 if TYPE_CHECKING:
     from stator.clock import VirtualClock as VirtualClock
@@ -42,68 +43,18 @@ if TYPE_CHECKING:
     from stator.testing.storage_damage import damage as damage
     from stator.testing.storage_damage import repair as repair
 
-_HOME_OF = {
-    "VirtualClock": "stator.clock",
-    "boto3_client": "stator.testing.boto",
-    "boto3_resource": "stator.testing.boto",
-    "boto3_session": "stator.testing.boto",
-    "wire": "stator.testing.boto",
-    "AsyncFaultyTransport": "stator.testing.faults",
-    "Fault": "stator.testing.faults",
-    "Faults": "stator.testing.faults",
-    "FaultyTransport": "stator.testing.faults",
-    "InjectedFault": "stator.testing.faults",
-    "InterceptedCall": "stator.testing.faults",
-    "faulty": "stator.testing.faults",
-    "KillPoint": "stator.testing.kill_switch",
-    "KillSwitch": "stator.testing.kill_switch",
-    "Killed": "stator.testing.kill_switch",
-    "kill_points": "stator.testing.kill_switch",
-    "kill_points_async": "stator.testing.kill_switch",
-    "run_schedules": "stator.testing.schedules",
-    "open_shards": "stator.testing.shards",
-    "roll_shards": "stator.testing.shards",
-    "split_shard": "stator.testing.shards",
-    "FlippedByte": "stator.testing.storage_damage",
-    "damage": "stator.testing.storage_damage",
-    "repair": "stator.testing.storage_damage",
-}
-
-__all__ = [
-    "AsyncFaultyTransport",
-    "Fault",
-    "Faults",
-    "FaultyTransport",
-    "FlippedByte",
-    "InjectedFault",
-    "InterceptedCall",
-    "KillPoint",
-    "KillSwitch",
-    "Killed",
-    "VirtualClock",
-    "boto3_client",
-    "boto3_resource",
-    "boto3_session",
-    "damage",
-    "faulty",
-    "kill_points",
-    "kill_points_async",
-    "open_shards",
-    "repair",
-    "roll_shards",
-    "run_schedules",
-    "split_shard",
-    "wire",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'stator.testing' has no attribute {name!r}")
-    value = getattr(import_module(_HOME_OF[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME_OF})
+_HOME_OF = homes_of(
+    {
+        "stator.clock": "VirtualClock",
+        "stator.testing.boto": "boto3_client boto3_resource boto3_session wire",
+        "stator.testing.faults": (
+            "AsyncFaultyTransport Fault Faults FaultyTransport InjectedFault InterceptedCall faulty"
+        ),
+        "stator.testing.kill_switch": "KillPoint KillSwitch Killed kill_points kill_points_async",
+        "stator.testing.schedules": "run_schedules",
+        "stator.testing.shards": "open_shards roll_shards split_shard",
+        "stator.testing.storage_damage": "FlippedByte damage repair",
+    }
+)
+__all__ = sorted(_HOME_OF)  # pyright: ignore[reportUnsupportedDunderAll]
+__getattr__, __dir__ = lazy_names(__name__, _HOME_OF)

@@ -4,6 +4,7 @@ diagram: test_documents.py
 document: test_documents.py
 html: test_documents.py
 markdown: test_documents.py
+markdown_parts: test_documents.py
 style: ../../browser/test_design_page.py
 svg: test_documents.py
 """

@@ -5,21 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from stator import (
-    Design,
-    Entity,
-    Links,
-    Outbox,
-    Query,
-    Rollup,
-    Series,
-    StreamApp,
-    find,
-    ident,
-    read,
-    ttl,
-    unique,
-)
+from stator import Design, Entity, Query, find, ident, read, ttl, unique
+from stator.patterns import Links, Outbox, Rollup, Series
+from stator.pipeline import StreamApp
 
 START = datetime(2026, 11, 16, 7, tzinfo=UTC)
 

@@ -7,9 +7,10 @@ from decimal import Context as Arithmetic
 from decimal import Decimal
 from typing import Any
 
-from stator import Design, Entity, Query, Rollup, Series, find, ident, read
+from stator import Design, Entity, Query, find, ident, read
 from stator.errors import StatorError
 from stator.model.periods import floor
+from stator.patterns import Rollup, Series
 from stator.patterns.rollups.rollup import Summary
 from stator.pipeline.maintenance.pattern_factory import PatternDb
 from stator.pipeline.workers.app import StreamApp

@@ -10,19 +10,7 @@ from typing import Any
 
 import pytest
 
-from stator import (
-    Change,
-    Db,
-    Engine,
-    Message,
-    Rollup,
-    Series,
-    Sink,
-    StreamApp,
-    TableSettings,
-    WorkerOptions,
-    connect,
-)
+from stator import Db, Engine, TableSettings, connect
 from stator.errors import (
     ConfigurationError,
     DesignError,
@@ -32,6 +20,8 @@ from stator.errors import (
     UniqueTaken,
 )
 from stator.model.values import Item
+from stator.patterns import Rollup, Series
+from stator.pipeline import Change, Message, Sink, StreamApp, WorkerOptions
 from stator.pipeline.workers.group_state import GroupWatch
 from stator.pipeline.workers.handlers.parked_retry import ParkedRetry
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from stator import Db, Links, Outbox, StreamApp, connect
+from stator import Db, connect
+from stator.patterns import Links, Outbox
+from stator.pipeline import StreamApp
 from stator.pipeline.workers.handlers.change import Record
 from stator.pipeline.workers.handlers.subscribers import HandlerScope
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from stator import Db, Engine, StreamApp, TableSettings, connect
+from stator import Db, Engine, TableSettings, connect
+from stator.pipeline import StreamApp
 
 from ..shop import shop
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stator import Db, Engine, StreamApp, TableSettings, WorkerOptions, connect
+from stator import Db, Engine, TableSettings, connect
 from stator.errors import ConfigurationError, SinkRefused
+from stator.pipeline import StreamApp, WorkerOptions
 from stator.pipeline.sinks.audit import AuditLog
 from stator.pipeline.sinks.audit_chain import Seal, entry_hash
 

@@ -17,8 +17,9 @@ from uuid import uuid4
 import botocore.session
 import pytest
 
-from stator import Db, StreamApp
+from stator import Db
 from stator.errors import ConfigurationError
+from stator.pipeline import StreamApp
 from stator.pipeline.sinks.aws import AwsSink
 from stator.pipeline.sinks.kinesis import KinesisSink
 from stator.pipeline.sinks.sqs_sns import SnsSink, SqsSink

@@ -12,8 +12,9 @@ from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from stator import Change, Db, StreamApp
+from stator import Db
 from stator.errors import ConfigurationError
+from stator.pipeline import Change, StreamApp
 from stator.pipeline.sinks.kafka import KafkaSink
 
 from ...kafka_server import KafkaServer, kafka_server

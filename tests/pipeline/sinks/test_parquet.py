@@ -11,9 +11,10 @@ from typing import Any
 import pyarrow.parquet as parquet
 import pytest
 
-from stator import Change, Db, StreamApp, WorkerOptions
+from stator import Db
 from stator.clock import VirtualClock
 from stator.errors import ConfigurationError, LeaseLost
+from stator.pipeline import Change, StreamApp, WorkerOptions
 from stator.pipeline.sinks.parquet import ParquetSink, read_changes
 from stator.pipeline.workers.handlers.subscribers import HandlerFailure, HandlerScope
 from stator.tables.blobs.stores import FolderStore, S3Store

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stator import Db, Message, Refusal, Sink, WebhookSink, connect
+from stator import Db, connect
 from stator.errors import ConfigurationError, LeaseLost, SinkRefused, TryLater
+from stator.pipeline import Message, Refusal, Sink, WebhookSink
 from stator.pipeline.sinks.aws import AwsSink
 from stator.pipeline.sinks.change_sink import ChangeSink
 from stator.pipeline.sinks.kafka import KafkaSink

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stator import Change, Db, Engine, StreamApp, TableSettings, connect
+from stator import Db, Engine, TableSettings, connect
 from stator.addresses import EngineTransport, TransportOptions
 from stator.clock import VirtualClock
 from stator.errors import ConfigurationError
+from stator.pipeline import Change, StreamApp
 from stator.pipeline.sinks.table import TableSink
 from stator.pipeline.workers.handlers.change import Record
 from stator.pipeline.workers.handlers.subscribers import HandlerScope

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from stator import Change, Db, StreamApp
+from stator import Db
 from stator.errors import ConfigurationError
+from stator.pipeline import Change, StreamApp
 from stator.pipeline.sinks.webhook import WebhookSink, signature, verify_signature
 
 from ...ports import free_port

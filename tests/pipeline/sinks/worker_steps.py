@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from stator import Db, StreamApp, WorkerOptions
+from stator import Db
 from stator.errors import LeaseLost
+from stator.pipeline import StreamApp, WorkerOptions
 from stator.pipeline.sinks.change_sink import ChangeSink
 from stator.pipeline.workers.handlers.parked_retry import ParkedRetry
 from stator.pipeline.workers.handlers.parking import ParkedKey

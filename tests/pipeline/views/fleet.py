@@ -5,24 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from stator import (
-    Design,
-    Entity,
-    Query,
-    View,
-    avg,
-    count,
-    find,
-    ident,
-    latest,
-    maximum,
-    minimum,
-    percentiles,
-    read,
-    sum_of,
-    top,
-    ttl,
-)
+from stator import Design, Entity, Query, find, ident, read, ttl
+from stator.pipeline import View, avg, count, latest, maximum, minimum, percentiles, sum_of, top
 
 START = datetime(2026, 11, 16, 7, tzinfo=UTC)
 

@@ -5,26 +5,21 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from stator import (
-    Design,
-    Entity,
+from stator import Design, Entity, Query, find, ident, read
+from stator.errors import StatorError
+from stator.model.values import Item
+from stator.pipeline import (
     Projection,
-    Query,
     View,
     avg,
     count,
-    find,
-    ident,
     latest,
     maximum,
     minimum,
     percentiles,
-    read,
     sum_of,
     top,
 )
-from stator.errors import StatorError
-from stator.model.values import Item
 from stator.pipeline.views.reader import ViewReader
 from stator.pipeline.views.rebuild.rebuild import Rebuild, RebuildOptions, rebuild_together
 from stator.pipeline.views.sketch import bucket_of

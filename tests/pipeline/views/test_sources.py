@@ -10,9 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from stator import Engine, View, avg, connect, count, percentiles, sum_of
+from stator import Engine, connect
 from stator.errors import DesignError
 from stator.model.periods import PERIODS, Period, period_text
+from stator.pipeline import View, avg, count, percentiles, sum_of
 from stator.pipeline.views.rebuild.tally import BaseTally, digests
 from stator.pipeline.views.sources import ItemShare, ViewSource
 

@@ -17,19 +17,14 @@ from stator import (
     Design,
     Engine,
     Entity,
-    Projection,
-    StreamApp,
     TableSettings,
-    View,
     connect,
     connect_async,
-    count,
     ident,
     soft_delete,
-    sum_of,
-    top,
 )
 from stator.errors import ConfigurationError, DesignError, StreamMissing, ValidationFailed
+from stator.pipeline import Projection, StreamApp, View, count, sum_of, top
 from stator.pipeline.views.rebuild.rebuild import Rebuild, RebuildOptions, rebuild_together
 from stator.pipeline.workers.handlers.parked_retry import ParkedRetry
 from stator.pipeline.workers.options import WorkerOptions
@@ -406,7 +401,7 @@ def test_decimals_stay_decimals(engine: Engine) -> None:
         sale_id: str = ident()
         price: Decimal
 
-    from stator import avg
+    from stator.pipeline import avg
 
     shop = Design("shop", [Sale], [])
     with connect(shop, engine) as db:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 
-from stator import StreamApp, TableSettings, connect
+from stator import TableSettings, connect
+from stator.pipeline import StreamApp
 from stator.pipeline.views.rebuild.rebuild import RebuildOptions
 
 from ...dynamodb_local import dynamodb_local

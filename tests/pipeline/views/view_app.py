@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stator import Projection, StreamApp
+from stator.pipeline import Projection, StreamApp
 from tests.pipeline.views.fleet import Test, fleet, make_hours
 
 app = StreamApp(fleet, "summaries")

@@ -1,0 +1,36 @@
+"""Public names that import their module when they are first used.
+
+A public package lists where each of its names lives. Importing the package then loads nothing else,
+so that ``import stator`` and the pytest plugin stay quick. Type checkers read the imports that the
+package writes under ``TYPE_CHECKING``; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def homes_of(names_in: Mapping[str, str]) -> dict[str, str]:
+    """Return the module of each name. ``names_in`` lists the names in a module, with blanks."""
+    return {name: module for module, names in names_in.items() for name in names.split()}
+
+
+def lazy_names(
+    package: str, home_of: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` for a package, which import its names on use."""
+
+    def find(name: str) -> Any:
+        if name not in home_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(home_of[name]), name)
+        vars(sys.modules[package])[name] = value
+        return value
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *home_of})
+
+    return find, names
