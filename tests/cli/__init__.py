@@ -9,6 +9,7 @@ commands.cost: test_cost.py
 commands.demo: ../demo/test_demo.py
 commands.diff: test_infer_and_diff.py
 commands.docs: test_docs.py
+commands.doctor: test_doctor.py
 commands.export: test_bulk.py
 commands.export_design: test_export_design.py
 commands.infer: test_infer_and_diff.py
@@ -22,8 +23,10 @@ commands.verify: test_verify.py
 commands.views: ../pipeline/views/test_views_command.py
 commands.work: ../pipeline/test_work_command.py
 design_errors: test_plan.py
+diagnosis: test_doctor.py
 design_file: test_plan.py
 git_lock: test_cost.py
+help_pages: test_main.py
 layouts_view: test_plan.py
 live_tables: test_infer_and_diff.py
 main: test_main.py

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -11,7 +12,7 @@ from typer.main import get_command
 
 from stator.cli import main as main_module
 from stator.cli.main import build_app, main
-from stator.cli.register import COMMANDS, CommandEntry
+from stator.cli.register import COMMANDS, GROUPS, CommandEntry
 from stator.errors import ConfigurationError, StatorError
 
 from .serving import run
@@ -30,7 +31,7 @@ def end_of(
     module.command = command  # type: ignore[attr-defined]  # a module made for the test
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(
-        main_module, "COMMANDS", (CommandEntry("try", module.__name__, "Try."), *COMMANDS)
+        main_module, "COMMANDS", (CommandEntry("try", module.__name__, "design", "Try."), *COMMANDS)
     )
     with pytest.raises(SystemExit) as ended:
         main(["try", *arguments])
@@ -106,14 +107,44 @@ def test_every_command_has_its_summary_as_first_line_of_its_help(entry: CommandE
 def test_every_command_has_an_example_and_complete_sentences_in_its_help(
     entry: CommandEntry,
 ) -> None:
+    done = run(entry.name, "--help")
     group: Any = get_command(build_app([entry.name]))
     command = group.commands[entry.name]
-    assert f"Example: stator {entry.name}" in command.help
+    assert "Example" not in command.help
+    assert f"\n  stator {entry.name}" in command.epilog
+    guide = Path(__file__).parents[2] / command.epilog.splitlines()[-1].removeprefix("Guide: ")
+    assert guide.exists(), guide
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    assert done.stdout.endswith(f"\n\n  {command.epilog.splitlines()[-1]}\n")
     for parameter in command.params:
         assert parameter.help and parameter.help.endswith((".", "s3://...")), parameter.name
 
 
-def test_summaries_fit_the_list_of_commands() -> None:
-    done = run("--help")
-    for entry in COMMANDS:
-        assert entry.summary in done.stdout
+def test_help_lists_each_command_in_its_group_on_one_whole_line() -> None:
+    lines = run("--help").stdout.splitlines()
+    for group, entries in GROUPS.items():
+        at = lines.index(f"{group}:")
+        found = [line.split(maxsplit=1) for line in lines[at + 1 : at + 1 + len(entries)]]
+        assert found == [[entry.name, entry.summary] for entry in entries]
+    assert [entry.name for entry in COMMANDS][:2] == ["new", "serve"]
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("stator pl", "plan"),
+        ("stator plan --layo", "--layouts"),
+        ("stator cost --mode res", "reserved"),
+    ],
+)
+def test_a_shell_completes_commands_options_and_values(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], line: str, found: str
+) -> None:
+    monkeypatch.setenv("_STATOR_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split()) - 1))
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.split() == [found]

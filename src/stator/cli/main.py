@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -10,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from stator.cli.help_pages import GroupedCommands, help_ending, help_text
 from stator.cli.output import show_error
 from stator.cli.register import COMMANDS, CommandEntry
 from stator.errors import ConfigurationError, StatorError
@@ -46,20 +48,31 @@ def build_app(arguments: Sequence[str]) -> typer.Typer:
     """
     # Help is plain text: drawing it in boxes would take longer than the rest of the start.
     app = typer.Typer(
-        add_completion=False,
+        cls=GroupedCommands,
         no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
-    called = next((word for word in arguments if not word.startswith("-")), None)
+    words = _completed_words() or arguments
+    called = next((word for word in words if not word.startswith("-")), None)
     for entry in COMMANDS:
         if entry.name == called:
-            app.command(entry.name)(_load(entry))
+            command = _load(entry)
+            text, ending = help_text(command), help_ending(command, entry)
+            app.command(entry.name, help=text, epilog=ending)(command)
         else:
             app.command(entry.name, help=entry.summary)(_not_loaded)
     return app
+
+
+def _completed_words() -> list[str]:
+    """Return the words of the line that a shell asks to complete, without the program's name."""
+    if "_STATOR_COMPLETE" not in os.environ:
+        return []
+    line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
+    return line.split()[1:]
 
 
 def _load(entry: CommandEntry) -> Callable[..., Any]:

@@ -1,111 +1,149 @@
-"""The list of commands in the order ``stator --help`` shows them."""
+"""The commands, in the groups and the order in which ``stator --help`` shows them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
 class CommandEntry:
-    """A command: its name, the module that holds its ``command`` function, and a one-line summary.
+    """A command: its name, its guide, and a one-line summary.
 
-    The module is imported only when the command is called.
+    ``module`` holds the command's function ``command``. It is imported only when the command is
+    called. ``guide`` is a page of docs/guides.
     """
 
     name: str
     module: str
+    guide: str
     summary: str
 
 
-COMMANDS = (
-    CommandEntry(
-        "new",
-        "stator.cli.commands.new",
-        "Create a starter project: a design, a test, a README.",
+GROUPS: Final[dict[str, tuple[CommandEntry, ...]]] = {
+    "Start": (
+        CommandEntry(
+            "new",
+            "stator.cli.commands.new",
+            "design",
+            "Create a starter project: a design, a test, a README.",
+        ),
+        CommandEntry(
+            "serve",
+            "stator.cli.commands.serve",
+            "serving",
+            "Serve the DynamoDB API, in memory or from a folder.",
+        ),
+        CommandEntry(
+            "demo",
+            "stator.cli.commands.demo",
+            "streams",
+            "Simulate a router fleet end to end, with a million tests.",
+        ),
+        CommandEntry(
+            "doctor",
+            "stator.cli.commands.doctor",
+            "serving",
+            "Check the installation and say what to do.",
+        ),
     ),
-    CommandEntry(
-        "serve",
-        "stator.cli.commands.serve",
-        "Serve the DynamoDB API, in memory or from a folder.",
+    "Design": (
+        CommandEntry(
+            "plan",
+            "stator.cli.commands.plan",
+            "design",
+            "Show a design's keys, indexes, requests and cost.",
+        ),
+        CommandEntry(
+            "check",
+            "stator.cli.commands.check",
+            "design",
+            "Check a design, and compare it with its lock file.",
+        ),
+        CommandEntry(
+            "cost",
+            "stator.cli.commands.cost",
+            "cost",
+            "Show what a design costs a month.",
+        ),
+        CommandEntry(
+            "docs",
+            "stator.cli.commands.docs",
+            "export",
+            "Write a design as a document, in Markdown or HTML.",
+        ),
+        CommandEntry(
+            "export-design",
+            "stator.cli.commands.export_design",
+            "export",
+            "Write a design for Terraform, CDK, IAM and other tools.",
+        ),
+        CommandEntry(
+            "diff",
+            "stator.cli.commands.diff",
+            "existing-tables",
+            "Compare a design with live tables.",
+        ),
+        CommandEntry(
+            "infer",
+            "stator.cli.commands.infer",
+            "existing-tables",
+            "Propose a design for an existing table.",
+        ),
     ),
-    CommandEntry(
-        "verify",
-        "stator.cli.commands.verify",
-        "Read a data folder and check its parts against each other.",
+    "Data": (
+        CommandEntry(
+            "load",
+            "stator.cli.commands.load",
+            "bulk",
+            "Load files into a table, from disk or S3.",
+        ),
+        CommandEntry(
+            "export",
+            "stator.cli.commands.export",
+            "bulk",
+            "Write a table to files, on disk or S3.",
+        ),
+        CommandEntry(
+            "copy",
+            "stator.cli.commands.copy",
+            "bulk",
+            "Copy a table into another table, on any DynamoDB endpoint.",
+        ),
     ),
-    CommandEntry(
-        "demo",
-        "stator.cli.commands.demo",
-        "Simulate a router fleet end to end, with a million tests.",
+    "Motion": (
+        CommandEntry(
+            "work",
+            "stator.cli.commands.work",
+            "streams",
+            "Run an app's handlers for every change in its tables.",
+        ),
+        CommandEntry(
+            "views",
+            "stator.cli.commands.views",
+            "views",
+            "List an app's views, or rebuild them while they are in use.",
+        ),
     ),
-    CommandEntry(
-        "plan",
-        "stator.cli.commands.plan",
-        "Show a design's keys, indexes, requests and cost.",
+    "Operate": (
+        CommandEntry(
+            "top",
+            "stator.cli.commands.top",
+            "streams",
+            "Show an app's workers and how far behind they are.",
+        ),
+        CommandEntry(
+            "parked",
+            "stator.cli.commands.parked",
+            "streams",
+            "List, retry or drop items that could not be handled.",
+        ),
+        CommandEntry(
+            "verify",
+            "stator.cli.commands.verify",
+            "serving",
+            "Read a data folder and check its parts against each other.",
+        ),
     ),
-    CommandEntry(
-        "check",
-        "stator.cli.commands.check",
-        "Check a design, and compare it with its lock file.",
-    ),
-    CommandEntry(
-        "cost",
-        "stator.cli.commands.cost",
-        "Show what a design costs a month.",
-    ),
-    CommandEntry(
-        "docs",
-        "stator.cli.commands.docs",
-        "Write a design as a document, in Markdown or HTML.",
-    ),
-    CommandEntry(
-        "export-design",
-        "stator.cli.commands.export_design",
-        "Write a design for Terraform, CDK, IAM and other tools.",
-    ),
-    CommandEntry(
-        "diff",
-        "stator.cli.commands.diff",
-        "Compare a design with live tables.",
-    ),
-    CommandEntry(
-        "infer",
-        "stator.cli.commands.infer",
-        "Propose a design for an existing table.",
-    ),
-    CommandEntry(
-        "load",
-        "stator.cli.commands.load",
-        "Load files into a table, from disk or S3.",
-    ),
-    CommandEntry(
-        "export",
-        "stator.cli.commands.export",
-        "Write a table to files, on disk or S3.",
-    ),
-    CommandEntry(
-        "copy",
-        "stator.cli.commands.copy",
-        "Copy a table into another table, on any DynamoDB endpoint.",
-    ),
-    CommandEntry(
-        "work",
-        "stator.cli.commands.work",
-        "Run an app's handlers for every change in its tables.",
-    ),
-    CommandEntry(
-        "top",
-        "stator.cli.commands.top",
-        "Show an app's workers and how far behind they are.",
-    ),
-    CommandEntry(
-        "parked",
-        "stator.cli.commands.parked",
-        "List, retry or drop items that could not be handled.",
-    ),
-    CommandEntry(
-        "views",
-        "stator.cli.commands.views",
-        "List an app's views, or rebuild them while they are in use.",
-    ),
-)
+}
+COMMANDS: Final = tuple(entry for entries in GROUPS.values() for entry in entries)
