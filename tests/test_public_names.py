@@ -66,6 +66,11 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         stator.nothing  # noqa: B018
 
 
+def test_a_name_of_another_package_is_an_error_that_names_it() -> None:
+    with pytest.raises(ImportError, match=r"from stator\.patterns import Tree"):
+        from stator import Tree  # noqa: F401  # pyright: ignore
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_importing_a_public_package_imports_nothing_else(package: str) -> None:
     code = f"import sys, {package}; print(*[m for m in sys.modules if m.startswith('stator')])"

@@ -96,4 +96,6 @@ _HOME_OF = homes_of(
     }
 )
 __all__ = sorted(_HOME_OF)  # pyright: ignore[reportUnsupportedDunderAll]
-__getattr__, __dir__ = lazy_names(__name__, _HOME_OF)
+__getattr__, __dir__ = lazy_names(
+    __name__, _HOME_OF, ("stator.patterns", "stator.pipeline", "stator.bulk", "stator.testing")
+)

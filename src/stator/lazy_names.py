@@ -8,7 +8,7 @@ package writes under ``TYPE_CHECKING``; a test compares the two.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -19,12 +19,19 @@ def homes_of(names_in: Mapping[str, str]) -> dict[str, str]:
 
 
 def lazy_names(
-    package: str, home_of: Mapping[str, str]
+    package: str, home_of: Mapping[str, str], neighbours: Sequence[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` for a package, which import its names on use."""
+    """Return ``__getattr__`` and ``__dir__`` for a package, which import its names on use.
+
+    ``neighbours`` are packages that may have a name that is asked for here; the error says so.
+    """
 
     def find(name: str) -> Any:
         if name not in home_of:
+            # ImportError, because `from package import name` hides the text of an AttributeError.
+            for other in neighbours:
+                if name in import_module(other).__all__:
+                    raise ImportError(f"{name} is in {other}: from {other} import {name}")
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(home_of[name]), name)
         vars(sys.modules[package])[name] = value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,9 @@ from .packing import unpack
 
 DESIGNS = dict(known_designs())
 PROJECTS = [*EXAMPLE_NAMES, *(f"my-{name}" for name in STARTERS)]
+
+IMPORTS = re.compile(r"from stator import (\([^)]*\)|.*)")
+"""Stored projects import pattern objects from ``stator``; they are in ``stator.patterns`` since."""
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +101,9 @@ def test_the_plan_command_finds_nothing_new_in_a_stored_project(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     folder = unpack("projects", tmp_path) / project
+    for file in folder.glob("*.py"):
+        moved = "from stator import *\nfrom stator.patterns import *"
+        file.write_text(IMPORTS.sub(moved, file.read_text()))
     [lock] = folder.glob("*.design.json")
     before = read_lock(lock)
     assert before is not None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final
 
 from stator.design.entities.entity import Entity, info
@@ -62,6 +63,17 @@ class EntityChoices:
     @property
     def name(self) -> str:
         return info(self.entity).name
+
+    @cached_property
+    def unlocked(self) -> EntityChoices:
+        """The same choices, priced as if no item were stored yet.
+
+        Texts about them are then the same with and without the lock of an equal plan.
+        """
+        if not self.costs.stored_keys:
+            return self
+        costs = replace(self.costs, stored_keys={})
+        return replace(self, costs=costs, use_dollars={}, open_dollars={}, steady_dollars={})
 
     def price(self, placement: Placement) -> None:
         """Compute and store the prices of a placement, unless they are already known."""

@@ -11,7 +11,7 @@ concatenated keys. Once the layout is known, the plan reports the sizes with all
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Literal
@@ -165,13 +165,16 @@ class CostModel:
     known: LayoutBytes = field(default_factory=LayoutBytes)
     longer: str | None = None
     """An entity whose identity is taken to be all fields of its base key, for advice."""
+    stored_keys: Mapping[type[Entity], tuple[frozenset[str], ...]] = field(default_factory=dict)
+    """The fields of each concatenated index key that the lock's indexes put on stored items."""
 
     # -- sizes
 
     def item_bytes(self, entity: type[Entity]) -> float:
         """Return the size of an item with its key attributes.
 
-        During the search, only the table's key counts, because indexes are not chosen yet.
+        During the search, only the table's key counts, because indexes are not chosen yet. An
+        index entry then also counts its own key (``entry_bytes``).
         """
         size = self.known.items.get(entity)
         return (
@@ -205,13 +208,32 @@ class CostModel:
         values = sum(key_text_bytes(known.fields[name].shape) + 1 for name in path.fields)
         return values + _NAMES_BYTES + (3 if path.shards > 1 else 0)
 
+    def _index_keys_bytes(self, placement: Placement) -> float:
+        """Return the bytes of index keys that an item in this index certainly has.
+
+        These are the keys of the index itself and those that the lock's indexes put on stored
+        items, where they stay.
+        """
+        entity, fields = placement.path.entity, frozenset(placement.path.fields)
+        stored = self.stored_keys.get(entity, ())
+        known = info(entity).fields
+        size = sum(
+            _NAMES_BYTES + sum(key_text_bytes(known[name].shape) + 1 for name in each)
+            for each in stored
+        )
+        return size + (0.0 if fields in stored else self.key_bytes(placement))
+
     def entry_bytes(self, placement: Placement) -> float:
         """Return the size of one index entry or, for the table's key, of one item."""
         entity = placement.path.entity
         if placement in self.known.entries:
             return self.known.entries[placement]
         whole = self.item_bytes(entity)
-        if placement.is_base or placement.projection == "ALL":
+        if placement.is_base:
+            return whole
+        if entity not in self.known.items:
+            whole += self._index_keys_bytes(placement)
+        if placement.projection == "ALL":
             return whole
         own = (*placement.path.partition, *placement.path.sort) if placement.is_native else ()
         base = info(entity).identity if self._is_own_table else ()

@@ -81,6 +81,29 @@ def moving_dollars(placement: Placement, locked: LockedChoices | None, costs: Co
     return (reads + writes + BACKFILL_WORK_DOLLARS) / PAYBACK_MONTHS
 
 
+def stored_keys(
+    previous: Plan | None, layout: str, entities: Iterable[type[Entity]]
+) -> dict[type[Entity], tuple[frozenset[str], ...]]:
+    """Return the fields of each index key that the lock's plan writes on items as text.
+
+    A lock of another layout counts for nothing, because all items would move.
+    """
+    is_kept = previous is not None and previous.layout == layout
+    locked = {each.name: each for each in previous.entities} if previous and is_kept else {}
+    found = {}
+    for entity in entities:
+        plan = locked.get(info(entity).name)
+        keys_of: dict[str, set[str]] = {}
+        for key in () if plan is None else plan.keys:
+            if key.index is not None and not key.template.native:
+                parts = [*key.template.parts, *(test.parts[0] for test, _ in key.when)]
+                names = {part.value for part in parts if part.kind == "field"}
+                keys_of.setdefault(key.index, set()).update(names & info(entity).fields.keys())
+        if keys_of:
+            found[entity] = tuple(map(frozenset, keys_of.values()))
+    return found
+
+
 # --- labels -------------------------------------------------------------------------------------
 
 

@@ -38,7 +38,12 @@ from stator.design.planner.cost_model import CostModel, LayoutBytes
 from stator.design.planner.estimates import Estimates, demand_of
 from stator.design.planner.handwritten_keys import parse
 from stator.design.planner.key_labels import KeyLabels, labels_of, upper_words
-from stator.design.planner.locked_choices import LockedChoices, locked_choices_of, locked_labels
+from stator.design.planner.locked_choices import (
+    LockedChoices,
+    locked_choices_of,
+    locked_labels,
+    stored_keys,
+)
 from stator.design.planner.needs import (
     Need,
     TogetherGroup,
@@ -117,7 +122,13 @@ class Planner:
         )
         changes = design.changes()
         rates = {entity: rates_of(entity, changes) for entity in self.entities}
-        self.costs = CostModel(self.estimates, rates, self.labels, longer=longer)
+        self.costs = CostModel(
+            self.estimates,
+            rates,
+            self.labels,
+            longer=longer,
+            stored_keys=stored_keys(previous, design.layout, self.entities),
+        )
         for entity in self.entities:
             lookup = identity_need(entity, rates[entity])
             if lookup is not None and info(entity).name != longer:

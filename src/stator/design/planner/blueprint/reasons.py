@@ -256,9 +256,11 @@ def runner_up(choices: EntityChoices, layout: EntityLayout, at: int) -> str:
     ``at`` is the position of the need. The text is empty if there is no other placement.
     """
     chosen = layout.assigned[at]
+    priced = choices.unlocked
     best: tuple[float, tuple[object, ...], Placement] | None = None
     for placement in (layout.base, *layout.opened, *choices.secondary):
-        use = choices.use_dollars[placement][at]
+        priced.price(placement)
+        use = priced.use_dollars[placement][at]
         if placement == chosen or use is None or placement.kind == "local":
             continue
         if (
@@ -269,7 +271,7 @@ def runner_up(choices: EntityChoices, layout: EntityLayout, at: int) -> str:
         ):
             continue
         extra = (
-            0.0 if placement in (layout.base, *layout.opened) else choices.steady_dollars[placement]
+            0.0 if placement in (layout.base, *layout.opened) else priced.steady_dollars[placement]
         )
         extra += INDEX_DOLLARS if placement.shares_slot and extra else 0.0
         entry = (round(use + extra, 6), placement.rank, placement)
