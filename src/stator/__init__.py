@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from stator.design.entities.adapters import adapt as adapt
     from stator.design.entities.conditions import attr as attr
     from stator.design.entities.custom_codecs import register_codec as register_codec
+    from stator.design.entities.derived_parts import day_of as day_of
+    from stator.design.entities.derived_parts import hour_of as hour_of
+    from stator.design.entities.derived_parts import month_of as month_of
+    from stator.design.entities.derived_parts import prefix_of as prefix_of
+    from stator.design.entities.derived_parts import year_of as year_of
     from stator.design.entities.entity import Entity as Entity
     from stator.design.entities.entity import upcast as upcast
     from stator.design.entities.hooks import after_load as after_load
@@ -110,6 +115,7 @@ _HOMES = {
     "stator.design.entities.adapters": "adapt",
     "stator.design.entities.conditions": "attr",
     "stator.design.entities.custom_codecs": "register_codec",
+    "stator.design.entities.derived_parts": "day_of hour_of month_of prefix_of year_of",
     "stator.design.entities.entity": "Entity upcast",
     "stator.design.entities.hooks": "after_load before_write",
     "stator.design.entities.markers": (

@@ -64,7 +64,9 @@ class KeyAttributeReader:
         self._of = of
         self._template = key.template
         self._parts = [part for part in key.template.parts if part.kind == "field"]
-        self.fields = [part.value for part in self._parts]
+        self.fields = [
+            part.value for part in self._parts if not keys.is_part(part.encoding)
+        ]  # a part of a field does not say the whole
         shown = "".join(
             part.value if part.kind == "text" else _PLACEHOLDER for part in key.template.parts
         )
@@ -81,10 +83,21 @@ class KeyAttributeReader:
             found = self._pattern.fullmatch(value.get("S", ""))
             if found is None:
                 return None
-            texts = zip(self._parts, found.groups())
-            return {part.value: self._typed(part, text) for part, text in texts}
+            texts = list(zip(self._parts, found.groups()))
+            whole = [each for each in texts if not keys.is_part(each[0].encoding)]
+            values = {part.value: self._typed(part, text) for part, text in whole}
+            return values if self._fits(texts, values) else None
         except (DesignError, WrongValue, ValueError, ArithmeticError, LookupError):
             return None  # the text is not a value of the field's type
+
+    @staticmethod
+    def _fits(texts: list[tuple[Part, str]], values: Mapping[str, Any]) -> bool:
+        """Whether the parts of fields in a key agree with the fields, where the key has both."""
+        return all(
+            keys.encode(part.encoding, values[part.value], inverted=part.inverted) == text
+            for part, text in texts
+            if keys.is_part(part.encoding) and part.value in values
+        )
 
     def _read_native(self, value: Value) -> dict[str, Any] | None:
         [part] = self._template.parts

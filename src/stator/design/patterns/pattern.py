@@ -37,10 +37,12 @@ from stator.design.entities.conditions import (
     FieldRef,
     as_condition,
 )
+from stator.design.entities.derived_parts import PartComparison, PartRef
 from stator.design.entities.entity import info
 from stator.design.entities.shapes import CLASS_TAG, Choice, Maybe, Scalar
 from stator.design.entities.symbols import SHOWN_USES, Symbol, Use
 from stator.design.patterns.annotations import argument_types, used_names
+from stator.design.patterns.compared_parts import check_annotation, check_part
 from stator.design.patterns.explanation import Explanation, explain_call
 from stator.design.patterns.quantities import check_quantity
 from stator.design.plan.plan import Plan
@@ -95,7 +97,8 @@ class Param(Symbol):
 
         Raises DesignError for anything else.
         """
-        return NotImplemented if isinstance(other, FieldRef) else self._refuse("comparison")
+        can_compare = isinstance(other, (FieldRef, PartRef))
+        return NotImplemented if can_compare else self._refuse("comparison")
 
     def _refuse(self, use: Use) -> NoReturn:
         problem = (
@@ -242,6 +245,12 @@ class Ask:
                     hint=f"compare fields of {names}",
                 )
             _refuse_path_into_plain(reference)
+        for test in parts_in(condition):
+            check_part(info(test.field.owner), test.derived)
+            [value] = test.values
+            if isinstance(value, Param):
+                shown = test.derived.shown(repr(test.field))
+                check_annotation(test.derived, shown, value.name, value.annotation)
 
 
 def _refuse_path_into_plain(reference: FieldRef) -> None:
@@ -255,7 +264,8 @@ def _refuse_path_into_plain(reference: FieldRef) -> None:
     is_time = isinstance(shape, Scalar) and shape.python in (datetime, date)
     raise DesignError(
         f"{reference!r}: {whole!r} is one value and has no members",
-        hint=f"for a part of a time, compare a range: {whole!r} >= start, {whole!r} < end"
+        hint=f"for a part of a time, write month_of({whole!r}) == month, or compare a range: "
+        f"{whole!r} >= start, {whole!r} < end"
         if is_time
         else f"compare {whole!r} itself",
     )
@@ -279,7 +289,7 @@ def check_limit(count: Any) -> None:
 
 
 _INDEXABLE = frozenset(
-    {"=", "<", "<=", ">", ">=", "between", "begins_with", "in", "in_list", "not_exists"}
+    {"=", "<", "<=", ">", ">=", "between", "begins_with", "in", "in_list", "not_exists", "part"}
 )
 
 
@@ -296,6 +306,14 @@ def references(condition: Any) -> list[FieldRef]:
         ]
     operands = getattr(condition, "operands", None) or (condition.operand,)
     return [reference for operand in operands for reference in references(operand)]
+
+
+def parts_in(condition: Any) -> list[PartComparison]:
+    """Return every comparison of a part of a field in a condition."""
+    if isinstance(condition, Comparison):
+        return [condition] if isinstance(condition, PartComparison) else []
+    operands = getattr(condition, "operands", None) or (condition.operand,)
+    return [test for operand in operands for test in parts_in(operand)]
 
 
 def compared_values(condition: Any) -> list[Any]:

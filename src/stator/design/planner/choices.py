@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from stator.design.entities.derived_parts import source_field
 from stator.design.entities.entity import Entity, info
 from stator.design.planner.access_paths import (
     AccessPath,
@@ -384,7 +385,8 @@ def _local_fits(path: AccessPath, costs: CostModel) -> bool:
     if path.constants or path.shards > 1 or path.handwritten or not path.partition:
         return False
     known, mutable = info(path.entity), mutable_fields(path.entity, costs.rates[path.entity])
-    if any(name in mutable or is_optional(known, name) for name in path.partition):
+    fields = map(source_field, path.partition)
+    if any(name in mutable or is_optional(known, name) for name in fields):
         return False
     estimates = costs.estimates
     items = estimates.volume(path.entity) / estimates.distinct(path.entity, path.partition)

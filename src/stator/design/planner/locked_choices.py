@@ -132,11 +132,11 @@ def _labelled(key: PlannedKeyAttribute) -> Iterator[tuple[str, str]]:
             ]
         elif part.kind == "field":
             pieces.append(part)
-    constants = iter([test.parts[0].value for test, _ in key.when])
+    constants = iter([test.parts[0].name for test, _ in key.when])
     if len(pieces) % 2 or any(label.kind != "text" for label in pieces[::2]):
         return
     for label, value in zip(pieces[::2], pieces[1::2]):
-        field = value.value if value.kind == "field" else next(constants, None)
+        field = value.name if value.kind == "field" else next(constants, None)
         if field is not None:
             yield field, label.value
 
@@ -212,7 +212,7 @@ class _Reader:
         self, partition: PlannedKeyAttribute, sort: PlannedKeyAttribute
     ) -> AccessPath | None:
         constants = tuple(
-            (test.parts[0].value, _constant(test.parts[0].encoding, wanted))
+            (test.parts[0].name, _constant(test.parts[0].encoding, wanted))
             for test, wanted in partition.when
         )
         shards = next((part.shards for part in partition.template.parts if part.kind == "shard"), 1)
@@ -239,7 +239,7 @@ class _Reader:
         the number of shards of ``path``.
         """
         known = info(self.entity)
-        if not all(name in known.fields and key_encoding(known, name) for name in path.fields):
+        if not all(key_encoding(known, name) for name in path.fields):
             return None
         return replace(self.paths.get(replace(path, shards=1).rank, path), shards=path.shards)
 
@@ -247,11 +247,12 @@ class _Reader:
 def _constant(encoding: str, wanted: str | None) -> ValueSource:
     if wanted is None:
         return ValueSource(is_absent=True)
-    return ValueSource(constant=keys.decode(encoding, wanted))
+    part = encoding.partition(".")[2]
+    return ValueSource(constant=keys.decode(encoding, wanted), part=part)
 
 
 def _fields(key: PlannedKeyAttribute) -> tuple[str, ...]:
-    return tuple(part.value for part in key.template.parts if part.kind == "field")
+    return tuple(part.name for part in key.template.parts if part.kind == "field")
 
 
 def _is_inverted(sort: PlannedKeyAttribute) -> bool:

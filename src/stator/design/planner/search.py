@@ -290,7 +290,7 @@ class Component:
         """
         parts = partition_parts(path, self.labels)
         return tuple(
-            f":{member.equal[part.value].same}"
+            f":{member.equal[part.name].same}"
             if part.kind == "field"
             else f"{part.value}{part.shards}"
             for part in parts

@@ -209,7 +209,8 @@ class ReadPlans:
     def _lists(served: ServedNeed) -> tuple[str, ...]:
         """Return the list arguments that the key condition takes one member of."""
         fields = (*served.path.partition, *served.prefix)
-        sources = [served.need.equal[name] for name in fields]
+        equal = served.need.equal
+        sources = [equal[name] for name in fields if name in equal]
         return tuple(str(each.param) for each in sources if each.listed)
 
     def _forward(self, need: Need, path: AccessPath) -> bool:
@@ -417,16 +418,16 @@ def example_arguments(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> di
     tests = [test for step in steps for each in step.conditions for test in each]
     parts = [part for test in tests for bound in test.bounds for part in bound.parts]
     parts += [each for part in parts for each in part.of]
+    encodings = {part.value: part.encoding for part in reversed(parts) if part.kind == "param"}
+    values = [each for step in steps if step.filter for each in step.filter.values]
+    encodings |= {
+        str(each.param): each.encoding for each in values if keys.is_part(each.encoding)
+    }
     found: dict[str, Any] = {}
     filters = [step.filter.lists for step in steps if step.filter is not None]
     lists = {name for each in (*(step.lists for step in steps), *filters) for name in each}
     for at, (name, annotation) in enumerate(pattern.parameters.items()):
-        wanted = next(
-            (keys.encoding_named(part.encoding).python for part in parts if part.value == name), str
-        )
-        value = keys.example(name, annotation, at)
-        fits = type(keys.plain(value)) is wanted
-        found[name] = value if fits else keys.example(name, wanted, at)
+        found[name] = keys.example_argument(encodings.get(name, "str"), name, annotation, at)
         if name in lists:
             found[name] = [found[name]]
     return found

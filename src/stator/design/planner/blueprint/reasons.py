@@ -72,7 +72,7 @@ def entity_warnings(
             f"look up the key in {lookup}; given the item, they do not"
         )
     identity = info(choices.entity).identity
-    more = [name for name in layout.base.path.fields if name not in identity]
+    more = [name for name in sorted(layout.base.path.sources) if name not in identity]
     if more:
         yield (
             f"the key holds {', '.join(more)} in addition to the identity, so a guard keeps "
