@@ -12,7 +12,6 @@ from stator.design.entities.conditions import All, Any_, Comparison, Condition, 
 from stator.design.entities.derived_parts import PartComparison, argument_text
 from stator.design.patterns.pattern import Param
 from stator.verification.declared_shape import plain
-from stator.verification.sample_parts import part_of
 
 
 def holds(condition: Condition, entity: Any, arguments: Mapping[str, Any]) -> bool:
@@ -31,7 +30,7 @@ def holds(condition: Condition, entity: Any, arguments: Mapping[str, Any]) -> bo
             held, wanted = field_value(field, entity), _argument(value, entity, arguments)
             if held is None:
                 return False
-            return part_of(condition.derived, held) == argument_text(condition.part, wanted)
+            return condition.derived.of(held) == argument_text(condition.part, wanted)
         case Comparison(field, operator, values):
             return _compare(
                 operator,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
-from stator.design.entities.derived_parts import DerivedPart, part_of_value
+from stator.design.entities.derived_parts import DerivedPart
 from stator.design.entities.shapes import Scalar, Shape
 
 _FIRST_YEAR: Final = 2000
@@ -54,12 +54,6 @@ def with_part(part: DerivedPart, text: str, value: Any, number: int, count: int)
     start = datetime.fromisoformat(text + "0001-01-01T00:00:00"[len(text) :]).replace(tzinfo=UTC)
     moment = start + _PERIODS[part.part] * (number / count)
     return moment if isinstance(value, datetime) else moment.date()
-
-
-def part_of(part: DerivedPart, value: Any) -> str:
-    """Return the part of a field's value."""
-    kind = "str" if isinstance(value, str) else "date"
-    return part_of_value("datetime" if isinstance(value, datetime) else kind, part.part, value)
 
 
 def sample_with_part(part: DerivedPart, text: str, shape: Shape) -> Any:

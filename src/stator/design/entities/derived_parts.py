@@ -59,6 +59,12 @@ class DerivedPart:
         """The number of characters of the part's text."""
         return length_of(self.part)
 
+    def of(self, value: Any) -> str:
+        """Return this part of a field's value."""
+        kind = "str" if isinstance(value, str) else "date"
+        kind = "datetime" if isinstance(value, datetime) else kind
+        return part_of_value(kind, self.part, value)
+
     def is_finer(self, other: DerivedPart) -> bool:
         """Whether this part of the same field decides the other one."""
         return self.field == other.field and self.length > other.length

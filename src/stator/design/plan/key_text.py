@@ -415,9 +415,10 @@ def example_argument(encoding: str, name: str, annotation: Any, at: int = 0) -> 
 
     An annotation that does not have the encoding's type is ignored.
     """
-    if is_part(encoding):
-        return example_of(encoding.partition(".")[0], name, annotation, at)
-    wanted = encoding_named(encoding).python
+    given = encoding.partition(".")[0]  # what the argument is: a whole value or a part of one
+    if given not in _ENCODINGS:
+        return example_of(given, name, annotation, at)
+    wanted = encoding_named(given).python
     value = example(name, annotation, at)
     return value if type(plain(value)) is wanted else example(name, wanted, at)
 

@@ -413,9 +413,8 @@ def _template(key: PlannedKeyAttribute) -> str:
     marks = []
     for part in key.template.parts:
         if part.kind == "field":
-            shown = (
-                f"{part.value}: {part.encoding}" if part.encoding not in ("", "str") else part.value
-            )
+            is_plain = part.encoding in ("", "str") or part.name != part.value
+            shown = part.name if is_plain else f"{part.value}: {part.encoding}"
             marks.append(f"{{{shown}{', newest first' if part.inverted else ''}}}")
         else:
             marks.append(f"{{{part.shards} shards}}" if part.kind == "shard" else part.value)
