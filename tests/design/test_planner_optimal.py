@@ -108,9 +108,9 @@ def a_read(chance: random.Random, entity: type[Any], name: str, parts: bool = Fa
         return query.limit(limit) if limit else query
 
     ask.__name__ = name
-    used = [
-        f"p{at}" for at, field in enumerate(fields) if at not in constants
-    ] + (["p2"] if bounded else [])
+    used = [f"p{at}" for at, field in enumerate(fields) if at not in constants] + (
+        ["p2"] if bounded else []
+    )
     whole = inspect.signature(ask)
     ask.__signature__ = whole.replace(  # type: ignore[attr-defined]
         parameters=[

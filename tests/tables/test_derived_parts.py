@@ -36,7 +36,9 @@ OCTOBER = datetime(2026, 10, 31, 22, tzinfo=UTC)
 NOVEMBER = datetime(2026, 11, 1, tzinfo=UTC)
 
 
-class Parcel(Entity, index={"by_hand": IndexKey(("DAY#{day_of(sent_at)}", "{prefix_of(cell, 2)}"))}):
+class Parcel(
+    Entity, index={"by_hand": IndexKey(("DAY#{day_of(sent_at)}", "{prefix_of(cell, 2)}"))}
+):
     parcel_id: str = ident()
     label: str = unique()
     cell: str

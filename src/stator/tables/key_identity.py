@@ -73,9 +73,7 @@ class KeyAttributeReader:
         self._of = of
         self._template = key.template
         self._parts = [part for part in key.template.parts if part.kind == "field"]
-        self.fields = [
-            part.value for part in self._parts if not keys.is_part(part.encoding)
-        ]
+        self.fields = [part.value for part in self._parts if not keys.is_part(part.encoding)]
         self.parts = [part.name for part in self._parts if keys.is_part(part.encoding)]
         """Parts of fields, by names such as ``month_of(at)``: they do not say the whole field."""
         shown = "".join(

@@ -88,7 +88,7 @@ class CallArguments:
         ]
 
     def _equal_tests(self) -> list[Comparison]:
-        """Return the comparisons of fields, or of parts of them, with one value or one of several."""
+        """Return the comparisons of fields, and of parts of them, with one or several values."""
         return [
             each
             for each in (*self.ask.tests, *self.ask.filters)

@@ -262,8 +262,7 @@ def _compared(ask: Ask, entity: type[Entity], name: str) -> list[Any]:
 
 
 def _encoded(part: Part, value: Any) -> str:
-    """Return a value as key text: that of a field, or one that a part of a field is compared with.
-    """
+    """Return the key text of a field's value, or of a value that a part is compared with."""
     own = part.encoding.partition(".")[2]
     if own:
         return keys.encode(f"{own}.{own}", value, inverted=part.inverted)

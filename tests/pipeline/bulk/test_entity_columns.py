@@ -62,9 +62,7 @@ def by_start(start: str) -> Query[Probe]:
 
 
 SCHEMA = Schema(
-    design := Design(
-        "fleet", [Probe, Counted], [probes_of, by_isp, counted, of_month, by_start]
-    ),
+    design := Design("fleet", [Probe, Counted], [probes_of, by_isp, counted, of_month, by_start]),
     design.plan(),
 )
 MOMENTS = st.datetimes(datetime(1990, 1, 1), datetime(2090, 1, 1)).map(

@@ -27,7 +27,12 @@ from stator.errors import DesignError, RequestRefused
 TIME_LENGTHS: Final = {"year": 4, "month": 7, "day": 10, "hour": 13}
 """The parts of a time, coarsest first, with the length of their texts."""
 
-_EXAMPLES: Final = {"year": "2026", "month": "2026-11", "day": "2026-11-05", "hour": "2026-11-05T10"}
+_EXAMPLES: Final = {
+    "year": "2026",
+    "month": "2026-11",
+    "day": "2026-11-05",
+    "hour": "2026-11-05T10",
+}
 _PREFIX: Final = "prefix"
 _SOME_TIME: Final = "0001-01-01T00:00:00"
 _TIME_NAME: Final = re.compile(r"(year|month|day|hour)_of\((.+)\)", re.DOTALL)

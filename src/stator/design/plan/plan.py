@@ -31,12 +31,12 @@ from stator.errors import DesignError
 from stator.model.limits import BATCH_GET_KEYS
 from stator.model.values import Item, Value
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 """The format of lock files that this version writes. It reads this one and every older one.
 
 Format 1 had no demand; a plan read from it has None there. Formats 1 and 2 had no fields of
 entities; a plan read from them has none. Format 4 has orders by several fields, list arguments,
-and keys of items that lack a field.
+and keys of items that lack a field. Format 5 has parts of fields in keys and filters.
 """
 
 Request = dict[str, Any]

@@ -553,8 +553,9 @@ def may_be_base(
 ) -> bool:
     """Whether a path can be the table's key for an entity.
 
-    The key must hold the whole identity and nothing else but parts derived from it. Then get, update and delete by identity
-    take one request each, no two items have the same identity, and all other fields can change.
+    The key must hold the whole identity and nothing else but parts derived from it. Then get,
+    update and delete by identity take one request each, no two items have the same identity, and
+    all other fields can change.
     ``beyond_identity`` also allows further fields that never change. Set this only for a locked
     key.
     """

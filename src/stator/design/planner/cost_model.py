@@ -549,9 +549,7 @@ class CostModel:
         A changed key counts as a delete and an insert.
         """
         rates, units = self.rates[path.entity], self.base_write_units(path.entity)
-        updates = sum(
-            rate * (2 if fields & path.sources else 1) for fields, rate in rates.updates
-        )
+        updates = sum(rate * (2 if fields & path.sources else 1) for fields, rate in rates.updates)
         rate = (rates.creates + rates.deletes + updates) * units * self.presence(path)
         return shards_for(rate * self.hottest(path), WRITE_LIMIT)
 

@@ -185,9 +185,9 @@ class Need:
         known = [part.field, *(each.name for each in self.parts_of(part.field))]
         for each in known:
             own, source = derived_part(each), self.equal.get(each)
-            if source is not None and not source.is_absent and not source.is_many:
-                if own is None or own.is_finer(part):
-                    return source
+            is_one = source is not None and not source.is_absent and not source.is_many
+            if is_one and (own is None or own.is_finer(part)):
+                return source
         return None
 
     @cached_property

@@ -420,9 +420,7 @@ def example_arguments(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> di
     parts += [each for part in parts for each in part.of]
     encodings = {part.value: part.encoding for part in reversed(parts) if part.kind == "param"}
     values = [each for step in steps if step.filter for each in step.filter.values]
-    encodings |= {
-        str(each.param): each.encoding for each in values if keys.is_part(each.encoding)
-    }
+    encodings |= {str(each.param): each.encoding for each in values if keys.is_part(each.encoding)}
     found: dict[str, Any] = {}
     filters = [step.filter.lists for step in steps if step.filter is not None]
     lists = {name for each in (*(step.lists for step in steps), *filters) for name in each}
