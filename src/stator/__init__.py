@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from stator.design.patterns.pattern import Query as Query
     from stator.design.patterns.pattern import creates as creates
     from stator.design.patterns.pattern import deletes as deletes
+    from stator.design.patterns.pattern import descending as descending
     from stator.design.patterns.pattern import find as find
     from stator.design.patterns.pattern import read as read
     from stator.design.patterns.pattern import together as together
@@ -124,8 +125,8 @@ _HOMES = {
     "stator.design.entities.packed_numbers": "packed",
     "stator.design.entities.written_keys": "IndexKey",
     "stator.design.patterns.pattern": (
-        "Bundle2 Bundle3 Bundle4 BundleMany Count Only Query creates deletes find read together "
-        "updates write"
+        "Bundle2 Bundle3 Bundle4 BundleMany Count Only Query creates deletes descending find read "
+        "together updates write"
     ),
     "stator.design.table_settings": "ProvisionedCapacity TableSettings",
     "stator.design.value_facts": "distinct largest share",

@@ -136,6 +136,8 @@ class Ask:
     then: tuple[FieldRef, ...] = ()
     """The fields that order items with the same value of ``order``."""
     descending: bool = False
+    against: tuple[str, ...] = ()
+    """The names of fields in ``then`` that run in the other direction than ``order``."""
     by_time: bool = False
     """Ordered by time, without a field named to take the time from."""
     limit: int | Param | None = None
@@ -173,6 +175,10 @@ class Ask:
                 hint="order a query once; for several fields, write "
                 "order_by(Product.rating, Product.name)",
             )
+        given, fields = (
+            fields,
+            tuple(each.field if isinstance(each, DescendingField) else each for each in fields),
+        )
         for field in fields:
             if not isinstance(field, FieldRef):
                 raise DesignError(
@@ -185,7 +191,17 @@ class Ask:
                 hint="name each field once",
             )
         first, then = (fields[0], fields[1:]) if fields else (None, ())
-        return replace(self, order=first, then=then, descending=descending, by_time=not fields)
+        downward = [isinstance(each, DescendingField) is not descending for each in given]
+        return replace(
+            self,
+            order=first,
+            then=then,
+            descending=downward[0] if downward else descending,
+            against=tuple(
+                field.name for field, down in zip(fields, downward) if down is not downward[0]
+            ),
+            by_time=not fields,
+        )
 
     @staticmethod
     def _shown_order(fields: tuple[Any, ...], descending: bool) -> str:
@@ -324,6 +340,26 @@ def compared_values(condition: Any) -> list[Any]:
     return [value for operand in operands for value in compared_values(operand)]
 
 
+@dataclass(frozen=True, slots=True)
+class DescendingField:
+    """A field of an order that descends, as ``descending(Task.rank)`` returns it."""
+
+    field: FieldRef
+
+    def __repr__(self) -> str:
+        return f"descending({self.field!r})"
+
+
+def descending(field: Any) -> DescendingField:
+    """Let one field of an order descend: ``order_by(descending(Task.rank), Task.title)``."""
+    if not isinstance(field, FieldRef):
+        raise DesignError(
+            f"{field!r} is not a field",
+            hint="name a field of the entity, for example descending(Task.rank)",
+        )
+    return DescendingField(field)
+
+
 class PlanSource(Protocol):
     """Anything that has a plan, in practice a ``Design``, which this module cannot import."""
 
@@ -428,6 +464,7 @@ class Query(Selection[E], Generic[E]):
     def order_by(self, field: Any, *then: Any, descending: bool = False) -> Query[E]:
         """Order by a field, and items with the same value by the fields in ``then``.
 
+        Each field ascends, unless it is given as ``descending(Task.rank)``. The argument
         ``descending`` reverses the whole order.
         """
         return Query(self._asked(self.ask.ordered((field, *then), descending)))
@@ -563,6 +600,7 @@ class Traffic:
     consistent: bool = False
     within_ms: float | None = None
     allow_scan: bool = False
+    paged: bool = False
 
 
 class Pattern(Generic[P, Q]):
@@ -715,12 +753,15 @@ def read(
     consistent: bool = False,
     within: float | None = None,
     allow_scan: bool = False,
+    paged: bool = False,
 ) -> Callable[[Callable[P, Q]], Pattern[P, Q]]:
     """Declare a read.
 
     ``rps`` is how often it runs each second; ``returns`` is how many items it usually returns. With
     ``within``, the plan warns if the pattern is expected to take longer than that many
-    milliseconds. ``allow_scan`` permits reading the whole table.
+    milliseconds. ``allow_scan`` permits reading the whole table. ``paged`` says that callers read
+    page by page, so that a key must hold the order; without it, a small result may be sorted in
+    memory.
     """
     _refuse_bare("read", bare)
     check_quantity("rps", rps)
@@ -735,7 +776,7 @@ def read(
             f"within={within} must be a positive number of milliseconds",
             hint="for example within=20",
         )
-    traffic = Traffic(rps, returns, consistent, within, allow_scan)
+    traffic = Traffic(rps, returns, consistent, within, allow_scan, paged)
     frame = inspect.currentframe()
     caller = frame.f_back if frame is not None else None
     return lambda function: Pattern(function, traffic, used_names(function, caller))

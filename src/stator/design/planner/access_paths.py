@@ -7,7 +7,7 @@ partition, whose values must be known, and the sort tuple. It serves a need when
    each);
 2. the remaining equal fields begin the sort tuple, as far as they go; the rest becomes a filter;
 3. the requested order is the next field of the sort tuple, and a range on that field becomes a
-   range of the key;
+   range of the key; a small result that is read whole may be sorted in memory instead;
 4. the remaining filters keep at least one item in ``MAX_AMPLIFICATION`` of those the key finds.
 
 So the path (user; status, placed_at) serves the needs (user), (user, status) and (user, status,
@@ -35,7 +35,7 @@ from functools import cached_property
 from itertools import chain, combinations, permutations, product
 from typing import Final
 
-from stator.design.entities.conditions import Comparison, Condition
+from stator.design.entities.conditions import Comparison, Condition, FieldRef
 from stator.design.entities.derived_parts import derived_part, source_field
 from stator.design.entities.entity import Entity, EntityInfo, info
 from stator.design.planner.estimates import ABSENT_OPTIONAL, KEPT_BY_FILTER, Estimates
@@ -70,12 +70,22 @@ class AccessPath:
     shards: int = 1
     inverted: bool = False
     """The first field of ``sort`` is written inverted, so that the newest comes first."""
+    turned: tuple[str, ...] = ()
+    """Further fields of ``sort`` that are written inverted, for an order of mixed directions."""
     handwritten: Handwritten | None = None
 
     @cached_property
     def _hash(self) -> int:
         return hash(
-            (self.entity, self.partition, self.sort, self.shards, self.inverted, self.handwritten)
+            (
+                self.entity,
+                self.partition,
+                self.sort,
+                self.shards,
+                self.inverted,
+                self.turned,
+                self.handwritten,
+            )
         )
 
     def __hash__(self) -> int:
@@ -84,6 +94,19 @@ class AccessPath:
     @cached_property
     def fields(self) -> tuple[str, ...]:
         return (*(name for name, _ in self.constants), *self.partition, *self.sort)
+
+    def turns(self, name: str) -> bool:
+        """Whether a field of ``sort`` is written inverted."""
+        return name in self.turned or (self.inverted and self.sort[0] == name)
+
+    def turning(self, names: Iterable[str]) -> AccessPath:
+        """Return the path with these fields of ``sort`` written inverted, and no others."""
+        chosen = set(names)
+        return replace(
+            self,
+            inverted=bool(self.sort) and self.sort[0] in chosen,
+            turned=tuple(name for name in self.sort[1:] if name in chosen),
+        )
 
     @cached_property
     def parts(self) -> frozenset[str]:
@@ -124,6 +147,7 @@ class AccessPath:
             constants,
             tuple(place_of(known, name) for name in self.sort),
             self.inverted,
+            self.turned,
             self.handwritten.rank if self.handwritten else (),
         )
 
@@ -157,6 +181,8 @@ class ServedNeed:
     """Whether all fields of the key are known; with the base key, that is a GetItem."""
     filters: tuple[Condition, ...] = ()
     """The filters of the need that the path does not already guarantee."""
+    in_memory: bool = False
+    """The path does not hold the requested order, so the client sorts what it reads."""
 
     @property
     def filter_fields(self) -> frozenset[str]:
@@ -217,7 +243,7 @@ class ServedNeed:
         span = self.span
         if span is None or span.field != self.path.sort[-1]:
             return False
-        is_turned = self.path.inverted and len(self.path.sort) == 1
+        is_turned = self.path.turns(span.field)
         bound, included = (
             (span.low, span.low_inclusive) if is_turned else (span.high, span.high_inclusive)
         )
@@ -239,7 +265,10 @@ def serve(path: AccessPath, need: Need, estimates: Estimates) -> ServedNeed | No
     while at < len(path.sort) and path.sort[at] in keyed:
         at += 1
     prefix, following = path.sort[:at], path.sort[at] if at < len(path.sort) else None
-    if sequence and path.sort[at : at + len(sequence)] != sequence:
+    in_memory = bool(sequence) and not (
+        path.sort[at : at + len(sequence)] == sequence and _same_directions(path, need)
+    )
+    if in_memory and not need.may_sort:
         return None
     if not _holds_all(path, need):
         return None
@@ -253,9 +282,49 @@ def serve(path: AccessPath, need: Need, estimates: Estimates) -> ServedNeed | No
         path, need, prefix, span, left_equal, left_spans,
         _amplification(need, left_equal, left_spans, estimates),
         at == len(path.sort) and not left_equal,
-        tuple(each for each in need.filters if not _guarantees(path, each)),
+        tuple(
+            each
+            for each in (*need.filters, *(with_order(need) if in_memory else ()))
+            if not _guarantees(path, each)
+        ),
+        in_memory,
     )  # fmt: skip
+    if in_memory and _could_be_keyed(found):
+        return None
     return found if found.amplification <= MAX_AMPLIFICATION else None
+
+
+def with_order(need: Need) -> Iterable[Comparison]:
+    """Yield conditions that leave out what a key with the order would: items without its fields."""
+    required = _required(need)
+    for name in need.sequence:
+        if is_optional(info(need.entity), name) and name not in required:
+            yield Comparison(FieldRef(need.entity, (name,)), "exists", ())
+
+
+def _could_be_keyed(served: ServedNeed) -> bool:
+    """Whether a filter of a served need is one that another path would answer by its key.
+
+    Then the client does not sort: two savings by estimates at once are worth an index.
+    """
+    required = [
+        each
+        for each in served.filters
+        if isinstance(each, Comparison) and each.operator == "exists"
+    ]
+    return bool(
+        served.left_equal
+        or served.left_spans
+        or any(each in served.need.filters for each in required)
+    )
+
+
+def _same_directions(path: AccessPath, need: Need) -> bool:
+    """Whether a path's fields run in the directions of the order, read forward or backward."""
+    if not need.is_mixed and not path.turned:
+        return True
+    descends = need.descends
+    return len({path.turns(name) == (name in descends) for name in need.sequence}) == 1
 
 
 def _span_of_part(need: Need, field: str, held: set[str]) -> FieldSpan | None:
@@ -378,9 +447,9 @@ def _known_values(
                 yield _in_order(need, keyed | {each}), _tails(need)
             continue
         alone: tuple[str, ...] = (field,)
-        tails = _tails(need) if need.sequence else [alone]
-        if tails[0][0] != field:
-            continue
+        tails = [need.sequence] if need.sequence[:1] == (field,) else []
+        if not need.sequence or need.may_sort:
+            tails = list(dict.fromkeys([*tails, alone]))
         for more in ((), *((each,) for each in coarser)):
             yield _in_order(need, (keyed - {name}).union(more)), tails
 
@@ -401,9 +470,10 @@ def _paths_of_values(
     for partition, rest in _splits(equal, others, need):
         for order in _orders(rest):
             for tail in tails:
-                yield AccessPath(
+                path = AccessPath(
                     need.entity, by_label(need.entity, partition, labels), (*order, *tail)
                 )
+                yield from _directed(path, need, tail)
     if not constants:
         return
     sparse = tuple((name, need.equal[name]) for name in constants)
@@ -412,7 +482,31 @@ def _paths_of_values(
         for order in _orders(rest):
             for tail in tails:
                 fields = by_label(need.entity, partition, labels)
-                yield AccessPath(need.entity, fields, (*order, *tail), constants=sparse)
+                path = AccessPath(need.entity, fields, (*order, *tail), constants=sparse)
+                yield from _directed(path, need, tail)
+
+
+def _directed(path: AccessPath, need: Need, tail: tuple[str, ...]) -> Iterable[AccessPath]:
+    """Yield the path, for an order of mixed directions with some of its fields inverted.
+
+    Either the descending fields are inverted or the ascending ones, if their types allow it.
+    """
+    if not need.is_mixed or tail != need.sequence:
+        yield path
+        return
+    for names in turnable(need):
+        yield path.turning(names)
+
+
+def turnable(need: Need) -> list[tuple[str, ...]]:
+    """Return the fields that a key can invert so that an order of mixed directions is one."""
+    known, descends = info(need.entity), need.descends
+    sides = [descends, tuple(name for name in need.sequence if name not in descends)]
+    return [
+        names
+        for names in sides
+        if all((found := key_encoding(known, name)) and found.turn for name in names)
+    ]
 
 
 def _sparse_lists(need: Need) -> Iterable[AccessPath]:
@@ -438,8 +532,13 @@ def _required(need: Need) -> list[str]:
 
 
 def _tails(need: Need) -> list[tuple[str, ...]]:
-    if need.sequence:
+    if need.sequence and not need.may_sort:
         return [need.sequence]
+    ordered = [need.sequence] if need.sequence else []
+    return list(dict.fromkeys([*ordered, *_unordered_tails(need)]))
+
+
+def _unordered_tails(need: Need) -> list[tuple[str, ...]]:
     return [(span.field,) for span in need.spans] or [()]
 
 
@@ -575,7 +674,9 @@ def may_be_base(
 def can_be_native(path: AccessPath) -> bool:
     """Whether a native key is possible: up to four attributes each in partition and sort."""
     known, sort = info(path.entity), path.sort
-    if path.constants or path.handwritten or path.shards > 1 or path.inverted or not path.partition:
+    if path.constants or path.handwritten or path.shards > 1 or not path.partition:
+        return False
+    if path.inverted or path.turned:
         return False
     if any(_may_be_empty(known, name) for name in (*path.partition, *sort)):
         return False

@@ -76,8 +76,8 @@ def sort_parts(path: AccessPath, labels: KeyLabels) -> tuple[Part, ...]:
             return (text(labels.entity(path.entity)),)
         return _written(path.entity, path.handwritten.sort.pieces)
     parts = [text(labels.entity(path.entity))]
-    for at, name in enumerate(path.sort):
-        parts += [text("#"), field_part(path.entity, name, inverted=path.inverted and at == 0)]
+    for name in path.sort:
+        parts += [text("#"), field_part(path.entity, name, inverted=path.turns(name))]
     return tidy(parts)
 
 

@@ -54,6 +54,8 @@ class LockedChoices:
 
     base: Placement | None
     indexes: tuple[tuple[str, Placement], ...]
+    ordered: frozenset[str] = frozenset()
+    """The patterns whose order a key holds. Programs may read them page by page."""
 
     @property
     def paths(self) -> set[AccessPath]:
@@ -165,7 +167,12 @@ def locked_choices_of(
         for each in indexes
         if (placement := reader.index(each, base)) is not None
     ]
-    return LockedChoices(base, tuple(found))
+    ordered = frozenset(
+        pattern.name
+        for pattern in previous.patterns
+        if any(step.order is not None and not step.in_memory for step in pattern.steps)
+    )
+    return LockedChoices(base, tuple(found), ordered)
 
 
 @dataclass(frozen=True)
@@ -217,15 +224,15 @@ class _Reader:
         )
         shards = next((part.shards for part in partition.template.parts if part.kind == "shard"), 1)
         made = AccessPath(
-            self.entity, _fields(partition), _fields(sort), constants, shards, _is_inverted(sort)
-        )
+            self.entity, _fields(partition), _fields(sort), constants, shards
+        ).turning(_inverted(sort))
         path = self._checked(made)
         if path is None or partition_parts(path, self.labels) != partition.template.parts:
             return None
         return path if sort_parts(path, self.labels) == sort.template.parts else None
 
     def _local(self, base: AccessPath, sort: PlannedKeyAttribute) -> AccessPath | None:
-        path = self._checked(replace(base, sort=_fields(sort), inverted=_is_inverted(sort)))
+        path = self._checked(replace(base, sort=_fields(sort)).turning(_inverted(sort)))
         return (
             path
             if path is not None and sort_parts(path, self.labels) == sort.template.parts
@@ -255,5 +262,5 @@ def _fields(key: PlannedKeyAttribute) -> tuple[str, ...]:
     return tuple(part.name for part in key.template.parts if part.kind == "field")
 
 
-def _is_inverted(sort: PlannedKeyAttribute) -> bool:
-    return any(part.inverted for part in sort.template.parts)
+def _inverted(sort: PlannedKeyAttribute) -> list[str]:
+    return [part.name for part in sort.template.parts if part.inverted]

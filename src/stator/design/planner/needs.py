@@ -130,6 +130,8 @@ class Need:
     order: str | None = None
     then: tuple[str, ...] = ()
     descending: bool = False
+    against: tuple[str, ...] = ()
+    """The fields of the order that run against ``order``: one ascends, the other descends."""
     filters: tuple[Condition, ...] = ()
     limit: int | Param | None = None
     consistent: bool = False
@@ -150,6 +152,10 @@ class Need:
     limit_items: int | None = None
     """The limit as a number. None if nothing limits what is read."""
     numbers: Selectivity = field(default_factory=lambda: Selectivity())
+    is_whole: bool = False
+    """Each call reads the whole result: the pattern has no limit, and nothing reads it in pages."""
+    may_sort: bool = False
+    """The whole result is known to be small, so that the client can sort it in memory."""
     leg_of: str | None = None
     """The pattern over several entities that this need is a leg of.
 
@@ -170,6 +176,18 @@ class Need:
         """The fields that order the items. Fields that equal a value do not order anything."""
         fields = () if self.order is None else (self.order, *self.then)
         return tuple(name for name in fields if name not in self.equal)
+
+    @property
+    def descends(self) -> tuple[str, ...]:
+        """The fields of the order that descend."""
+        return tuple(
+            name for name in self.sequence if self.descending is not (name in self.against)
+        )
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether some fields of the order ascend, and others descend."""
+        return bool(self.against) and len(self.descends) not in (0, len(self.sequence))
 
     def source(self, name: str) -> ValueSource | None:
         """Return where the value of a field or part comes from, or None if it is not known.
@@ -282,12 +300,14 @@ def need_of(pattern: Pattern[..., Any], target: type[Entity]) -> Need:
         order=_order(pattern, ask, target, known, spans),
         then=_then(pattern, ask, known),
         descending=ask.descending,
+        against=ask.against,
         filters=filters,
         limit=ask.limit,
         consistent=pattern.traffic.consistent,
         is_count=ask.is_count,
         hides=ask.hides(target),
         rps=pattern.traffic.rps,
+        is_whole=ask.limit is None and len(ask.targets) == 1 and not pattern.traffic.paged,
     )
     return replace(need, selects=_selected(ask, known, need))
 

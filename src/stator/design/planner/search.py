@@ -274,7 +274,7 @@ class Component:
             ):
                 return False
             if is_ordered(member) and (
-                path.sort[:1] != (member.order,) or path.inverted != inverts
+                path.sort[:1] != (member.order,) or path.inverted != inverts or path.turned
             ):
                 return False
             if any(is_optional(info(path.entity), name) for name in path.sort):

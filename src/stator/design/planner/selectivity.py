@@ -39,8 +39,12 @@ from stator.design.planner.needs import (
     need_of,
 )
 from stator.design.value_facts import is_unique
+from stator.model.limits import PAGE_BYTES
 from stator.model.quantities import amount
 
+MOST_SORTED: Final = 1_000
+MOST_SORTED_BYTES: Final = PAGE_BYTES
+"""A larger result is never planned to be sorted in memory. One page of a query is 1 MB."""
 ASSUMED_LIMIT: Final = 25
 """The assumed value of a limit that is an argument."""
 
@@ -122,7 +126,24 @@ def with_numbers(need: Need, estimates: Estimates, declared: float | None) -> Ne
         tuple(guesses),
         whole,
     )
-    return replace(need, numbers=numbers, limit_items=limit, declared=declared)
+    found = replace(need, numbers=numbers, limit_items=limit, declared=declared)
+    return replace(found, may_sort=_may_sort(found, estimates))
+
+
+def _may_sort(need: Need, estimates: Estimates) -> bool:
+    """Whether a need's whole result is known to be so small that the client can sort it.
+
+    A guess never says so: a key that holds the order is right for any number of items.
+    """
+    if not need.sequence or not need.is_whole or need.is_count:
+        return False
+    items = need.numbers.result
+    if items > MOST_SORTED or items * estimates.item_bytes(need.entity) > MOST_SORTED_BYTES:
+        return False
+    guesses = (*estimates.volume_guess(need.entity), *need.numbers.guesses)
+    return need.declared is not None or not (
+        guesses or fraction_guesses(need, need.equal, estimates)
+    )
 
 
 def _says_how_many(need: Need, estimates: Estimates) -> bool:

@@ -389,6 +389,8 @@ class _FoundItems(PatternRead):
         super().__init__(
             context, kind.query, ReadOptions(None, options.include_expired), options.cursor
         )
+        if options.limit is not None:
+            self.refuse_part(f"limit={options.limit}")
 
     def _shown_arguments(self) -> dict[str, str]:
         """Return the arguments as text, with the kind of write and the reversed indexes.

@@ -24,7 +24,7 @@ from stator.design.plan.plan import (
     Step,
 )
 from stator.design.plan.templates import Filter, Template, text
-from stator.design.planner.access_paths import AccessPath, ServedNeed
+from stator.design.planner.access_paths import AccessPath, ServedNeed, with_order
 from stator.design.planner.assignment import EntityLayout
 from stator.design.planner.blueprint.key_conditions import (
     Slot,
@@ -191,7 +191,7 @@ class ReadPlans:
             index=slot.index,
             key=condition.tests,
             filter=writer.done(),
-            forward=self._forward(need, placement.path),
+            forward=served.in_memory or self._forward(need, placement.path),
             limit=need.limit if isinstance(need.limit, int) else None,
             limit_param=need.limit.name if isinstance(need.limit, Param) else None,
             consistent=need.consistent,
@@ -203,6 +203,8 @@ class ReadPlans:
             order=need.order,
             then=need.then,
             lists=self._lists(served),
+            in_memory=served.in_memory,
+            descending=need.descends if served.in_memory or need.is_mixed else (),
         )
 
     @staticmethod
@@ -214,7 +216,10 @@ class ReadPlans:
         return tuple(str(each.param) for each in sources if each.listed)
 
     def _forward(self, need: Need, path: AccessPath) -> bool:
-        return need.descending == path.inverted
+        if not need.sequence:
+            return need.descending == path.inverted
+        first = need.sequence[0]
+        return (first in need.descends) == path.turns(first)
 
     def _fetch_keys(self, entity: type[Entity]) -> tuple[str, ...]:
         slot = self.base_slots[entity]
@@ -255,7 +260,7 @@ class ReadPlans:
             *need.equal_tests.values(),
             *(test for span in need.spans for test in span.tests),
         ]
-        for each in (*tests, *need.filters):
+        for each in (*tests, *need.filters, *with_order(need)):
             writer.add(each, info(need.entity))
         if self.discriminator:
             writer.add_type(self.discriminator, [choices.name])
@@ -274,6 +279,10 @@ class ReadPlans:
             limit=need.limit if isinstance(need.limit, int) else None,
             limit_param=need.limit.name if isinstance(need.limit, Param) else None,
             units=round(units, 4),
+            order=need.sequence[0] if need.sequence else None,
+            then=need.sequence[1:],
+            in_memory=bool(need.sequence),
+            descending=need.descends,
         )
         dollars = units * need.rps * MONTH_SECONDS * READ_UNIT_DOLLARS
         warning = (
