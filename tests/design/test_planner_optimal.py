@@ -25,12 +25,13 @@ from stator.design.entities.derived_parts import (
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.markers import ident, unique
 from stator.design.patterns.pattern import creates, deletes, find, read, together, updates, write
+from stator.design.patterns.pattern import descending as downward
 from stator.design.planner import choices as choices_module
 from stator.design.planner.access_paths import AccessPath, by_label, may_be_base, paths_of
 from stator.design.planner.assignment import Assignment
 from stator.design.planner.choices import EntityChoices
 from stator.design.planner.cost_model import Placement
-from stator.design.planner.needs import Need, mutable_fields
+from stator.design.planner.needs import Need, key_encoding, mutable_fields
 from stator.design.planner.planner import Planner
 from stator.design.planner.search import Component, GroupLayout, apart_layout, search
 from stator.design.planner.slots import slots_needed
@@ -80,9 +81,18 @@ _PARTS: dict[type[Any], list[Any]] = {
 }
 
 
-def a_read(chance: random.Random, entity: type[Any], name: str, parts: bool = False) -> Any:
+_MIXED: dict[type[Any], list[str]] = {
+    Parent: ["since", "mail"],
+    Child: ["at", "rank", "child"],
+    Pair: ["at", "note", "left"],
+}
+Extra = Literal["", "parts", "orders"]
+"""What the reads of a random design have besides fields and one order."""
+
+
+def a_read(chance: random.Random, entity: type[Any], name: str, extra: Extra = "") -> Any:
     fields: list[Any] = chance.sample(_EQUAL[entity], chance.choice([1, 1, 2]))
-    if parts:
+    if extra == "parts":
         fields = [chance.choice(_PARTS[entity]), *fields[: chance.choice([0, 1])]]
     constant = chance.random() < 0.4
     order = chance.choice([None, *_ORDER[entity]])
@@ -90,6 +100,7 @@ def a_read(chance: random.Random, entity: type[Any], name: str, parts: bool = Fa
     bounded = order is not None and chance.random() < 0.5
     consistent = chance.random() < 0.1
     descending = chance.random() < 0.5
+    mixed = chance.sample(_MIXED[entity], 2) if extra == "orders" else []
     constants = {
         at for at, field in enumerate(fields)
         if constant and isinstance(field, str) and field in _CONSTANTS
@@ -104,7 +115,11 @@ def a_read(chance: random.Random, entity: type[Any], name: str, parts: bool = Fa
         if bounded and order:
             tests.append(getattr(entity, order) >= p2)
         query = find(entity).where(*tests)
-        query = query.order_by(getattr(entity, order), descending=descending) if order else query
+        if mixed:
+            first, second = (getattr(entity, each) for each in mixed)
+            query = query.order_by(downward(first), second, descending=descending)
+        elif order:
+            query = query.order_by(getattr(entity, order), descending=descending)
         return query.limit(limit) if limit else query
 
     ask.__name__ = name
@@ -151,14 +166,14 @@ def a_write(chance: random.Random, entity: type[Any], name: str) -> Any:
     return write(rps=chance.choice([0.1, 10, 500]))(change)
 
 
-def a_design(seed: int, *, parts: bool = False) -> Design:
+def a_design(seed: int, extra: Extra = "") -> Design:
     chance = random.Random(seed)
     entities = chance.sample([Parent, Child, Pair], chance.choice([1, 2, 2]))
     patterns: list[Any] = []
     for entity in entities:
         count = chance.choice([1, 2, 3]) if len(entities) == 1 else chance.choice([1, 2])
         patterns += [
-            a_read(chance, entity, f"{entity.__name__.lower()}{at}", parts) for at in range(count)
+            a_read(chance, entity, f"{entity.__name__.lower()}{at}", extra) for at in range(count)
         ]
         if chance.random() < 0.8:
             patterns.append(a_write(chance, entity, f"{entity.__name__.lower()}_write"))
@@ -300,17 +315,18 @@ def test_no_combination_of_keys_and_indexes_is_cheaper(block: int) -> None:
 
 
 @pytest.mark.parametrize("block", range(3))
-def test_no_combination_with_parts_of_fields_is_cheaper(block: int) -> None:
+@pytest.mark.parametrize("extra", ["parts", "orders"])
+def test_no_combination_with_parts_or_mixed_orders_is_cheaper(extra: Extra, block: int) -> None:
     compared = 0
     for seed in range(block * 100, block * 100 + 100):
-        compared += optimum_was_found(seed, parts=True)
+        compared += optimum_was_found(seed, extra)
         if compared == 12:
             return
     raise AssertionError(f"only {compared} of the designs were small enough to try everything")
 
 
-def optimum_was_found(seed: int, *, parts: bool = False) -> bool:
-    planning = Planner(a_design(seed, parts=parts))
+def optimum_was_found(seed: int, extra: Extra = "") -> bool:
+    planning = Planner(a_design(seed, extra))
     compared = False
     for _, members in planning.tables():
         try:
@@ -347,17 +363,30 @@ def every_path(choices: EntityChoices) -> list[AccessPath]:
             for at in range(1, size + 1):
                 if tuple(sorted(chosen[:at])) == chosen[:at]:
                     rest = tuple(name for name in identity if name not in chosen)
-                    found.append(AccessPath(entity, chosen[:at], chosen[at:]))
-                    found.append(AccessPath(entity, chosen[:at], (*chosen[at:], *rest)))
+                    for path in (
+                        AccessPath(entity, chosen[:at], chosen[at:]),
+                        AccessPath(entity, chosen[:at], (*chosen[at:], *rest)),
+                    ):
+                        found += [path, *(path.turning({name}) for name in turnable_of(path))]
     return found
 
 
+def turnable_of(path: AccessPath) -> list[str]:
+    known = info(path.entity)
+    return [
+        name
+        for name in path.sort
+        if (found := key_encoding(known, name)) and found.turn is not None
+    ]
+
+
 @pytest.mark.parametrize("block", range(4))
-def test_no_other_path_with_parts_of_fields_is_cheaper(block: int) -> None:
+@pytest.mark.parametrize("extra", ["parts", "orders"])
+def test_no_other_path_with_parts_or_mixed_orders_is_cheaper(extra: Extra, block: int) -> None:
     """The planner tries only paths that the needs suggest. No other path would save anything."""
     compared = 0
     for seed in range(block * 25, block * 25 + 25):
-        design = a_design(seed, parts=True)
+        design = a_design(seed, extra)
         if len(design.entities) > 1 or len(design.reads) > 2:
             continue
         planning = Planner(design)

@@ -534,8 +534,12 @@ def _required(need: Need) -> list[str]:
 def _tails(need: Need) -> list[tuple[str, ...]]:
     if need.sequence and not need.may_sort:
         return [need.sequence]
-    ordered = [need.sequence] if need.sequence else []
-    return list(dict.fromkeys([*ordered, *_unordered_tails(need)]))
+    if not need.sequence:
+        return _unordered_tails(need)
+    # For a sort in memory, a key with an optional field leaves out the items without it.
+    optional = [name for name in need.sequence if is_optional(info(need.entity), name)]
+    sparse = chain.from_iterable(combinations(optional, size + 1) for size in range(len(optional)))
+    return list(dict.fromkeys([need.sequence, *_unordered_tails(need), *sparse]))
 
 
 def _unordered_tails(need: Need) -> list[tuple[str, ...]]:
