@@ -48,7 +48,7 @@ table_settings: export/test_settings.py
 planner.planner: test_planner.py
 planner.layout_options: ../cli/test_plan.py
 planner.longer_identity: test_longer_identity.py
-planner.needs: test_asking.py, test_selected_fields.py (``only``)
+planner.needs: test_asking.py, test_sorted_orders.py (orders), test_selected_fields.py (``only``)
 planner.access_paths: test_planner.py
 planner.choices: test_planner_optimal.py
 planner.cost_model: test_planner.py

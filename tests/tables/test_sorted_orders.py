@@ -104,7 +104,7 @@ def test_a_sort_in_memory_has_the_order_of_the_pattern(target: Target, count: in
 def test_far_more_items_than_planned_are_still_sorted() -> None:
     with connect(DESIGN, ":memory:") as db:
         db.ensure()
-        made = [each for each in tasks(6_000)]
+        made = tasks(6_000)
         for each in made:
             each.title += "x" * 400  # several pages of 1 MB
         assert db.write_many(made).ok

@@ -26,6 +26,7 @@ from stator import (
     connect,
     connect_async,
     day_of,
+    descending,
     hour_of,
     ident,
     month_of,
@@ -65,6 +66,7 @@ find(Order).where(
     month_of(Order.placed_at) == "2026-11", year_of(Order.expires) == date(2026, 1, 1)
 )
 find(Order).where(hour_of(Order.placed_at) == datetime.now(), day_of(Order.expires) == "2026-11-05")
+find(Order).order_by(descending(Order.total), Order.user_id, descending=True)
 find(Order).where(prefix_of(Order.user_id, 3) == "abc", ~(prefix_of(User.name, 3) == "abc"))
 order = Order(order_id="o", user_id="u", placed_at=datetime.now(), total=Decimal(1))
 total: Decimal = order.total

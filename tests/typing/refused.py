@@ -37,6 +37,7 @@ find(Order).where("text")  # refused: not a condition
 find(Order).where(attr(Order.total) > 1, attr(Order.user_id) > 1)  # refused: a str against an int
 
 
+read(paged="yes")  # refused: a bool
 find(Order).where(month_of(Order.total) == "2026-11")  # refused: a Decimal has no month
 find(Order).where(month_of(Order.placed_at) < "2026-11")  # refused: only ==
 find(Order).where(prefix_of(Order.user_id, "3") == "abc")  # refused: a length is an int
