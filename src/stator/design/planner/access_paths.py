@@ -359,8 +359,9 @@ def _holds_all(path: AccessPath, need: Need) -> bool:
     """
     asked = {*need.keyed, *need.sequence, *(span.field for span in need.spans)}
     asked |= set(_required(need))
-    asked |= {source_field(name) for name in need.keyed}
     known = info(path.entity)
+    if need.has_parts:
+        asked |= {source_field(name) for name in need.keyed}
     return all(source_field(name) in asked or not is_optional(known, name) for name in path.sort)
 
 

@@ -166,25 +166,25 @@ class Need:
     )
     """A cache of ``selectivity.fraction``."""
 
-    @property
+    @cached_property
     def keyed(self) -> frozenset[str]:
         """The fields whose values a key can hold: those that equal something and are present."""
         return frozenset(name for name, source in self.equal.items() if not source.is_absent)
 
-    @property
+    @cached_property
     def sequence(self) -> tuple[str, ...]:
         """The fields that order the items. Fields that equal a value do not order anything."""
         fields = () if self.order is None else (self.order, *self.then)
         return tuple(name for name in fields if name not in self.equal)
 
-    @property
+    @cached_property
     def descends(self) -> tuple[str, ...]:
         """The fields of the order that descend."""
         return tuple(
             name for name in self.sequence if self.descending is not (name in self.against)
         )
 
-    @property
+    @cached_property
     def is_mixed(self) -> bool:
         """Whether some fields of the order ascend, and others descend."""
         return bool(self.against) and len(self.descends) not in (0, len(self.sequence))

@@ -23,7 +23,7 @@ from stator.design.plan.plan import (
     PatternPlan,
     Step,
 )
-from stator.design.plan.templates import Filter, Template, text
+from stator.design.plan.templates import Filter, Part, Template, text
 from stator.design.planner.access_paths import AccessPath, ServedNeed, with_order
 from stator.design.planner.assignment import EntityLayout
 from stator.design.planner.blueprint.key_conditions import (
@@ -85,6 +85,19 @@ class ReadPlans:
         self.labels = labels
         self.reads = reads
         self.discriminator = discriminator
+        self._partitions: dict[AccessPath, tuple[Part, ...]] = {}
+        self._sorts: dict[AccessPath, tuple[Part, ...]] = {}
+
+    def _partition_parts(self, path: AccessPath) -> tuple[Part, ...]:
+        """Return the parts of a path's partition key, which every pattern is compared with."""
+        if path not in self._partitions:
+            self._partitions[path] = partition_parts(path, self.labels)
+        return self._partitions[path]
+
+    def _sort_parts(self, path: AccessPath) -> tuple[Part, ...]:
+        if path not in self._sorts:
+            self._sorts[path] = sort_parts(path, self.labels)
+        return self._sorts[path]
 
     # -- one entity
 
@@ -117,13 +130,13 @@ class ReadPlans:
             return []
         if placement.path.handwritten is None and (slot.native or slot.kind == "LSI"):
             return []
-        sort = sort_parts(placement.path, self.labels)
+        sort = self._sort_parts(placement.path)
         return [
             (entity, path)
             for entity, path in self._in_partition(
                 placement.path, slot.index, {placement.path.entity}
             )
-            if same_stretch(sort, sort_parts(path, self.labels))
+            if same_stretch(sort, self._sort_parts(path))
         ]
 
     def _in_partition(
@@ -133,7 +146,7 @@ class ReadPlans:
 
         Each comes with its path. ``index`` is None for the table itself.
         """
-        partition = partition_parts(path, self.labels)
+        partition = self._partition_parts(path)
         found = []
         for entity, layout in self.layouts.items():
             held = (
@@ -148,7 +161,7 @@ class ReadPlans:
                     for each in paths
                     if partitions_natively(path)
                     or partitions_natively(each)
-                    or same_partition(partition, partition_parts(each, self.labels))
+                    or same_partition(partition, self._partition_parts(each))
                 ]
         return sorted(found, key=lambda each: info(each[0]).name)
 
@@ -368,9 +381,7 @@ class ReadPlans:
             return (), neighbours
         labels = sorted(self.labels.entity(path.entity) for path in wanted)
         low, high = labels[0], labels[-1] + keys.AFTER
-        inside = [
-            each for each in neighbours if reaches(sort_parts(each[1], self.labels), low, high)
-        ]
+        inside = [each for each in neighbours if reaches(self._sort_parts(each[1]), low, high)]
         test = KeyConditionPart(
             slot.sort[0], "BETWEEN", (Template((text(low),)), Template((text(high),)))
         )
