@@ -164,7 +164,9 @@ def test_every_way_to_write_computes_the_parts(store: Callable[[Db], None]) -> N
 
 
 def test_a_bulk_load_computes_the_parts(tmp_path: Path) -> None:
-    rows = [{"device": f"d{at % 2}", "at": at, "value": at} for at in range(6)]
+    rows: list[dict[str, Any]] = [
+        {"device": f"d{at % 2}", "at": at, "value": at} for at in range(6)
+    ]
     for row in rows:
         row["at"] = (NOVEMBER + timedelta(days=12 * int(row["at"]))).isoformat()
     file = tmp_path / "rows.jsonl"
