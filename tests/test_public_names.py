@@ -68,7 +68,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 def test_a_name_of_another_package_is_an_error_that_names_it() -> None:
     with pytest.raises(ImportError, match=r"from stator\.patterns import Tree"):
-        from stator import Tree  # noqa: F401  # pyright: ignore
+        from stator.patterns import Tree  # noqa: F401  # pyright: ignore
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from stator.design.entities.adapters import adapt as adapt
     from stator.design.entities.conditions import attr as attr
     from stator.design.entities.custom_codecs import register_codec as register_codec
+    from stator.design.entities.derived_parts import day_of as day_of
+    from stator.design.entities.derived_parts import hour_of as hour_of
+    from stator.design.entities.derived_parts import month_of as month_of
+    from stator.design.entities.derived_parts import prefix_of as prefix_of
+    from stator.design.entities.derived_parts import year_of as year_of
     from stator.design.entities.entity import Entity as Entity
     from stator.design.entities.entity import upcast as upcast
     from stator.design.entities.hooks import after_load as after_load
@@ -44,6 +49,7 @@ if TYPE_CHECKING:
     from stator.design.patterns.pattern import Query as Query
     from stator.design.patterns.pattern import creates as creates
     from stator.design.patterns.pattern import deletes as deletes
+    from stator.design.patterns.pattern import descending as descending
     from stator.design.patterns.pattern import find as find
     from stator.design.patterns.pattern import read as read
     from stator.design.patterns.pattern import together as together
@@ -72,6 +78,7 @@ _HOME_OF = homes_of(
         "stator.design.entities.adapters": "adapt",
         "stator.design.entities.conditions": "attr",
         "stator.design.entities.custom_codecs": "register_codec",
+        "stator.design.entities.derived_parts": "day_of hour_of month_of prefix_of year_of",
         "stator.design.entities.entity": "Entity upcast",
         "stator.design.entities.hooks": "after_load before_write",
         "stator.design.entities.markers": (
@@ -80,8 +87,8 @@ _HOME_OF = homes_of(
         "stator.design.entities.packed_numbers": "packed",
         "stator.design.entities.written_keys": "IndexKey",
         "stator.design.patterns.pattern": (
-            "Bundle2 Bundle3 Bundle4 BundleMany Count Only Query creates deletes find read "
-            "together updates write"
+            "Bundle2 Bundle3 Bundle4 BundleMany Count Only Query creates deletes descending find "
+            "read together updates write"
         ),
         "stator.design.table_settings": "ProvisionedCapacity TableSettings",
         "stator.design.value_facts": "distinct largest share",

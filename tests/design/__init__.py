@@ -8,6 +8,7 @@ entities.entity_versions: ../tables/test_versions.py
 entities.markers: test_entities.py
 entities.conditions: test_entities.py
 entities.hooks: ../tables/test_hooks.py
+entities.derived_parts: test_derived_parts.py
 entities.symbols: test_symbols.py
 entities.shapes: test_entities.py
 entities.codec: test_entities.py
@@ -23,6 +24,7 @@ entities.model_libraries: test_adapters.py, ../tables/test_stored_types.py
 entities.storable: ../typing/test_typing.py
 patterns.pattern: test_patterns.py
 patterns.annotations: test_asking.py
+patterns.compared_parts: test_derived_parts.py
 patterns.quantities: test_wrong_quantities.py
 patterns.explanation: test_explain.py
 patterns.filter_writer: test_planner_engine.py
@@ -46,7 +48,7 @@ table_settings: export/test_settings.py
 planner.planner: test_planner.py
 planner.layout_options: ../cli/test_plan.py
 planner.longer_identity: test_longer_identity.py
-planner.needs: test_asking.py, test_selected_fields.py (``only``)
+planner.needs: test_asking.py, test_sorted_orders.py (orders), test_selected_fields.py (``only``)
 planner.access_paths: test_planner.py
 planner.choices: test_planner_optimal.py
 planner.cost_model: test_planner.py

@@ -223,12 +223,12 @@ def counted(owner: str) -> Count[Ticket]:
     )
 
 
-@read(rps=5, returns=300)
+@read(rps=5, returns=300, paged=True)
 def history(owner: str) -> Query[Ticket]:
     return find(Ticket).where(Ticket.owner == owner).newest_first(Ticket.at)
 
 
-@read(rps=5, returns=900)
+@read(rps=5, returns=900, paged=True)
 def nearly_all(owner: str) -> Query[Ticket]:
     """Two states of five, of a history that is read anyway."""
     states = attr(Ticket.state).is_in(["new", "open", "held", "done"])

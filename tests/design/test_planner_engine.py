@@ -187,7 +187,7 @@ def check(
         return
     need_order = _order_of(ask)
     step = plan.pattern(name).steps[0]
-    if step.shards > 1 and need_order:
+    if (step.shards > 1 or step.in_memory) and need_order:
         got.sort(key=lambda each: getattr(each, need_order), reverse=ask.descending)
     if step.filter or step.shards > 1:
         got = got[: ask.limit]  # the reader's part, where DynamoDB's Limit counts something else

@@ -7,22 +7,31 @@ from __future__ import annotations
 import inspect
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
-from itertools import product
+from itertools import permutations, product
 from typing import Any, Literal
 
 import pytest
 
 from stator.design.design import Design
-from stator.design.entities.entity import Entity
+from stator.design.entities.derived_parts import (
+    day_of,
+    month_of,
+    prefix_of,
+    source_field,
+    year_of,
+)
+from stator.design.entities.entity import Entity, info
 from stator.design.entities.markers import ident, unique
 from stator.design.patterns.pattern import creates, deletes, find, read, together, updates, write
+from stator.design.patterns.pattern import descending as downward
 from stator.design.planner import choices as choices_module
-from stator.design.planner.access_paths import AccessPath, paths_of
+from stator.design.planner.access_paths import AccessPath, by_label, may_be_base, paths_of
 from stator.design.planner.assignment import Assignment
 from stator.design.planner.choices import EntityChoices
 from stator.design.planner.cost_model import Placement
-from stator.design.planner.needs import Need
+from stator.design.planner.needs import Need, key_encoding, mutable_fields
 from stator.design.planner.planner import Planner
 from stator.design.planner.search import Component, GroupLayout, apart_layout, search
 from stator.design.planner.slots import slots_needed
@@ -65,31 +74,58 @@ _ORDER: dict[type[Any], list[str]] = {Parent: ["since"], Child: ["at", "rank"], 
 _CONSTANTS = {"kind": "a", "state": "on"}
 
 
-def a_read(chance: random.Random, entity: type[Any], name: str) -> Any:
-    fields = chance.sample(_EQUAL[entity], chance.choice([1, 1, 2]))
+_PARTS: dict[type[Any], list[Any]] = {
+    Parent: [year_of(Parent.since), month_of(Parent.since)],
+    Child: [month_of(Child.at), day_of(Child.at), prefix_of(Child.key, 2)],
+    Pair: [month_of(Pair.at), prefix_of(Pair.left, 2), prefix_of(Pair.left, 4)],
+}
+
+
+_MIXED: dict[type[Any], list[str]] = {
+    Parent: ["since", "mail"],
+    Child: ["at", "rank", "child"],
+    Pair: ["at", "note", "left"],
+}
+Extra = Literal["", "parts", "orders"]
+"""What the reads of a random design have besides fields and one order."""
+
+
+def a_read(chance: random.Random, entity: type[Any], name: str, extra: Extra = "") -> Any:
+    fields: list[Any] = chance.sample(_EQUAL[entity], chance.choice([1, 1, 2]))
+    if extra == "parts":
+        fields = [chance.choice(_PARTS[entity]), *fields[: chance.choice([0, 1])]]
     constant = chance.random() < 0.4
     order = chance.choice([None, *_ORDER[entity]])
     limit = chance.choice([None, 10])
     bounded = order is not None and chance.random() < 0.5
     consistent = chance.random() < 0.1
     descending = chance.random() < 0.5
+    mixed = chance.sample(_MIXED[entity], 2) if extra == "orders" else []
+    constants = {
+        at for at, field in enumerate(fields)
+        if constant and isinstance(field, str) and field in _CONSTANTS
+    }  # fmt: skip
 
     def ask(p0: Any = None, p1: Any = None, p2: Any = None) -> Any:
         tests = [
-            getattr(entity, field)
-            == (_CONSTANTS[field] if constant and field in _CONSTANTS else value)
-            for field, value in zip(fields, (p0, p1))
+            (getattr(entity, field) if isinstance(field, str) else field)
+            == (_CONSTANTS[field] if at in constants else value)
+            for at, (field, value) in enumerate(zip(fields, (p0, p1)))
         ]
         if bounded and order:
             tests.append(getattr(entity, order) >= p2)
         query = find(entity).where(*tests)
-        query = query.order_by(getattr(entity, order), descending=descending) if order else query
+        if mixed:
+            first, second = (getattr(entity, each) for each in mixed)
+            query = query.order_by(downward(first), second, descending=descending)
+        elif order:
+            query = query.order_by(getattr(entity, order), descending=descending)
         return query.limit(limit) if limit else query
 
     ask.__name__ = name
-    used = [
-        f"p{at}" for at, field in enumerate(fields) if not (constant and field in _CONSTANTS)
-    ] + (["p2"] if bounded else [])
+    used = [f"p{at}" for at, field in enumerate(fields) if at not in constants] + (
+        ["p2"] if bounded else []
+    )
     whole = inspect.signature(ask)
     ask.__signature__ = whole.replace(  # type: ignore[attr-defined]
         parameters=[
@@ -130,14 +166,14 @@ def a_write(chance: random.Random, entity: type[Any], name: str) -> Any:
     return write(rps=chance.choice([0.1, 10, 500]))(change)
 
 
-def a_design(seed: int) -> Design:
+def a_design(seed: int, extra: Extra = "") -> Design:
     chance = random.Random(seed)
     entities = chance.sample([Parent, Child, Pair], chance.choice([1, 2, 2]))
     patterns: list[Any] = []
     for entity in entities:
         count = chance.choice([1, 2, 3]) if len(entities) == 1 else chance.choice([1, 2])
         patterns += [
-            a_read(chance, entity, f"{entity.__name__.lower()}{at}") for at in range(count)
+            a_read(chance, entity, f"{entity.__name__.lower()}{at}", extra) for at in range(count)
         ]
         if chance.random() < 0.8:
             patterns.append(a_write(chance, entity, f"{entity.__name__.lower()}_write"))
@@ -278,8 +314,19 @@ def test_no_combination_of_keys_and_indexes_is_cheaper(block: int) -> None:
     raise AssertionError(f"only {compared} of the designs were small enough to try everything")
 
 
-def optimum_was_found(seed: int) -> bool:
-    planning = Planner(a_design(seed))
+@pytest.mark.parametrize("block", range(3))
+@pytest.mark.parametrize("extra", ["parts", "orders"])
+def test_no_combination_with_parts_or_mixed_orders_is_cheaper(extra: Extra, block: int) -> None:
+    compared = 0
+    for seed in range(block * 100, block * 100 + 100):
+        compared += optimum_was_found(seed, extra)
+        if compared == 12:
+            return
+    raise AssertionError(f"only {compared} of the designs were small enough to try everything")
+
+
+def optimum_was_found(seed: int, extra: Extra = "") -> bool:
+    planning = Planner(a_design(seed, extra))
     compared = False
     for _, members in planning.tables():
         try:
@@ -297,6 +344,84 @@ def optimum_was_found(seed: int) -> bool:
         assert found.dollars == pytest.approx(cheapest_of(components), abs=1e-6), seed
         compared = True
     return compared
+
+
+# --- every path -----------------------------------------------------------------------------------
+
+
+def every_path(choices: EntityChoices) -> list[AccessPath]:
+    """Every path of up to four of the names that the needs compare or order by.
+
+    Each stands alone and with the identity behind it. The planner makes a few of them only.
+    """
+    entity, identity = choices.entity, info(choices.entity).identity
+    names = {name for need in choices.needs for name in (*need.keyed, *need.sequence)}
+    names |= {source_field(name) for name in names}
+    found = []
+    for size in range(1, 5):
+        for chosen in permutations(sorted(names), size):
+            for at in range(1, size + 1):
+                if tuple(sorted(chosen[:at])) == chosen[:at]:
+                    rest = tuple(name for name in identity if name not in chosen)
+                    for path in (
+                        AccessPath(entity, chosen[:at], chosen[at:]),
+                        AccessPath(entity, chosen[:at], (*chosen[at:], *rest)),
+                    ):
+                        found += [path, *(path.turning({name}) for name in turnable_of(path))]
+    return found
+
+
+def turnable_of(path: AccessPath) -> list[str]:
+    known = info(path.entity)
+    return [
+        name
+        for name in path.sort
+        if (found := key_encoding(known, name)) and found.turn is not None
+    ]
+
+
+@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("extra", ["parts", "orders"])
+def test_no_other_path_with_parts_or_mixed_orders_is_cheaper(extra: Extra, block: int) -> None:
+    """The planner tries only paths that the needs suggest. No other path would save anything."""
+    compared = 0
+    for seed in range(block * 25, block * 25 + 25):
+        design = a_design(seed, extra)
+        if len(design.entities) > 1 or len(design.reads) > 2:
+            continue
+        planning = Planner(design)
+        [(_, members)] = planning.tables()
+        try:
+            components = planning.components(members)
+        except PatternRefused:
+            continue
+        if any(component.solve((99, 99)) is None for component in components):
+            continue
+        found = search(components)
+        [choices] = components[0].choices
+        labels, costs = components[0].labels, choices.costs
+        paths = [
+            replace(path, partition=by_label(path.entity, path.partition, labels))
+            for path in every_path(choices)
+        ]
+        mutable = mutable_fields(choices.entity, costs.rates[choices.entity])
+        bases = [
+            Placement(replace(path, shards=costs.write_shards(path)), "base")
+            for path in paths
+            if may_be_base(path, mutable)
+        ]
+        choices.bases = tuple(dict.fromkeys((*choices.bases, *bases)))
+        choices.secondary = tuple(
+            choices_module._secondary(choices, tuple(dict.fromkeys(paths)), ())
+        )
+        for placement in (*choices.bases, *choices.secondary):
+            choices.price(placement)
+        choices.secondary = choices_module._undominated(choices)
+        if combinations_of(components) > 400_000:
+            continue
+        assert found.dollars <= cheapest_of(components) + 1e-6, seed
+        compared += 1
+    assert compared >= 2
 
 
 # --- assignments with prices out of the air -------------------------------------------------------

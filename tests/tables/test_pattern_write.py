@@ -77,7 +77,7 @@ def tasks_by_rank(queue: str) -> Query[Task]:
     return find(Task).where(Task.queue == queue).order_by(Task.rank)
 
 
-@read(rps=10, returns=50)
+@read(rps=10, returns=50, paged=True)
 def stale_tasks(queue: str) -> Query[Task]:
     return find(Task).where(Task.queue == queue).oldest_first(Task.seen)
 

@@ -71,7 +71,7 @@ class Point(Entity):
     value: float = stored("v")
 
 
-@read(rps=5, returns=4)
+@read(rps=5, returns=4, paged=True)
 def sensors_in(building: str) -> Query[Sensor]:
     return find(Sensor).where(Sensor.building == building).order_by(Sensor.temperature)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import AsyncIterator, Iterator
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, assert_type
 
@@ -25,8 +25,14 @@ from stator import (
     adapt,
     connect,
     connect_async,
+    day_of,
+    descending,
+    hour_of,
     ident,
+    month_of,
+    prefix_of,
     version,
+    year_of,
 )
 from stator.design.entities.conditions import attr
 from stator.design.patterns.explanation import Explanation
@@ -56,6 +62,12 @@ find(Order).filter((Order.total > 1) & ~attr(Order.token).exists() | (Order.tota
 find(Order).where(attr(Order.expires) > datetime.now(), attr(Order.total) <= Decimal(5))
 find(Order).where(attr(Order.expires).between(datetime.now(), datetime.now()))
 find(Order).where(Order.expires == None, Order.token != None)  # noqa: E711
+find(Order).where(
+    month_of(Order.placed_at) == "2026-11", year_of(Order.expires) == date(2026, 1, 1)
+)
+find(Order).where(hour_of(Order.placed_at) == datetime.now(), day_of(Order.expires) == "2026-11-05")
+find(Order).order_by(descending(Order.total), Order.user_id, descending=True)
+find(Order).where(prefix_of(Order.user_id, 3) == "abc", ~(prefix_of(User.name, 3) == "abc"))
 order = Order(order_id="o", user_id="u", placed_at=datetime.now(), total=Decimal(1))
 total: Decimal = order.total
 

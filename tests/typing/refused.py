@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
-from stator import Entity, connect, connect_async, ident
+from stator import Entity, connect, connect_async, ident, month_of, prefix_of
 from stator.design.entities.conditions import attr
 from stator.design.patterns.pattern import Bundle2, Query, find, read, together
 from stator.patterns.counter import Counter
@@ -35,6 +35,12 @@ order.email  # refused: no such field  # noqa: B018
 find(Order).where(attr(Order.expires) > "soon")  # refused: a datetime against a str
 find(Order).where("text")  # refused: not a condition
 find(Order).where(attr(Order.total) > 1, attr(Order.user_id) > 1)  # refused: a str against an int
+
+
+read(paged="yes")  # refused: a bool
+find(Order).where(month_of(Order.total) == "2026-11")  # refused: a Decimal has no month
+find(Order).where(month_of(Order.placed_at) < "2026-11")  # refused: only ==
+find(Order).where(prefix_of(Order.user_id, "3") == "abc")  # refused: a length is an int
 
 
 def rename_user(user: User) -> None:

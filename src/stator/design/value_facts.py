@@ -33,8 +33,15 @@ from stator.design.entities.conditions import (
     Inverse,
     as_condition,
 )
+from stator.design.entities.derived_parts import (
+    DerivedPart,
+    PartComparison,
+    PartRef,
+    derived_part,
+)
 from stator.design.entities.entity import Entity, EntityInfo, info
 from stator.design.entities.shapes import Choice, Maybe, Scalar
+from stator.design.patterns.compared_parts import check_part
 from stator.design.patterns.pattern import Param, references
 from stator.design.patterns.quantities import check_quantity
 from stator.design.plan import key_text as keys
@@ -166,7 +173,10 @@ def _caller() -> str:
     return "facts" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def _plain_field(given: Any, where: str, example: str) -> FieldRef:
+def _plain_field(given: Any, where: str, example: str) -> FieldRef | PartRef:
+    if isinstance(given, PartRef):
+        check_part(info(given.owner), DerivedPart(given.field.name, given.part))
+        return given
     if not isinstance(given, FieldRef) or len(given.path) != 1:
         shown = repr(given) if isinstance(given, FieldRef) else f"{type(given).__name__} {given!r}"
         raise DesignError(f"{where}: {shown} is not a field of an entity", hint=f"write {example}")
@@ -188,6 +198,8 @@ def _check_part(found: Fact, part: Any, where: str) -> None:
 def condition_text(condition: Condition) -> str:
     """Return a condition as text. Conditions with the same text accept the same items."""
     match condition:
+        case PartComparison():
+            return repr(condition)
         case Comparison(named, operator, values):
             shown = ", ".join(repr(keys.plain(value)) for value in values)
             return f"{named!r} {'==' if operator == '=' else operator} {shown}".rstrip()
@@ -214,8 +226,10 @@ def _comparisons(condition: Condition) -> Iterable[Comparison]:
 def possible_values(known: EntityInfo, name: str) -> int | None:
     """Return how many values a field's type allows: a Literal, an Enum or a bool.
 
-    Returns None for other types.
+    Returns None for other types, and for parts of fields.
     """
+    if name not in known.fields:
+        return None
     shape = known.fields[name].shape
     shape = shape.inner if isinstance(shape, Maybe) else shape
     if isinstance(shape, Choice):
@@ -224,10 +238,10 @@ def possible_values(known: EntityInfo, name: str) -> int | None:
 
 
 def is_unique(known: EntityInfo, fields: Iterable[str]) -> bool:
-    """Whether no two items have the same values of these fields."""
+    """Whether no two items have the same values of these fields or parts of fields."""
     names = set(fields)
     return set(known.identity) <= names or any(
-        known.fields[name].role == "unique" for name in names
+        name in known.fields and known.fields[name].role == "unique" for name in names
     )
 
 
@@ -409,6 +423,16 @@ class ValueFacts:
         parts = [self.present(entity, name) for name in names]
         return math.prod(each for each in parts if each is not None)
 
+    def _largest_part(self, entity: type[Entity], part: DerivedPart) -> float | None:
+        parts = [
+            fact.part
+            for (owner, _), fact in self._shares.items()
+            if owner is entity
+            and isinstance(fact.condition, PartComparison)
+            and fact.condition.derived == part
+        ]
+        return max(parts, default=None)
+
     def largest(self, entity: type[Entity], name: str) -> float | None:
         """Return the share of items with the most frequent value, if a fact says so.
 
@@ -417,6 +441,9 @@ class ValueFacts:
         found = self._largest.get((entity, name))
         if found is not None:
             return float(found.part)
+        part = derived_part(name)
+        if part is not None:
+            return self._largest_part(entity, part)
         parts = [
             fact.part
             for (owner, _), fact in self._shares.items()
@@ -428,8 +455,16 @@ class ValueFacts:
         return max(parts, default=None)
 
 
+def shown_name(entity: type[Entity], name: str) -> str:
+    """Return a field, or a part of it, as a user writes it: ``month_of(Order.placed_at)``."""
+    part = derived_part(name)
+    if part is None:
+        return repr(FieldRef(entity, (name,)))
+    return part.shown(repr(FieldRef(entity, (part.field,))))
+
+
 def _shown(entity: type[Entity], names: Iterable[str]) -> str:
-    return ", ".join(repr(FieldRef(entity, (name,))) for name in names)
+    return ", ".join(shown_name(entity, name) for name in names)
 
 
 def _number(value: Any) -> str:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from stator.design.entities.derived_parts import derived_part
 from stator.design.entities.wire import WrongValue
 from stator.design.plan import key_text as keys
 from stator.design.plan.templates import Part, PlannedKeyAttribute, wire_value
@@ -34,18 +35,26 @@ class KeyIdentity:
         self.of = of
         self._attributes = [KeyAttributeReader(of, key) for key in base_keys(of.plan)]
         held = {name for each in self._attributes for name in each.fields}
+        self._parts = [name for each in self._attributes for name in each.parts]
         self.is_derivable = set(of.identity) <= held
         self.literals = sum(each.literals for each in self._attributes)
         """The number of literal characters in the key."""
 
     def read(self, key: Item) -> dict[str, Any] | None:
-        """Return the field values in a key, or None if the key does not belong to the entity."""
+        """Return the field values in a key, or None if the key does not belong to the entity.
+
+        A part of a field must agree with the field, which the identity holds.
+        """
         found: dict[str, Any] = {}
         for attribute in self._attributes:
             values = attribute.read(key.get(attribute.name))
             if values is None:
                 return None
             found |= values
+        for name in self._parts:
+            part, text = derived_part(name), found.pop(name)
+            if part is not None and part.field in found and text != part.of(found[part.field]):
+                return None
         return found
 
     def overlaps(self, other: KeyIdentity) -> bool:
@@ -64,7 +73,9 @@ class KeyAttributeReader:
         self._of = of
         self._template = key.template
         self._parts = [part for part in key.template.parts if part.kind == "field"]
-        self.fields = [part.value for part in self._parts]
+        self.fields = [part.value for part in self._parts if not keys.is_part(part.encoding)]
+        self.parts = [part.name for part in self._parts if keys.is_part(part.encoding)]
+        """Parts of fields, by names such as ``month_of(at)``: they do not say the whole field."""
         shown = "".join(
             part.value if part.kind == "text" else _PLACEHOLDER for part in key.template.parts
         )
@@ -82,7 +93,7 @@ class KeyAttributeReader:
             if found is None:
                 return None
             texts = zip(self._parts, found.groups())
-            return {part.value: self._typed(part, text) for part, text in texts}
+            return {part.name: self._typed(part, text) for part, text in texts}
         except (DesignError, WrongValue, ValueError, ArithmeticError, LookupError):
             return None  # the text is not a value of the field's type
 
@@ -94,6 +105,8 @@ class KeyAttributeReader:
 
     def _typed(self, part: Part, text: str) -> Any:
         plain = keys.decode(part.encoding, text, inverted=part.inverted)
+        if keys.is_part(part.encoding):
+            return plain
         if keys.encode(part.encoding, plain, inverted=part.inverted) != text:
             raise ValueError(text)
         return self._of.codec.decode_field[part.value](wire_value(part.encoding, plain))

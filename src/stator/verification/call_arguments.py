@@ -25,11 +25,17 @@ from stator.design.entities.entity import Entity, info
 from stator.design.entities.shapes import ListOf, Scalar, SetOf, Shape
 from stator.design.patterns.pattern import Ask, Param, Pattern
 from stator.verification.condition_evaluator import field_value, holds, params_of
-from stator.verification.declared_shape import KEPT_SHARE, DeclaredShape, inner, plain
+from stator.verification.declared_shape import (
+    KEPT_SHARE,
+    DeclaredShape,
+    compared_name,
+    inner,
+    plain,
+)
 from stator.verification.item_generator import ItemGenerator
 from stator.verification.sample_values import make
 
-_EQUAL: Final = ("=", "in", "in_list")
+_EQUAL: Final = ("=", "in", "in_list", "part")
 _MEMBERS: Final = 5
 """The members of a list argument."""
 _LIMIT: Final = 25
@@ -64,11 +70,11 @@ class CallArguments:
         found: dict[str, tuple[Any, ...]] = {}
         for test in self._equal_tests():
             is_own = issubclass(entity, test.field.owner)
-            name = test.field.name
-            if name not in info(entity).fields or (name in found and not is_own):
+            name = compared_name(test)
+            if test.field.name not in info(entity).fields or (name in found and not is_own):
                 continue
             options = _options(test, exact)
-            if options is not None and (is_own or test.operator == "="):
+            if options is not None and (is_own or test.operator in ("=", "part")):
                 found[name] = options
         return found
 
@@ -82,7 +88,7 @@ class CallArguments:
         ]
 
     def _equal_tests(self) -> list[Comparison]:
-        """Return the comparisons of whole fields with one value or one of several."""
+        """Return the comparisons of fields, and of parts of them, with one or several values."""
         return [
             each
             for each in (*self.ask.tests, *self.ask.filters)
@@ -128,7 +134,7 @@ class CallArguments:
         return self.generator.value(entity, name, number)
 
     def _equalities(self) -> list[tuple[type[Entity], str, list[str], bool]]:
-        """Return the fields that are compared with arguments for equality.
+        """Return the fields, and parts of fields, that are compared with arguments for equality.
 
         Each comes with the names of the arguments, and whether the argument is a list.
         """
@@ -137,7 +143,7 @@ class CallArguments:
             params = [each.name for each in test.values if isinstance(each, Param)]
             entity = self._owner(test)
             if params and entity is not None:
-                found.append((entity, test.field.name, params, test.operator == "in_list"))
+                found.append((entity, compared_name(test), params, test.operator == "in_list"))
         return found
 
     def _owner(self, test: Comparison) -> type[Entity] | None:

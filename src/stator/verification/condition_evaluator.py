@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stator.design.entities.conditions import All, Any_, Comparison, Condition, FieldRef, Inverse
+from stator.design.entities.derived_parts import PartComparison, argument_text
 from stator.design.patterns.pattern import Param
 from stator.verification.declared_shape import plain
 
@@ -25,6 +26,11 @@ def holds(condition: Condition, entity: Any, arguments: Mapping[str, Any]) -> bo
             return any(holds(each, entity, arguments) for each in operands)
         case Inverse(operand):
             return not holds(operand, entity, arguments)
+        case PartComparison(field, _, [value]):
+            held, wanted = field_value(field, entity), _argument(value, entity, arguments)
+            if held is None:
+                return False
+            return condition.derived.of(held) == argument_text(condition.part, wanted)
         case Comparison(field, operator, values):
             return _compare(
                 operator,

@@ -9,6 +9,8 @@ are the assumptions, and the report calls each of them a guess:
 | the volume of an entity | 1,000,000 items |
 | the values of a text or a number | the square root of the volume |
 | the values of a date | three years of days |
+| the years, months, days or hours of a time | those of three years |
+| the values of a prefix | ten for each character, and at most those of the field |
 | whether an optional field is set | in half of the items, if a pattern or an index asks for it |
 | how many items pass a filter or a range | a third |
 | how values are spread | evenly; ``largest()`` gives one value more |
@@ -25,11 +27,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID
 
 from stator.design.declaration import Declaration, Per
 from stator.design.entities.conditions import Comparison, FieldRef
+from stator.design.entities.derived_parts import (
+    DerivedPart,
+    PartComparison,
+    derived_part,
+    source_field,
+    without_implied,
+)
 from stator.design.entities.entity import Entity, EntityInfo, info
 from stator.design.entities.shapes import Choice, Epoch, Maybe, Scalar, Shape
 from stator.design.patterns.pattern import Param
@@ -39,6 +48,7 @@ KEPT_SHARE: Final = 1 / 3
 PRESENT_SHARE: Final = 1 / 2
 _VOLUME: Final = 1_000_000
 _DAYS: Final = 3 * 365
+_DAYS_IN: Final = {"year": 365.0, "month": 365 / 12, "day": 1.0, "hour": 1 / 24}
 _COMMON_NAMES: Final = frozenset({"id", "key", "name", "code", "number", "no", "at", "title"})
 """Names of identity fields that say nothing about the entity they belong to."""
 
@@ -177,6 +187,7 @@ class DeclaredShape:
         self, entity: type[Entity], fields: frozenset[str], above: frozenset[type[Entity]]
     ) -> float:
         known, volume = info(entity), self.volume(entity)
+        fields = without_implied(fields)
         if not fields:
             return 1.0
         if set(known.identity) <= fields or _has_unique(known, fields):
@@ -226,9 +237,9 @@ class DeclaredShape:
                 if ask.limit is not None:
                     continue
                 fields = frozenset(
-                    test.field.name
+                    compared_name(test)
                     for test in ask.tests
-                    if test.operator == "=" and isinstance(test.values[0], Param)
+                    if test.operator in ("=", "part") and isinstance(test.values[0], Param)
                 )
                 is_open = any(self._is_open(entity, name) for name in fields)
                 if len(fields) == len(ask.tests) and is_open:
@@ -244,6 +255,8 @@ class DeclaredShape:
     @staticmethod
     def is_text_like(entity: type[Entity], name: str) -> bool:
         """Whether a field's type allows any number of values."""
+        if derived_part(name) is not None:
+            return True
         shape = inner(info(entity).fields[name].shape)
         return not isinstance(shape, Choice) and shape != Scalar(bool)
 
@@ -251,7 +264,25 @@ class DeclaredShape:
         """Whether the number of values of a field is a guess."""
         return not self.is_declared(entity, name) and self.is_text_like(entity, name)
 
+    def _part_values(self, known: EntityInfo, part: DerivedPart, volume: float) -> float:
+        """Return how many values a part of a field has: three years of times, or all digits."""
+        entity = cast("type[Entity]", known.cls)
+        for declared in self._distinct_facts(entity):
+            other = derived_part(declared.fields[0]) if len(declared.fields) == 1 else None
+            if other is not None and part.is_time and other.field == part.field:
+                days = declared.values * _DAYS_IN[other.part]
+                return max(1.0, min(volume, days / _DAYS_IN[part.part]))
+        whole = self._values(entity, frozenset((part.field,)), frozenset())
+        most = _DAYS / _DAYS_IN[part.part] if part.is_time else 10.0 ** min(part.length, 18)
+        found = max(1.0, min(whole, most))
+        shown = part.shown(f"{_class(known.cls)}.{part.field}")
+        self.guesses.add(f"{shown} has {found:,.0f} values; declare distinct({shown}, values=...)")
+        return found
+
     def _alone(self, known: EntityInfo, name: str, volume: float) -> float:
+        part = derived_part(name)
+        if part is not None:
+            return self._part_values(known, part, volume)
         shape = inner(known.fields[name].shape)
         if isinstance(shape, Choice):
             return len(shape.values)
@@ -291,8 +322,8 @@ class DeclaredShape:
             if declared is not None:
                 found *= declared
                 del left[name]
-            elif isinstance(known.fields[name].shape, Maybe):
-                found *= self.present_share(entity, name)
+            elif isinstance(known.fields[source_field(name)].shape, Maybe):
+                found *= self.present_share(entity, source_field(name))
         return max(1 / volume, found / self.values(entity, left))
 
     def _absent_share(self, entity: type[Entity], name: str) -> float:
@@ -339,8 +370,9 @@ class DeclaredShape:
             if isinstance(each, ShareFact)
             and each.entity is entity
             and isinstance(each.condition, Comparison)
-            and each.condition.operator == "="
-            and each.condition.field.path == (name,)
+            and each.condition.operator in ("=", "part")
+            and len(each.condition.field.path) == 1
+            and compared_name(each.condition) == name
         }
 
     def largest(self, entity: type[Entity], name: str) -> float | None:
@@ -382,12 +414,17 @@ class DeclaredShape:
         known = info(entity)
         return (
             known.identity == (name,)
-            or known.fields[name].role == "unique"
+            or _has_unique(known, (name,))
             or any(name in (own for own, _ in each.fields) for each in self.references[entity])
             or any(name in each.fields for each in self._distinct_facts(entity))
             or bool(self._value_shares(entity, name))
             or self.largest(entity, name) is not None
         )
+
+
+def compared_name(test: Comparison) -> str:
+    """Return the field that a comparison is about, or the part of a field."""
+    return str(test.derived) if isinstance(test, PartComparison) else test.field.name
 
 
 def plain(value: Any) -> Any:
@@ -440,7 +477,7 @@ def _own_id(known: EntityInfo) -> str | None:
 
 
 def _has_unique(known: EntityInfo, fields: Iterable[str]) -> bool:
-    return any(known.fields[name].role == "unique" for name in fields)
+    return any(name in known.fields and known.fields[name].role == "unique" for name in fields)
 
 
 def _class(entity: type[Any]) -> str:

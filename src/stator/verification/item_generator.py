@@ -19,13 +19,24 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from stator.design.entities.conditions import Comparison, Condition
+from stator.design.entities.derived_parts import PartComparison, derived_part, source_field
 from stator.design.entities.entity import Entity, EntityField, EntityInfo, info
 from stator.design.entities.entity_versions import UNKNOWN
-from stator.design.entities.shapes import CLASS_TAG, Choice, Epoch, ListOf, Maybe, Scalar, SetOf
+from stator.design.entities.shapes import (
+    CLASS_TAG,
+    Choice,
+    Epoch,
+    ListOf,
+    Maybe,
+    Scalar,
+    SetOf,
+    Shape,
+)
 from stator.design.patterns.pattern import Param, references
 from stator.model.values import item_size
 from stator.verification.condition_evaluator import holds
 from stator.verification.declared_shape import DeclaredShape, inner, plain
+from stator.verification.sample_parts import part_text, sample_with_part, with_part
 from stator.verification.sample_values import (
     LARGE_BYTES,
     TEXT_BYTES,
@@ -145,6 +156,9 @@ class ItemGenerator:
 
     def value(self, entity: type[Entity], name: str, number: int) -> Any:
         """Return the value of a field with this number. The first numbers are its constants."""
+        part = derived_part(name)
+        if part is not None:
+            return part_text(part, number % max(1, math.floor(self.domain(entity, name).count)))
         domain = self.domain(entity, name)
         constants = self._known_constants(entity, name)
         number %= max(1, math.floor(domain.count))
@@ -155,11 +169,11 @@ class ItemGenerator:
     def domain(self, entity: type[Entity], name: str) -> ValueDomain:
         found = self._domains.get((entity, name))
         if found is None:
-            declared = info(entity).fields[name]
+            declared = info(entity).fields[source_field(name)]
             text_bytes = self._text_bytes(entity, declared)
             with self.shape.unrecorded():
                 count = self.shape.values(entity, (name,))
-            word = self._word(entity, name, 0)
+            word = self._word(entity, source_field(name), 0)
             found = ValueDomain(declared.shape, word, count, text_bytes)
             self._domains[entity, name] = found
         return found
@@ -195,7 +209,36 @@ class ItemGenerator:
                 found[name] = None
             else:
                 found[name] = self._field(entity, declared, serial)
+        self._set_parts(entity, found, fixed, serial, chances)
         return found
+
+    def _set_parts(
+        self,
+        entity: type[Entity],
+        values: dict[str, Any],
+        fixed: Mapping[str, Any],
+        serial: int,
+        chances: Mapping[str, tuple[tuple[Any, ...], float]],
+    ) -> None:
+        """Give fields the parts that all items of the collection have, or that a call asks for.
+
+        Of several parts of one field, the finest counts.
+        """
+        wanted = {name: str(text) for name, text in fixed.items()}
+        wanted |= {
+            name: str(texts[0])
+            for name, (texts, share) in chances.items()
+            if texts and _spread(self._slot(entity, source_field(name)), serial) < share
+        }
+        parts = [(part, text) for name, text in wanted.items() if (part := derived_part(name))]
+        number = serial * _stride(_MOST_SERIALS) % _MOST_SERIALS
+        for part, text in sorted(parts, key=lambda each: each[0].length):
+            if part.field in values and part.field not in fixed:
+                drawn = values[part.field]
+                if drawn is None:
+                    declared = info(entity).fields[part.field]
+                    drawn = self._field(entity, declared, serial)
+                values[part.field] = with_part(part, text, drawn, number, _MOST_SERIALS)
 
     def _chosen(
         self, entity: type[Entity], name: str, wanted: tuple[Any, ...], share: float, serial: int
@@ -309,7 +352,7 @@ class ItemGenerator:
     ) -> list[Any]:
         declared = info(entity).fields[name]
         found = [self.draw(entity, name, serial)]
-        for value in _constants(condition, name):
+        for value in _constants(condition, name, inner(declared.shape)):
             found += _neighbours(value, inner(declared.shape), found[0])
         return found + ([None] if isinstance(declared.shape, Maybe) else [])
 
@@ -414,11 +457,15 @@ def _stride(room: int) -> int:
     return step
 
 
-def _constants(condition: Condition, name: str) -> list[Any]:
+def _constants(condition: Condition, name: str, shape: Shape) -> list[Any]:
+    if isinstance(condition, Comparison) and condition.field.name != name:
+        return []
+    if isinstance(condition, PartComparison):
+        return [sample_with_part(condition.derived, condition.values[0], shape)]
     if isinstance(condition, Comparison):
-        return list(condition.values) if condition.field.name == name else []
+        return list(condition.values)
     operands = getattr(condition, "operands", None) or (condition.operand,)  # type: ignore[attr-defined]
-    return [value for each in operands for value in _constants(each, name)]
+    return [value for each in operands for value in _constants(each, name, shape)]
 
 
 def _neighbours(value: Any, shape: Any, drawn: Any) -> list[Any]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from stator.design.entities.derived_parts import PartComparison, argument_text, source_field
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.shapes import Choice, Maybe
 from stator.design.patterns.pattern import Ask, Param
@@ -22,7 +23,7 @@ from stator.design.plan.plan import EntityPlan, KeyConditionPart, PatternPlan, P
 from stator.design.plan.templates import Part, PlannedKeyAttribute, Template
 from stator.errors import StatorError
 from stator.model.values import Value
-from stator.verification.declared_shape import inner
+from stator.verification.declared_shape import compared_name, inner
 
 _HIGHEST = "\U0010ffff"
 
@@ -141,7 +142,7 @@ class _KeyReader:
                 fixed |= self._prefix(template, bounds, fixed)
         held = {name for template in templates.values() for name in _fields(template)}
         optional = {
-            name for name in held - fixed.keys()
+            name for name in map(source_field, held - fixed.keys())
             if isinstance(info(self.entity).fields[name].shape, Maybe)
         }  # fmt: skip
         return KeyCollection(self.entity, fixed, frozenset(optional))
@@ -176,7 +177,7 @@ class _KeyReader:
         holes = [part for part in template.parts if part.kind != "text"]
         try:
             return {
-                part.value: self._decoded(part, group)
+                part.name: self._decoded(part, group)
                 for part, group in zip(holes, match.groups())
                 if part.kind == "field"
             }
@@ -185,6 +186,8 @@ class _KeyReader:
 
     def _decoded(self, part: Part, text: str) -> Any:
         value = keys.decode(part.encoding, text, inverted=part.inverted)
+        if keys.is_part(part.encoding):
+            return value
         shape = inner(info(self.entity).fields[part.value].shape)
         if isinstance(shape, Choice) and shape.enum is not None:
             return shape.enum(value)
@@ -208,20 +211,39 @@ class _KeyReader:
                 continue
             if part.kind != "field":
                 break
-            options = [fixed[part.value]] if part.value in fixed else self._options(part.value)
+            options = [fixed[part.name]] if part.name in fixed else self._options(part)
             fitting = [
                 each for each in options
                 if all(bound.startswith(text + _encoded(part, each)) for bound in bounds)
             ]  # fmt: skip
             if len(fitting) != 1:
+                found |= self._start_of(part, text, bounds)
                 break
             text += _encoded(part, fitting[0])
-            found[part.value] = fitting[0]
+            found[part.name] = fitting[0]
         return found
 
-    def _options(self, name: str) -> list[Any]:
+    def _start_of(self, part: Part, text: str, bounds: list[str]) -> dict[str, Any]:
+        """Return the compared part of a field that every bound goes on with."""
+        for test in self.ask.tests:
+            if not isinstance(test, PartComparison) or test.field.name != part.value:
+                continue
+            if not issubclass(self.entity, test.field.owner):
+                continue
+            [value] = test.values
+            given = self.arguments.get(value.name) if isinstance(value, Param) else value
+            if given is None:
+                continue
+            shown = argument_text(test.part, given)
+            start = keys.encode(f"{test.part}.{test.part}", shown, inverted=part.inverted)
+            if all(bound.startswith(text + start) for bound in bounds):
+                return {str(test.derived): shown}
+        return {}
+
+    def _options(self, part: Part) -> list[Any]:
+        """Return the values that a field, or a part of it, may be compared with."""
         found = []
-        for value in _compared(self.ask, self.entity, name):
+        for value in _compared(self.ask, self.entity, part.name):
             if not isinstance(value, Param):
                 found.append(value)
             elif value.name in self.arguments:
@@ -233,13 +255,17 @@ def _compared(ask: Ask, entity: type[Entity], name: str) -> list[Any]:
     return [
         value
         for test in ask.tests
-        if test.operator in ("=", "in", "in_list") and test.field.path == (name,)
-        and issubclass(entity, test.field.owner)
+        if test.operator in ("=", "in", "in_list", "part") and len(test.field.path) == 1
+        and compared_name(test) == name and issubclass(entity, test.field.owner)
         for value in test.values
     ]  # fmt: skip
 
 
 def _encoded(part: Part, value: Any) -> str:
+    """Return the key text of a field's value, or of a value that a part is compared with."""
+    own = part.encoding.partition(".")[2]
+    if own:
+        return keys.encode(f"{own}.{own}", value, inverted=part.inverted)
     return keys.encode(part.encoding, value, inverted=part.inverted)
 
 
@@ -251,7 +277,7 @@ def _is_same(part: Part, value: Any, text: str) -> bool:
 
 
 def _fields(template: Template) -> set[str]:
-    return {part.value for part in template.parts if part.kind == "field"}
+    return {part.name for part in template.parts if part.kind == "field"}
 
 
 def _known_text(bound: Template, arguments: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stator import Design, Entity, Query, find, ident, read, ttl, version
+from stator import Design, Entity, Query, find, ident, month_of, prefix_of, read, ttl, version
 from stator.pipeline.bulk.job.pending_rows import Block, RowPosition
 from stator.pipeline.bulk.load.entity_columns import EntityColumnEncoder, fits_columns
 from stator.pipeline.bulk.load.entity_rows import EntityEncoder
@@ -51,8 +51,19 @@ def counted(name: str) -> Query[Counted]:
     return find(Counted).where(Counted.name == name)
 
 
+@read()
+def of_month(month: str) -> Query[Probe]:
+    return find(Probe).where(month_of(Probe.at) == month).limit(5)
+
+
+@read()
+def by_start(start: str) -> Query[Probe]:
+    return find(Probe).where(prefix_of(Probe.isp, 3) == start).order_by(Probe.at)
+
+
 SCHEMA = Schema(
-    design := Design("fleet", [Probe, Counted], [probes_of, by_isp, counted]), design.plan()
+    design := Design("fleet", [Probe, Counted], [probes_of, by_isp, counted, of_month, by_start]),
+    design.plan(),
 )
 MOMENTS = st.datetimes(datetime(1990, 1, 1), datetime(2090, 1, 1)).map(
     lambda moment: moment.replace(tzinfo=UTC)

@@ -319,7 +319,7 @@ def found_by(entity: EntityPlan, index: str) -> str:
     keys = [key for key in entity.keys if key.index == index]
     constants = [part for key in keys for test, _ in key.when for part in test.parts]
     parts = [*constants, *(part for key in keys for part in key.template.parts)]
-    names = list(dict.fromkeys(part.value for part in parts if part.kind == "field"))
+    names = list(dict.fromkeys(part.name for part in parts if part.kind == "field"))
     telling = [name for at, name in enumerate(names) if at == 0 or name not in entity.identity]
     return " + ".join(telling)
 

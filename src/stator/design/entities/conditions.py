@@ -35,6 +35,7 @@ Operator = Literal[
     "contains",
     "exists",
     "not_exists",
+    "part",
 ]
 Step = str | int
 

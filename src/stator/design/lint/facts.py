@@ -15,6 +15,7 @@ from typing import Any
 
 from stator.design.capacity_units import MONTH_SECONDS, write_units
 from stator.design.declaration import Declaration
+from stator.design.entities.derived_parts import derived_part, source_field
 from stator.design.entities.entity import Entity, EntityField, EntityInfo, info
 from stator.design.lint.finding import Finding, Severity, SubjectKind
 from stator.design.lint.location import Location, class_location, function_location
@@ -273,7 +274,7 @@ class Facts:
         for key in self.entity_plan(entity).keys:
             if key.index == index:
                 found |= {
-                    *_fields_in([key]),
+                    *map(source_field, _fields_in([key])),
                     *(part.value for test, _ in key.when for part in test.parts),
                 }
         return found
@@ -310,7 +311,11 @@ class Facts:
         fix: str,
         dollars: float | None = None,
     ) -> Finding:
-        where, name = class_location(entity, field), f"{info(entity).name}.{field}"
+        part = derived_part(field)
+        where = class_location(entity, source_field(field))
+        name = f"{info(entity).name}.{field}"
+        if part is not None:
+            name = part.shown(f"{info(entity).name}.{part.field}")
         return Finding(code, severity, "field", name, message, fix, where, dollars)
 
     def on_pattern(
@@ -386,9 +391,9 @@ class Facts:
 
 
 def _fields_in(keys: list[PlannedKeyAttribute]) -> tuple[str, ...]:
-    """Return the fields written into keys, without fields that only determine a shard."""
+    """Return the fields and parts of fields in keys, without those that only determine a shard."""
     return tuple(
         dict.fromkeys(
-            part.value for key in keys for part in key.template.parts if part.kind == "field"
+            part.name for key in keys for part in key.template.parts if part.kind == "field"
         )
     )

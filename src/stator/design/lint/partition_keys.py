@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from datetime import date, time
 from typing import Final
 
+from stator.design.entities.derived_parts import derived_part
 from stator.design.entities.entity import Entity, EntityField, info
 from stator.design.entities.shapes import Maybe, Scalar
 from stator.design.lint.facts import Collection, Facts
@@ -67,7 +68,12 @@ def _is_time(facts: Facts, collection: Collection) -> bool:
 
 
 def _time_fields(entity: type[Entity], names: tuple[str, ...]) -> list[str]:
-    return [name for name in names if _tells_time(info(entity).fields[name])]
+    found = []
+    for name in names:
+        part = derived_part(name)
+        if part.is_time if part is not None else _tells_time(info(entity).fields[name]):
+            found.append(name)
+    return found
 
 
 def _tells_time(field: EntityField) -> bool:

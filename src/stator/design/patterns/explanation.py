@@ -50,6 +50,7 @@ class Explanation:
                 if self.only
                 else []
             ),
+            *(["  order    sorted in memory, not in pages"] if pattern.in_memory else []),
             f"  latency  {pattern.latency}",
             *(f"  because  {reason}" for reason in pattern.reasons),
             *(f"  beware   {warning}" for warning in pattern.warnings),

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from stator.design.entities.conditions import All, Any_, Comparison, Condition, FieldRef, Inverse
+from stator.design.entities.derived_parts import PartComparison
 from stator.design.entities.entity import EntityInfo
 from stator.design.entities.shapes import (
     ListOf,
@@ -19,6 +20,7 @@ from stator.design.entities.shapes import (
     is_packed,
 )
 from stator.design.entities.wire import encoder
+from stator.design.patterns.compared_parts import check_part
 from stator.design.patterns.pattern import Param
 from stator.design.plan import key_text as keys
 from stator.design.plan.templates import Filter, FilterValue, wire_value
@@ -97,6 +99,8 @@ class FilterWriter:
 
     def _compare(self, test: Comparison, known: EntityInfo) -> str:
         path = self._path(test.field)
+        if isinstance(test, PartComparison):
+            return f"begins_with({path}, {self._part(test, known)})"
         shape = shape_at(known, test.field)
         if test.operator in ("=", "<>") and test.values[0] is None:
             return self._is_none(path, shape, inverted=test.operator == "<>")
@@ -166,6 +170,16 @@ class FilterWriter:
             )
             return self._values[-1].placeholder
         return self._constant(wire_value(name, value))
+
+    def _part(self, test: PartComparison, known: EntityInfo) -> str:
+        check_part(known, test.derived)
+        encoding, [value] = f"{test.part}.{test.part}", test.values
+        if not isinstance(value, Param):
+            return self._constant(wire_value(encoding, value))
+        self._values.append(
+            FilterValue(f":f{len(self._values)}", param=value.name, encoding=encoding)
+        )
+        return self._values[-1].placeholder
 
     def _list(self, value: Any, shape: Shape | None) -> str:
         assert isinstance(value, Param)

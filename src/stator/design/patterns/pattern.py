@@ -37,10 +37,12 @@ from stator.design.entities.conditions import (
     FieldRef,
     as_condition,
 )
+from stator.design.entities.derived_parts import PartComparison, PartRef
 from stator.design.entities.entity import info
 from stator.design.entities.shapes import CLASS_TAG, Choice, Maybe, Scalar
 from stator.design.entities.symbols import SHOWN_USES, Symbol, Use
 from stator.design.patterns.annotations import argument_types, used_names
+from stator.design.patterns.compared_parts import check_annotation, check_part
 from stator.design.patterns.explanation import Explanation, explain_call
 from stator.design.patterns.quantities import check_quantity
 from stator.design.plan.plan import Plan
@@ -95,7 +97,8 @@ class Param(Symbol):
 
         Raises DesignError for anything else.
         """
-        return NotImplemented if isinstance(other, FieldRef) else self._refuse("comparison")
+        can_compare = isinstance(other, (FieldRef, PartRef))
+        return NotImplemented if can_compare else self._refuse("comparison")
 
     def _refuse(self, use: Use) -> NoReturn:
         problem = (
@@ -133,6 +136,8 @@ class Ask:
     then: tuple[FieldRef, ...] = ()
     """The fields that order items with the same value of ``order``."""
     descending: bool = False
+    against: tuple[str, ...] = ()
+    """The names of fields in ``then`` that run in the other direction than ``order``."""
     by_time: bool = False
     """Ordered by time, without a field named to take the time from."""
     limit: int | Param | None = None
@@ -170,6 +175,10 @@ class Ask:
                 hint="order a query once; for several fields, write "
                 "order_by(Product.rating, Product.name)",
             )
+        given, fields = (
+            fields,
+            tuple(each.field if isinstance(each, DescendingField) else each for each in fields),
+        )
         for field in fields:
             if not isinstance(field, FieldRef):
                 raise DesignError(
@@ -182,7 +191,17 @@ class Ask:
                 hint="name each field once",
             )
         first, then = (fields[0], fields[1:]) if fields else (None, ())
-        return replace(self, order=first, then=then, descending=descending, by_time=not fields)
+        downward = [isinstance(each, DescendingField) is not descending for each in given]
+        return replace(
+            self,
+            order=first,
+            then=then,
+            descending=downward[0] if downward else descending,
+            against=tuple(
+                field.name for field, down in zip(fields, downward) if down is not downward[0]
+            ),
+            by_time=not fields,
+        )
 
     @staticmethod
     def _shown_order(fields: tuple[Any, ...], descending: bool) -> str:
@@ -242,6 +261,12 @@ class Ask:
                     hint=f"compare fields of {names}",
                 )
             _refuse_path_into_plain(reference)
+        for test in parts_in(condition):
+            check_part(info(test.field.owner), test.derived)
+            [value] = test.values
+            if isinstance(value, Param):
+                shown = test.derived.shown(repr(test.field))
+                check_annotation(test.derived, shown, value.name, value.annotation)
 
 
 def _refuse_path_into_plain(reference: FieldRef) -> None:
@@ -255,7 +280,8 @@ def _refuse_path_into_plain(reference: FieldRef) -> None:
     is_time = isinstance(shape, Scalar) and shape.python in (datetime, date)
     raise DesignError(
         f"{reference!r}: {whole!r} is one value and has no members",
-        hint=f"for a part of a time, compare a range: {whole!r} >= start, {whole!r} < end"
+        hint=f"for a part of a time, write month_of({whole!r}) == month, or compare a range: "
+        f"{whole!r} >= start, {whole!r} < end"
         if is_time
         else f"compare {whole!r} itself",
     )
@@ -279,7 +305,7 @@ def check_limit(count: Any) -> None:
 
 
 _INDEXABLE = frozenset(
-    {"=", "<", "<=", ">", ">=", "between", "begins_with", "in", "in_list", "not_exists"}
+    {"=", "<", "<=", ">", ">=", "between", "begins_with", "in", "in_list", "not_exists", "part"}
 )
 
 
@@ -298,12 +324,40 @@ def references(condition: Any) -> list[FieldRef]:
     return [reference for operand in operands for reference in references(operand)]
 
 
+def parts_in(condition: Any) -> list[PartComparison]:
+    """Return every comparison of a part of a field in a condition."""
+    if isinstance(condition, Comparison):
+        return [condition] if isinstance(condition, PartComparison) else []
+    operands = getattr(condition, "operands", None) or (condition.operand,)
+    return [test for operand in operands for test in parts_in(operand)]
+
+
 def compared_values(condition: Any) -> list[Any]:
     """Return every value that a condition compares a field with."""
     if isinstance(condition, Comparison):
         return list(condition.values)
     operands = getattr(condition, "operands", None) or (condition.operand,)
     return [value for operand in operands for value in compared_values(operand)]
+
+
+@dataclass(frozen=True, slots=True)
+class DescendingField:
+    """A field of an order that descends, as ``descending(Task.rank)`` returns it."""
+
+    field: FieldRef
+
+    def __repr__(self) -> str:
+        return f"descending({self.field!r})"
+
+
+def descending(field: Any) -> DescendingField:
+    """Let one field of an order descend: ``order_by(descending(Task.rank), Task.title)``."""
+    if not isinstance(field, FieldRef):
+        raise DesignError(
+            f"{field!r} is not a field",
+            hint="name a field of the entity, for example descending(Task.rank)",
+        )
+    return DescendingField(field)
 
 
 class PlanSource(Protocol):
@@ -410,6 +464,7 @@ class Query(Selection[E], Generic[E]):
     def order_by(self, field: Any, *then: Any, descending: bool = False) -> Query[E]:
         """Order by a field, and items with the same value by the fields in ``then``.
 
+        Each field ascends, unless it is given as ``descending(Task.rank)``. The argument
         ``descending`` reverses the whole order.
         """
         return Query(self._asked(self.ask.ordered((field, *then), descending)))
@@ -545,6 +600,7 @@ class Traffic:
     consistent: bool = False
     within_ms: float | None = None
     allow_scan: bool = False
+    paged: bool = False
 
 
 class Pattern(Generic[P, Q]):
@@ -697,12 +753,15 @@ def read(
     consistent: bool = False,
     within: float | None = None,
     allow_scan: bool = False,
+    paged: bool = False,
 ) -> Callable[[Callable[P, Q]], Pattern[P, Q]]:
     """Declare a read.
 
     ``rps`` is how often it runs each second; ``returns`` is how many items it usually returns. With
     ``within``, the plan warns if the pattern is expected to take longer than that many
-    milliseconds. ``allow_scan`` permits reading the whole table.
+    milliseconds. ``allow_scan`` permits reading the whole table. ``paged`` says that callers read
+    page by page, so that a key must hold the order; without it, a small result may be sorted in
+    memory.
     """
     _refuse_bare("read", bare)
     check_quantity("rps", rps)
@@ -717,7 +776,7 @@ def read(
             f"within={within} must be a positive number of milliseconds",
             hint="for example within=20",
         )
-    traffic = Traffic(rps, returns, consistent, within, allow_scan)
+    traffic = Traffic(rps, returns, consistent, within, allow_scan, paged)
     frame = inspect.currentframe()
     caller = frame.f_back if frame is not None else None
     return lambda function: Pattern(function, traffic, used_names(function, caller))

@@ -32,6 +32,11 @@ Invariants, each with a property test:
 The length letter of an int says how many digits the count of digits has: from ``a`` up for positive
 numbers, from ``Z`` down for negative ones, whose digits are also complemented (9 minus each digit).
 
+A part derived from a field (``month_of(Order.placed_at)``) is written as the start of that text:
+``2026-03``. Its encoding has two names. The first says what it is computed from, a field's encoding
+or the part that an argument is: ``datetime.month``, ``str.prefix5``, ``month.month``,
+``day.month``.
+
 An Enum or a Literal is written as its value. ``inverted`` text sorts in reverse, for newest-first
 prefixes: numbers are negated, the digits of times complemented (``2026`` is ``7973``). Text without
 a fixed width cannot be inverted.
@@ -46,10 +51,17 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
 
 from stator.design.entities.custom_codecs import stored_form
+from stator.design.entities.derived_parts import (
+    TIME_LENGTHS,
+    example_of,
+    part_of_argument,
+    part_of_value,
+)
 from stator.design.entities.shapes import Choice, Coded, Epoch, Maybe, Scalar, Shape, is_packed
 from stator.design.entities.wire import WrongValue, encode_time
 from stator.errors import DesignError
@@ -274,8 +286,56 @@ _ENCODINGS: Final = {
 _BY_TYPE: Final = {encoding.python: encoding for encoding in _ENCODINGS.values()}
 
 
+_DERIVED_FROM: Final = {
+    "datetime": tuple(TIME_LENGTHS), "date": ("year", "month"), "str": ("prefix",)
+}  # fmt: skip
+"""The parts that a field of each encoding has."""
+
+
 def encoding_named(name: str) -> Encoding:
-    return _ENCODINGS[name]
+    return _ENCODINGS.get(name) or _part_encoding(name)
+
+
+@lru_cache(maxsize=1024)
+def _part_encoding(name: str) -> Encoding:
+    """Return the encoding of a part, such as ``datetime.month``.
+
+    Texts of times contain no character that must be escaped, so their digits can be turned.
+    """
+    given, _, part = name.partition(".")
+    text = _part_text(given, part)
+    if part not in TIME_LENGTHS:
+        return Encoding(name, str, lambda value: escape(text(value)), unescape, None)
+    return Encoding(
+        name, str, text, str, None,
+        lambda value: text(value).translate(_TURNED), lambda shown: shown.translate(_TURNED),
+    )  # fmt: skip
+
+
+def _part_text(given: str, part: str) -> Callable[[Any], str]:
+    """Return a function from a value to the text of a part of it.
+
+    ``given`` says what the value is: the encoding of a field, or a part that an argument is.
+    """
+    compute = part_of_value if given in _DERIVED_FROM else part_of_argument
+    return lambda value: compute(given, part, value)
+
+
+def is_part(encoding: str) -> bool:
+    """Whether an encoding is that of a part derived from a field."""
+    return "." in encoding
+
+
+def part_text(encoding: str, value: Any) -> str:
+    """Return a part of a value as it stands in the stored field, without escapes."""
+    given, _, part = encoding.partition(".")
+    return _part_text(given, part)(plain(value))
+
+
+def part_encoding(field: Encoding, part: str) -> Encoding | None:
+    """Return the encoding of a part of a field, or None if the field has no such part."""
+    parts = _DERIVED_FROM.get(field.name, ())
+    return encoding_named(f"{field.name}.{part}") if part.startswith(parts) and parts else None
 
 
 def encoding_of(shape: Shape) -> Encoding | None:
@@ -300,7 +360,7 @@ def plain(value: Any) -> Any:
 
 
 def encode(name: str, value: Any, *, inverted: bool = False) -> str:
-    encoding = _ENCODINGS[name]
+    encoding = encoding_named(name)
     if not inverted:
         return encoding.write(plain(value))
     if encoding.turn is None:
@@ -316,7 +376,7 @@ def decode(name: str, text: str, *, inverted: bool = False) -> Any:
 
     A decoded Decimal equals the original, but its trailing zeros are lost.
     """
-    encoding = _ENCODINGS[name]
+    encoding = encoding_named(name)
     if not inverted:
         return encoding.read(text)
     if encoding.turn_back is None:
@@ -348,6 +408,19 @@ _EXAMPLES: Final[dict[type, Any]] = {
     datetime: datetime(2026, 3, 1, 10, tzinfo=UTC), date: date(2026, 3, 1), time: time(10, 30),
     UUID: UUID("00000000-0000-4000-8000-000000000001"),
 }  # fmt: skip
+
+
+def example_argument(encoding: str, name: str, annotation: Any, at: int = 0) -> Any:
+    """Return an example of an argument that is written with this encoding.
+
+    An annotation that does not have the encoding's type is ignored.
+    """
+    given = encoding.partition(".")[0]  # what the argument is: a whole value or a part of one
+    if given not in _ENCODINGS:
+        return example_of(given, name, annotation, at)
+    wanted = encoding_named(given).python
+    value = example(name, annotation, at)
+    return value if type(plain(value)) is wanted else example(name, wanted, at)
 
 
 def example(name: str, annotation: Any, at: int = 0) -> Any:

@@ -413,9 +413,8 @@ def _template(key: PlannedKeyAttribute) -> str:
     marks = []
     for part in key.template.parts:
         if part.kind == "field":
-            shown = (
-                f"{part.value}: {part.encoding}" if part.encoding not in ("", "str") else part.value
-            )
+            is_plain = part.encoding in ("", "str") or part.name != part.value
+            shown = part.name if is_plain else f"{part.value}: {part.encoding}"
             marks.append(f"{{{shown}{', newest first' if part.inverted else ''}}}")
         else:
             marks.append(f"{{{part.shards} shards}}" if part.kind == "shard" else part.value)
@@ -473,7 +472,7 @@ def requests_of(pattern: PatternPlan) -> list[tuple[object, ...]]:
             step.operation, step.table, step.entities, step.index, step.key, step.filter,
             step.forward, step.limit, step.limit_param, step.consistent, step.is_count,
             step.shards, step.fetch, step.alternatives, step.order, step.then, step.lists,
-            step.guard,
+            step.guard, step.in_memory, step.descending,
         )
         for step in pattern.steps
     ]  # fmt: skip
@@ -485,6 +484,7 @@ def _request(pattern: PatternPlan) -> str:
         where = f" {step.key_condition}" if step.key else ""
         extra = f" filter {step.filter}" if step.filter else ""
         order = "" if step.forward else " backwards"
+        order = " sorted in memory" if step.in_memory else order
         consistent = " consistent" if step.consistent else ""
         index = f" {step.index}" if step.index else ""
         steps.append(f"{step.operation} {step.table}{index}{where}{extra}{order}{consistent}")

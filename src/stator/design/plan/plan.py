@@ -32,12 +32,13 @@ from stator.model.limits import BATCH_GET_KEYS
 from stator.model.quantities import size
 from stator.model.values import Item, Value
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 """The format of lock files that this version writes. It reads this one and every older one.
 
 Format 1 had no demand; a plan read from it has None there. Formats 1 and 2 had no fields of
 entities; a plan read from them has none. Format 4 has orders by several fields, list arguments,
-and keys of items that lack a field.
+and keys of items that lack a field. Format 5 has parts of fields in keys and filters, sorts
+in memory, and orders of mixed directions.
 """
 
 Request = dict[str, Any]
@@ -289,6 +290,13 @@ class Step:
     """The fields that order items with the same value of ``order``."""
     lists: tuple[str, ...] = ()
     """The list arguments in the key condition. Each of their members gets a request."""
+    in_memory: bool = False
+    """The reader sorts what the request returns, which comes in another order."""
+    descending: tuple[str, ...] = ()
+    """The fields of ``order`` and ``then`` that descend, if the reader has to know.
+
+    It does if it sorts in memory, or if some of the fields ascend.
+    """
     guard: GuardLookup | None = None
     """Set if the step looks up a unique value by its guard.
 
@@ -463,6 +471,11 @@ class PatternPlan:
     @property
     def consistent(self) -> bool:
         return self.steps[0].consistent
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the reader sorts the result, so that it can only be read whole."""
+        return any(step.in_memory for step in self.steps)
 
     def joined(self, other: PatternPlan) -> PatternPlan:
         """Return one plan for a pattern that reads two tables: this part and the other one."""

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from stator.design.entities.derived_parts import DerivedPart
 from stator.design.entities.shapes import Scalar
 from stator.design.entities.wire import WrongValue, encode_anything, encoder
 from stator.design.plan import key_text as keys
@@ -45,7 +46,17 @@ class Part:
     of: tuple[Part, ...] = ()
 
     def __str__(self) -> str:
-        return {"text": self.value, "shard": "{shard}"}.get(self.kind, f"{{{self.value}}}")
+        return {"text": self.value, "shard": "{shard}"}.get(self.kind, f"{{{self.name}}}")
+
+    @property
+    def name(self) -> str:
+        """The field or argument, or the part that is derived from the field.
+
+        ``month_of(placed_at)``, for example. The planner calls the part by this name.
+        """
+        if self.kind != "field" or not keys.is_part(self.encoding):
+            return self.value
+        return str(DerivedPart(self.value, self.encoding.partition(".")[2]))
 
     def fill(self, values: Mapping[str, Any], shard: int | None) -> str | None:
         if self.kind == "text":
@@ -132,7 +143,12 @@ def listed_argument(name: str, given: Any) -> list[Any]:
 
 
 def wire_value(encoding: str, value: Any) -> Value:
-    """Return a value as DynamoDB JSON. The encoding ``any`` follows the value's own type."""
+    """Return a value as DynamoDB JSON. The encoding ``any`` follows the value's own type.
+
+    A part of a field is the text that the stored field starts with.
+    """
+    if keys.is_part(encoding):
+        return {"S": keys.part_text(encoding, value)}
     try:
         if encoding == "any":
             return encode_anything(keys.plain(value))

@@ -7,7 +7,7 @@ partition, whose values must be known, and the sort tuple. It serves a need when
    each);
 2. the remaining equal fields begin the sort tuple, as far as they go; the rest becomes a filter;
 3. the requested order is the next field of the sort tuple, and a range on that field becomes a
-   range of the key;
+   range of the key; a small result that is read whole may be sorted in memory instead;
 4. the remaining filters keep at least one item in ``MAX_AMPLIFICATION`` of those the key finds.
 
 So the path (user; status, placed_at) serves the needs (user), (user, status) and (user, status,
@@ -18,6 +18,10 @@ fields that the caller provides and no write changes. In an index keys may repea
 of a page is also identified by the item's own key. Every path is therefore a candidate twice: as
 short as its need allows, and with the rest of the identity appended. A need may also read by the
 appended fields.
+
+A part derived from a field (``month_of(placed_at)``) is one more name in these tuples. It equals a
+value if a pattern compares it, or its field, or a finer part of it. A part is also the start of its
+field's text. So if the field follows in the sort tuple, a range of the key serves the part, too.
 
 A constant that a need compares with (status is open) can be written into the partition. Then only
 the items for which it holds are in the index at all: the path is sparse.
@@ -31,7 +35,8 @@ from functools import cached_property
 from itertools import chain, combinations, permutations, product
 from typing import Final
 
-from stator.design.entities.conditions import Comparison, Condition
+from stator.design.entities.conditions import Comparison, Condition, FieldRef
+from stator.design.entities.derived_parts import derived_part, source_field
 from stator.design.entities.entity import Entity, EntityInfo, info
 from stator.design.planner.estimates import ABSENT_OPTIONAL, KEPT_BY_FILTER, Estimates
 from stator.design.planner.handwritten_keys import Handwritten
@@ -65,12 +70,22 @@ class AccessPath:
     shards: int = 1
     inverted: bool = False
     """The first field of ``sort`` is written inverted, so that the newest comes first."""
+    turned: tuple[str, ...] = ()
+    """Further fields of ``sort`` that are written inverted, for an order of mixed directions."""
     handwritten: Handwritten | None = None
 
     @cached_property
     def _hash(self) -> int:
         return hash(
-            (self.entity, self.partition, self.sort, self.shards, self.inverted, self.handwritten)
+            (
+                self.entity,
+                self.partition,
+                self.sort,
+                self.shards,
+                self.inverted,
+                self.turned,
+                self.handwritten,
+            )
         )
 
     def __hash__(self) -> int:
@@ -79,6 +94,29 @@ class AccessPath:
     @cached_property
     def fields(self) -> tuple[str, ...]:
         return (*(name for name, _ in self.constants), *self.partition, *self.sort)
+
+    def turns(self, name: str) -> bool:
+        """Whether a field of ``sort`` is written inverted."""
+        return name in self.turned or (self.inverted and self.sort[0] == name)
+
+    def turning(self, names: Iterable[str]) -> AccessPath:
+        """Return the path with these fields of ``sort`` written inverted, and no others."""
+        chosen = set(names)
+        return replace(
+            self,
+            inverted=bool(self.sort) and self.sort[0] in chosen,
+            turned=tuple(name for name in self.sort[1:] if name in chosen),
+        )
+
+    @cached_property
+    def parts(self) -> frozenset[str]:
+        """The names in the path that are parts derived from a field."""
+        return frozenset(name for name in self.fields if derived_part(name) is not None)
+
+    @cached_property
+    def sources(self) -> frozenset[str]:
+        """The fields that decide the key: those in it, and those that its parts derive from."""
+        return frozenset(map(source_field, self.fields))
 
     @property
     def native_fields(self) -> frozenset[str]:
@@ -98,23 +136,31 @@ class AccessPath:
         partition may become hot, then paths whose fields were declared earlier.
         """
         constants = tuple((name, source.same) for name, source in self.constants)
-        declared = list(info(self.entity).fields)
+        known = info(self.entity)
         return (
-            info(self.entity).name,
+            known.name,
             self.shards,
             len(self.fields),
             len(constants),
             -len(self.partition),
-            tuple(declared.index(name) for name in self.partition),
+            tuple(place_of(known, name) for name in self.partition),
             constants,
-            tuple(declared.index(name) for name in self.sort),
+            tuple(place_of(known, name) for name in self.sort),
             self.inverted,
+            self.turned,
             self.handwritten.rank if self.handwritten else (),
         )
 
     def __str__(self) -> str:
         shown = [f"{name}={source.same}" for name, source in self.constants] + list(self.partition)
         return f"{info(self.entity).name}({', '.join(shown)}; {', '.join(self.sort)})"
+
+
+def place_of(known: EntityInfo, name: str) -> tuple[int, int, str]:
+    """Return a sort key for names in the order of declaration. A field precedes its parts."""
+    part = derived_part(name)
+    at = list(known.fields).index(name if part is None else part.field)
+    return (at, 0, "") if part is None else (at, part.length, part.part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +181,14 @@ class ServedNeed:
     """Whether all fields of the key are known; with the base key, that is a GetItem."""
     filters: tuple[Condition, ...] = ()
     """The filters of the need that the path does not already guarantee."""
+    in_memory: bool = False
+    """The path does not hold the requested order, so the client sorts what it reads."""
 
     @property
     def filter_fields(self) -> frozenset[str]:
         return (
             fields_of(self.need, self.filters)
-            | set(self.left_equal)
+            | set(map(source_field, self.left_equal))
             | {span.field for span in self.left_spans}
         )
 
@@ -167,13 +215,23 @@ class ServedNeed:
 
         There is a query for each combination of the values that ``is_in`` allows for key fields.
         """
+        equal = self.need.equal
         fields = [
-            name for name in (*self.path.partition, *self.prefix) if self.need.equal[name].options
+            name
+            for name in (*self.path.partition, *self.prefix)
+            if name in equal and equal[name].options
         ]
         for chosen in product(*(self.need.equal[name].options for name in fields)):
             yield replace(
                 self, need=replace(self.need, equal=self.need.equal | dict(zip(fields, chosen)))
             )
+
+    @property
+    def key_fields(self) -> tuple[str, ...]:
+        """The fields and parts whose values the key condition fixes."""
+        known = (*(name for name, _ in self.path.constants), *self.path.partition, *self.prefix)
+        part = self.span.part if self.span is not None else ""
+        return (*known, part) if part else known
 
     @property
     def is_blunt(self) -> bool:
@@ -185,7 +243,7 @@ class ServedNeed:
         span = self.span
         if span is None or span.field != self.path.sort[-1]:
             return False
-        is_turned = self.path.inverted and len(self.path.sort) == 1
+        is_turned = self.path.turns(span.field)
         bound, included = (
             (span.low, span.low_inclusive) if is_turned else (span.high, span.high_inclusive)
         )
@@ -198,6 +256,8 @@ class ServedNeed:
 def serve(path: AccessPath, need: Need, estimates: Estimates) -> ServedNeed | None:
     """Return how ``path`` serves ``need``, or None if it does not."""
     keyed, sequence = need.keyed, need.sequence
+    if path.parts:
+        keyed |= {name for name in path.parts if need.source(name) is not None}
     if not _holds_constants(path, need) or not keyed.issuperset(path.partition):
         return None
     known = {*path.partition, *(name for name, _ in path.constants)}
@@ -205,20 +265,77 @@ def serve(path: AccessPath, need: Need, estimates: Estimates) -> ServedNeed | No
     while at < len(path.sort) and path.sort[at] in keyed:
         at += 1
     prefix, following = path.sort[:at], path.sort[at] if at < len(path.sort) else None
-    if sequence and path.sort[at : at + len(sequence)] != sequence:
+    in_memory = bool(sequence) and not (
+        path.sort[at : at + len(sequence)] == sequence and _same_directions(path, need)
+    )
+    if in_memory and not need.may_sort:
         return None
     if not _holds_all(path, need):
         return None
     span = next((each for each in need.spans if each.field == following), None)
-    left_equal = tuple(name for name in need.equal if name not in known and name not in prefix)
+    if span is None and following is not None:
+        span = _span_of_part(need, following, known.union(prefix))
+    held = known.union(prefix, () if span is None else (span.part,))
+    left_equal = tuple(name for name in need.equal if name not in held)
     left_spans = tuple(each for each in need.spans if each is not span)
     found = ServedNeed(
         path, need, prefix, span, left_equal, left_spans,
         _amplification(need, left_equal, left_spans, estimates),
         at == len(path.sort) and not left_equal,
-        tuple(each for each in need.filters if not _guarantees(path, each)),
+        tuple(
+            each
+            for each in (*need.filters, *(with_order(need) if in_memory else ()))
+            if not _guarantees(path, each)
+        ),
+        in_memory,
     )  # fmt: skip
+    if in_memory and _could_be_keyed(found):
+        return None
     return found if found.amplification <= MAX_AMPLIFICATION else None
+
+
+def with_order(need: Need) -> Iterable[Comparison]:
+    """Yield conditions that leave out what a key with the order would: items without its fields."""
+    required = _required(need)
+    for name in need.sequence:
+        if is_optional(info(need.entity), name) and name not in required:
+            yield Comparison(FieldRef(need.entity, (name,)), "exists", ())
+
+
+def _could_be_keyed(served: ServedNeed) -> bool:
+    """Whether a filter of a served need is one that another path would answer by its key.
+
+    Then the client does not sort: two savings by estimates at once are worth an index.
+    """
+    required = [
+        each
+        for each in served.filters
+        if isinstance(each, Comparison) and each.operator == "exists"
+    ]
+    return bool(
+        served.left_equal
+        or served.left_spans
+        or any(each in served.need.filters for each in required)
+    )
+
+
+def _same_directions(path: AccessPath, need: Need) -> bool:
+    """Whether a path's fields run in the directions of the order, read forward or backward."""
+    if not need.is_mixed and not path.turned:
+        return True
+    descends = need.descends
+    return len({path.turns(name) == (name in descends) for name in need.sequence}) == 1
+
+
+def _span_of_part(need: Need, field: str, held: set[str]) -> FieldSpan | None:
+    """Return the range of a field's text in which its finest compared part lies.
+
+    Returns None if the need compares no part of the field that is not ``held`` by the key already.
+    """
+    for test in need.parts_of(field):
+        if test.name not in held and not test.source.is_many:
+            return FieldSpan(field, prefix=test.source, part=test.name)
+    return None
 
 
 def _guarantees(path: AccessPath, condition: Condition) -> bool:
@@ -242,7 +359,10 @@ def _holds_all(path: AccessPath, need: Need) -> bool:
     """
     asked = {*need.keyed, *need.sequence, *(span.field for span in need.spans)}
     asked |= set(_required(need))
-    return all(name in asked or not is_optional(info(path.entity), name) for name in path.sort)
+    known = info(path.entity)
+    if need.has_parts:
+        asked |= {source_field(name) for name in need.keyed}
+    return all(source_field(name) in asked or not is_optional(known, name) for name in path.sort)
 
 
 def _holds_constants(path: AccessPath, need: Need) -> bool:
@@ -259,9 +379,22 @@ def _amplification(
         return 1.0
     absent = [name for name in left if need.equal[name].is_absent]
     left = tuple(name for name in left if name not in absent)
-    values = max(1.0, estimates.distinct(need.entity, left) / need.options(left)) if left else 1.0
+    values = max(1.0, _values(need, left, estimates) / need.options(left)) if left else 1.0
     values /= ABSENT_OPTIONAL ** len(absent)
     return values / KEPT_BY_FILTER ** len(spans)
+
+
+def _values(need: Need, left: tuple[str, ...], estimates: Estimates) -> float:
+    """Return how many values the fields left to a filter have under one value of the others.
+
+    Parts of one field depend on each other: there are 24 hours under one day.
+    """
+    values = estimates.distinct(need.entity, left)
+    if not any(derived_part(name) is not None for name in left):
+        return values
+    fields = {source_field(name) for name in left}
+    held = [name for name in need.equal if name not in left and source_field(name) in fields]
+    return estimates.distinct(need.entity, (*left, *held)) / estimates.distinct(need.entity, held)
 
 
 # --- making them ----------------------------------------------------------------------------------
@@ -280,20 +413,68 @@ def paths_of(
 
 
 def _paths_for(need: Need, others: list[Need], labels: KeyLabels) -> Iterable[AccessPath]:
-    declared = list(info(need.entity).fields)
-    equal = sorted(need.keyed, key=declared.index)
     constants = sorted(
-        (name for name, source in need.equal.items() if source.is_constant), key=declared.index
+        (name for name, source in need.equal.items() if source.is_constant),
+        key=lambda name: place_of(info(need.entity), name),
     )
-    tails = _tails(need)
+    for equal, tails in _known_values(need, others):
+        yield from _paths_of_values(need, equal, tails, constants, others, labels)
+    if not need.keyed and not constants:
+        yield from _sparse_lists(need)
+
+
+def _known_values(
+    need: Need, others: list[Need]
+) -> Iterable[tuple[list[str], list[tuple[str, ...]]]]:
+    """Yield the names whose values a need knows, each time with the tails of the sort tuple.
+
+    A compared part is one of these names. Its field may stand in the tail instead, alone or after a
+    coarser part that another need compares. Where the need knows the whole field, such a part can
+    stand before it.
+    """
+    keyed = need.keyed
+    yield _in_order(need, keyed), _tails(need)
+    wanted = sorted({name for other in others for name in other.equal if derived_part(name)})
+    for name in sorted(keyed):
+        part = derived_part(name)
+        field = name if part is None else part.field
+        coarser = [
+            each
+            for each in wanted
+            if each not in keyed and source_field(each) == field and need.source(each) is not None
+        ]
+        if part is None:
+            for each in coarser:
+                yield _in_order(need, keyed | {each}), _tails(need)
+            continue
+        alone: tuple[str, ...] = (field,)
+        tails = [need.sequence] if need.sequence[:1] == (field,) else []
+        if not need.sequence or need.may_sort:
+            tails = list(dict.fromkeys([*tails, alone]))
+        for more in ((), *((each,) for each in coarser)):
+            yield _in_order(need, (keyed - {name}).union(more)), tails
+
+
+def _in_order(need: Need, names: Iterable[str]) -> list[str]:
+    known = info(need.entity)
+    return sorted(names, key=lambda name: place_of(known, name))
+
+
+def _paths_of_values(
+    need: Need,
+    equal: list[str],
+    tails: list[tuple[str, ...]],
+    constants: list[str],
+    others: list[Need],
+    labels: KeyLabels,
+) -> Iterable[AccessPath]:
     for partition, rest in _splits(equal, others, need):
         for order in _orders(rest):
             for tail in tails:
-                yield AccessPath(
+                path = AccessPath(
                     need.entity, by_label(need.entity, partition, labels), (*order, *tail)
                 )
-    if not equal and not constants:
-        yield from _sparse_lists(need)
+                yield from _directed(path, need, tail)
     if not constants:
         return
     sparse = tuple((name, need.equal[name]) for name in constants)
@@ -302,7 +483,31 @@ def _paths_for(need: Need, others: list[Need], labels: KeyLabels) -> Iterable[Ac
         for order in _orders(rest):
             for tail in tails:
                 fields = by_label(need.entity, partition, labels)
-                yield AccessPath(need.entity, fields, (*order, *tail), constants=sparse)
+                path = AccessPath(need.entity, fields, (*order, *tail), constants=sparse)
+                yield from _directed(path, need, tail)
+
+
+def _directed(path: AccessPath, need: Need, tail: tuple[str, ...]) -> Iterable[AccessPath]:
+    """Yield the path, for an order of mixed directions with some of its fields inverted.
+
+    Either the descending fields are inverted or the ascending ones, if their types allow it.
+    """
+    if not need.is_mixed or tail != need.sequence:
+        yield path
+        return
+    for names in turnable(need):
+        yield path.turning(names)
+
+
+def turnable(need: Need) -> list[tuple[str, ...]]:
+    """Return the fields that a key can invert so that an order of mixed directions is one."""
+    known, descends = info(need.entity), need.descends
+    sides = [descends, tuple(name for name in need.sequence if name not in descends)]
+    return [
+        names
+        for names in sides
+        if all((found := key_encoding(known, name)) and found.turn for name in names)
+    ]
 
 
 def _sparse_lists(need: Need) -> Iterable[AccessPath]:
@@ -328,8 +533,17 @@ def _required(need: Need) -> list[str]:
 
 
 def _tails(need: Need) -> list[tuple[str, ...]]:
-    if need.sequence:
+    if need.sequence and not need.may_sort:
         return [need.sequence]
+    if not need.sequence:
+        return _unordered_tails(need)
+    # For a sort in memory, a key with an optional field leaves out the items without it.
+    optional = [name for name in need.sequence if is_optional(info(need.entity), name)]
+    sparse = chain.from_iterable(combinations(optional, size + 1) for size in range(len(optional)))
+    return list(dict.fromkeys([need.sequence, *_unordered_tails(need), *sparse]))
+
+
+def _unordered_tails(need: Need) -> list[tuple[str, ...]]:
     return [(span.field,) for span in need.spans] or [()]
 
 
@@ -443,28 +657,31 @@ def may_be_base(
 ) -> bool:
     """Whether a path can be the table's key for an entity.
 
-    The key must hold the whole identity and nothing else. Then get, update and delete by identity
-    take one request each, no two items have the same identity, and all other fields can change.
+    The key must hold the whole identity and nothing else but parts derived from it. Then get,
+    update and delete by identity take one request each, no two items have the same identity, and
+    all other fields can change.
     ``beyond_identity`` also allows further fields that never change. Set this only for a locked
     key.
     """
     known = info(path.entity)
     if path.constants or not set(known.identity) <= set(path.fields):
         return False
-    if not beyond_identity and not set(path.fields) <= set(known.identity):
+    if not beyond_identity and not path.sources <= set(known.identity):
         return False
     # Each attempt has its own time of creation: with it in the key, a retry would create a second
     # item.
     stamped = {name for name, each in known.fields.items() if each.role == "created"}
     return not any(
-        name in mutable or name in stamped or is_optional(known, name) for name in path.fields
+        name in mutable or name in stamped or is_optional(known, name) for name in path.sources
     )
 
 
 def can_be_native(path: AccessPath) -> bool:
     """Whether a native key is possible: up to four attributes each in partition and sort."""
     known, sort = info(path.entity), path.sort
-    if path.constants or path.handwritten or path.shards > 1 or path.inverted or not path.partition:
+    if path.constants or path.handwritten or path.shards > 1 or not path.partition:
+        return False
+    if path.inverted or path.turned:
         return False
     if any(_may_be_empty(known, name) for name in (*path.partition, *sort)):
         return False

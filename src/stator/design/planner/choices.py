@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
+from stator.design.entities.derived_parts import source_field
 from stator.design.entities.entity import Entity, info
 from stator.design.planner.access_paths import (
     AccessPath,
@@ -24,7 +25,12 @@ from stator.design.planner.cost_model import CostModel, Placement, PlacementKind
 from stator.design.planner.handwritten_keys import Handwritten, parse
 from stator.design.planner.locked_choices import LockedChoices, moving_dollars
 from stator.design.planner.needs import Need, is_optional, key_encoding, mutable_fields
-from stator.design.planner.weights import FILTERED_DOLLARS, INDEX_DOLLARS, INDEX_READ_DOLLARS
+from stator.design.planner.weights import (
+    FILTERED_DOLLARS,
+    INDEX_DOLLARS,
+    INDEX_READ_DOLLARS,
+    SORTED_DOLLARS,
+)
 from stator.errors import DesignError
 
 LOCAL_COLLECTION_BYTES: Final = 5 * 1024**3
@@ -98,6 +104,23 @@ class EntityChoices:
         )
         return found if exact else None
 
+    def sorts(self, placement: Placement, at: int) -> bool:
+        """Whether a placement serves a need only if the client sorts in memory."""
+        need = self.needs[at]
+        if not need.may_sort:
+            return False
+        served = self.serve(placement, need)
+        return served is not None and served.in_memory
+
+    def _holds_order(self, need: Need) -> bool:
+        """Whether a locked path holds the order of a need. Callers may read it in pages."""
+        if self.locked is None or need.name not in self.locked.ordered:
+            return False
+        base = self.locked.base
+        kept = (*self.held.values(), *(() if base is None else (base,)))
+        found = (self.serve(each, need) for each in kept)
+        return any(each is not None and not each.in_memory for each in found)
+
     def is_kept(self, placement: Placement) -> bool:
         """Whether the lock has this placement.
 
@@ -117,11 +140,17 @@ class EntityChoices:
         too_hot = self.costs.read_shards(served, placement) > placement.path.shards
         if too_hot and not self.is_kept(placement):
             return None
+        if served.in_memory and self._holds_order(need):
+            return None
         dollars = self.costs.read_dollars(served, placement)
         if dollars is None:
             return None
         filtered = bool(served.left_equal or served.left_spans)
-        burdens = (FILTERED_DOLLARS, filtered), (INDEX_READ_DOLLARS, not placement.is_base)
+        burdens = (
+            (FILTERED_DOLLARS, filtered),
+            (INDEX_READ_DOLLARS, not placement.is_base),
+            (SORTED_DOLLARS, served.in_memory),
+        )
         return dollars + sum(burden for burden, applies in burdens if applies)
 
 
@@ -258,8 +287,8 @@ def drop_worse_bases(choices: EntityChoices, ordered: bool) -> None:
             and each.kind == base.kind
             and (
                 not ordered
-                or (each.path.sort[:1], each.path.inverted)
-                == (base.path.sort[:1], base.path.inverted)
+                or (each.path.sort[:1], each.path.inverted, each.path.turned)
+                == (base.path.sort[:1], base.path.inverted, base.path.turned)
             )
         ]
         if not any(_beats(choices, rival, base) for rival in rivals):
@@ -396,7 +425,8 @@ def _local_fits(path: AccessPath, costs: CostModel) -> bool:
     if path.constants or path.shards > 1 or path.handwritten or not path.partition:
         return False
     known, mutable = info(path.entity), mutable_fields(path.entity, costs.rates[path.entity])
-    if any(name in mutable or is_optional(known, name) for name in path.partition):
+    fields = map(source_field, path.partition)
+    if any(name in mutable or is_optional(known, name) for name in fields):
         return False
     estimates = costs.estimates
     items = estimates.volume(path.entity) / estimates.distinct(path.entity, path.partition)

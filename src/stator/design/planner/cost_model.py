@@ -23,6 +23,7 @@ from stator.design.capacity_units import (
     read_units,
     write_units,
 )
+from stator.design.entities.derived_parts import derived_part, source_field
 from stator.design.entities.entity import Entity, info
 from stator.design.planner.access_paths import AccessPath, ServedNeed
 from stator.design.planner.distinct_values import Guess
@@ -204,8 +205,7 @@ class CostModel:
         path = placement.path
         if placement.is_native:
             return 0.0
-        known = info(path.entity)
-        values = sum(key_text_bytes(known.fields[name].shape) + 1 for name in path.fields)
+        values = sum(self.estimates.key_text_bytes(path.entity, name) + 1 for name in path.fields)
         return values + _NAMES_BYTES + (3 if path.shards > 1 else 0)
 
     def _index_keys_bytes(self, placement: Placement) -> float:
@@ -253,7 +253,7 @@ class CostModel:
         constants = fraction(probe, probe.equal, self.estimates)
         optional = [
             self.estimates.present(path.entity, name)
-            for name in dict.fromkeys((*path.partition, *path.sort))
+            for name in dict.fromkeys(map(source_field, (*path.partition, *path.sort)))
             if is_optional(known, name)
         ]
         return float(constants * math.prod(optional))
@@ -271,7 +271,7 @@ class CostModel:
     def write_units_of_update(self, placement: Placement, fields: frozenset[str]) -> float:
         """Return the average write units that an update of these fields costs in the index."""
         size, path = self.entry_bytes(placement), placement.path
-        if fields & set(path.fields):
+        if fields & path.sources:
             found = self.entry_changes(path, fields)
             units = index_write_units(None, size)
             return (found.enters + found.leaves) * units + found.moves * 2 * units
@@ -288,11 +288,11 @@ class CostModel:
         for name, source in path.constants:
             share = self._constant_share(path.entity, name, source)
             chances = (share, share, share)
-            if name in fields:
+            if source_field(name) in fields:
                 chances = (share, self._chance_to_enter(path.entity, name, source, share), 0.0)
             before, after, both = before * chances[0], after * chances[1], both * chances[2]
         known = info(path.entity)
-        for name in dict.fromkeys((*path.partition, *path.sort)):
+        for name in dict.fromkeys(map(source_field, (*path.partition, *path.sort))):
             if not is_optional(known, name):
                 continue
             held = self.estimates.present(path.entity, name)
@@ -316,7 +316,7 @@ class CostModel:
         """
         if source.is_absent:
             return share * (1.0 - share)
-        values = named_values(info(entity).fields[name].shape)
+        values = None if derived_part(name) else named_values(info(entity).fields[name].shape)
         return (1.0 - share) * (share if values is None else 1.0 / max(1, values - 1))
 
     def write_units_of_item(self, placement: Placement) -> float:
@@ -355,7 +355,7 @@ class CostModel:
         """
         path = placement.path
         few = CONCENTRATED_DOLLARS if self._partitions(path) * path.shards < FEW_VALUES else 0.0
-        indirect = placement.is_base and not set(path.fields) <= set(info(path.entity).identity)
+        indirect = placement.is_base and not path.sources <= set(info(path.entity).identity)
         return few + (INDIRECT_DOLLARS if indirect else 0.0)
 
     def base_write_units(self, entity: type[Entity]) -> float:
@@ -380,13 +380,14 @@ class CostModel:
     def matched(self, served: ServedNeed) -> float:
         """Return the number of entries that lie under the key condition of one call."""
         need, path = served.need, served.path
-        fields = (*(name for name, _ in path.constants), *path.partition, *served.prefix)
         numbers, volume = need.numbers, self.estimates.volume(need.entity)
-        found = volume * fraction(need, fields, self.estimates) * numbers.excess
+        found = volume * fraction(need, served.key_fields, self.estimates) * numbers.excess
         if served.span is not None:
             found *= numbers.spans.get(served.span.field, 1.0)
         for name in path.sort:  # items without the field have no entry
-            if name not in need.equal and is_optional(info(need.entity), name):
+            if need.source(name) is None and is_optional(info(need.entity), name):
+                if need.parts_of(name):
+                    continue  # items that have the compared part have the field
                 found *= self.estimates.present(need.entity, name)
         return max(min(found, volume), min(numbers.result, volume))
 
@@ -570,9 +571,7 @@ class CostModel:
         A changed key counts as a delete and an insert.
         """
         rates, units = self.rates[path.entity], self.base_write_units(path.entity)
-        updates = sum(
-            rate * (2 if fields & set(path.fields) else 1) for fields, rate in rates.updates
-        )
+        updates = sum(rate * (2 if fields & path.sources else 1) for fields, rate in rates.updates)
         rate = (rates.creates + rates.deletes + updates) * units * self.presence(path)
         return shards_for(rate * self.hottest(path), WRITE_LIMIT)
 
@@ -594,8 +593,21 @@ class CostModel:
         return shards_for(served.need.rps * units * self.hottest(placement.path), READ_LIMIT)
 
     def hottest(self, path: AccessPath) -> float:
-        """Return the share of a path's entries that the most frequent partition value has."""
-        return self.estimates.hottest(path.entity, path.partition) if path.partition else 1.0
+        """Return the share of a path's traffic that the busiest partition value gets.
+
+        It is the share of the entries with the most frequent value. Times are an exception: most
+        writes and reads are about now, and now lies in one month. So a part of a time does not
+        spread the traffic, unless ``largest()`` says which share its most frequent value has.
+        """
+        facts = self.estimates.design.facts
+        spread = [
+            name
+            for name in path.partition
+            if (part := derived_part(name)) is None
+            or not part.is_time
+            or facts.largest(path.entity, name) is not None
+        ]
+        return self.estimates.hottest(path.entity, spread) if spread else 1.0
 
     def skew(self, served: ServedNeed) -> float:
         """Return how many times larger the largest collection under the key is than the mean."""
@@ -616,13 +628,12 @@ class CostModel:
 
     def guesses(self, served: ServedNeed) -> tuple[Guess, ...]:
         """Return the guesses that the number of entries read rests on."""
-        need, path = served.need, served.path
+        need = served.need
         if served.identifies:
             return ()
-        fields = (*(name for name, _ in path.constants), *path.partition, *served.prefix)
         return (
             *self.estimates.volume_guess(need.entity),
-            *fraction_guesses(need, fields, self.estimates),
+            *fraction_guesses(need, served.key_fields, self.estimates),
             *need.numbers.guesses,
         )
 
@@ -632,7 +643,7 @@ class CostModel:
         probe = Need("", entity, dict(path.constants))
         optional = [
             self.estimates.presence_guess(entity, name)
-            for name in dict.fromkeys((*path.partition, *path.sort))
+            for name in dict.fromkeys(map(source_field, (*path.partition, *path.sort)))
             if is_optional(known, name) and self.estimates.absent_share(entity, name) is None
         ]
         return (*optional, *fraction_guesses(probe, probe.equal, self.estimates))

@@ -12,6 +12,9 @@ In this order, the first that says something wins:
    come back, there is an author for every 20 posts;
 6. a guess, which the plan shows.
 
+A part of a field (``month_of(Order.placed_at)``) has a count of its own. A field decides its parts,
+and a finer part the coarser ones, so these add nothing to a count of both.
+
 The counts of several fields are multiplied, because nothing says that the fields depend on each
 other, and are at most the number of items. A fact about some of the fields together replaces the
 product of their counts.
@@ -28,13 +31,23 @@ from typing import Any, Final
 
 from stator.design.declaration import Declaration
 from stator.design.entities.conditions import Comparison, FieldRef
+from stator.design.entities.derived_parts import (
+    DerivedPart,
+    PartComparison,
+    derived_part,
+    without_implied,
+)
 from stator.design.entities.entity import Entity, EntityInfo, info
 from stator.design.entities.shapes import Epoch, Maybe, Scalar, Shape
 from stator.design.patterns.pattern import Pattern
-from stator.design.value_facts import is_unique, possible_values
+from stator.design.value_facts import is_unique, possible_values, shown_name
 from stator.model.quantities import amount
 
 _YEARS_OF_DAYS: Final = 3 * 365
+_DAYS_OF: Final = {"year": 365.0, "month": 365 / 12, "day": 1.0, "hour": 1 / 24}
+_VALUES_OF_CHARACTER: Final = 10.0
+_MOST_CHARACTERS: Final = 18
+"""Longer prefixes have as many values as the field."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -81,6 +94,7 @@ class DistinctValues:
         returned: dict[tuple[type[Entity], frozenset[str]], _Returned],
     ) -> ValueCount:
         volume, known = self.volume(entity), info(entity)
+        fields = without_implied(fields)
         if not fields:
             return ValueCount(1.0)
         if is_unique(known, fields):
@@ -88,12 +102,17 @@ class DistinctValues:
         parts = self._parts(entity, returned)
         if fields in parts:
             return ValueCount(min(volume, parts[fields]))
-        product, guesses = 1.0, []
+        product, guesses = 1.0, list[Guess]()
         for part in _cover(fields, parts):
             if part in parts:
                 product *= parts[part]
             else:
                 [name] = part
+                part_of = derived_part(name)
+                if part_of is not None:
+                    count = self._count_part(entity, part_of, returned)
+                    product, guesses = product * count.values, [*guesses, *count.guesses]
+                    continue
                 product *= self._guessed(known, name, volume)
                 guesses.append(self._guess(entity, name, volume))
         least = max((parts[each] for each in parts if each < fields), default=1.0)
@@ -103,6 +122,34 @@ class DistinctValues:
         if here is not None and guesses and here.at_least is not None:
             value = max(1.0, min(value, volume / here.at_least))
         return ValueCount(value, tuple(guesses))
+
+    def _count_part(
+        self,
+        entity: type[Entity],
+        part: DerivedPart,
+        returned: dict[tuple[type[Entity], frozenset[str]], _Returned],
+    ) -> ValueCount:
+        """Return how many values a part of a field has.
+
+        What is declared of a finer or coarser part of the same time says it: 90 days are 3 months.
+        Otherwise it is a guess. Times cover three years, and a character of a prefix has ten
+        values.
+        """
+        whole = self._count(entity, frozenset((part.field,)), returned).values
+        for names, values in sorted(
+            self._parts(entity, returned).items(), key=lambda each: sorted(each[0])
+        ):
+            other = derived_part(next(iter(names))) if len(names) == 1 else None
+            if other is not None and other.field == part.field and other.is_time and part.is_time:
+                days = values * _DAYS_OF[other.part]
+                return ValueCount(min(whole, max(1.0, days / _DAYS_OF[part.part])))
+        if part.is_time:
+            guess = _YEARS_OF_DAYS / _DAYS_OF[part.part]
+        else:
+            guess = _VALUES_OF_CHARACTER ** min(part.length, _MOST_CHARACTERS)
+        values, shown = min(whole, guess), shown_name(entity, str(part))
+        what = f"{shown}: about {amount(values)} distinct values"
+        return ValueCount(values, (Guess(what, f"distinct({shown}, values=...)"),))
 
     # -- what is known
 
@@ -203,15 +250,17 @@ class DistinctValues:
         ask, returns = pattern.trace(), pattern.traffic.returns
         if returns is None or (ask.is_count and returns <= 1):
             return  # a count returns one number
-        equal = [test for test in ask.tests if test.operator == "=" and not _is_none(test)]
+        equal = [
+            test for test in ask.tests if test.operator in ("=", "part") and not _is_none(test)
+        ]
         plain = all(not isinstance(test.values[0], FieldRef) for test in equal)
         is_whole = plain and len(equal) == len(ask.tests) and not ask.filters
         exact = is_whole and ask.limit is None
         members = []
         for target in ask.targets:
             known = info(target).fields
-            own = {test.field.name for test in equal if issubclass(target, test.field.owner)}
-            shared = {test.field.name for test in equal if test.field.name in known}
+            own = {compared_name(test) for test in equal if issubclass(target, test.field.owner)}
+            shared = {compared_name(test) for test in equal if test.field.name in known}
             members.append((target, frozenset(own | shared if len(ask.targets) > 1 else own)))
         counted = [(target, fields, self._count(target, fields, {})) for target, fields in members]
         open_ = [each for each in counted if each[2].guesses]
@@ -235,6 +284,11 @@ class DistinctValues:
             if is_about and ask.tests[0].field.path == (name,) and _is_none(ask.tests[0]):
                 return min(1.0, returns / self.volume(entity))
         return None
+
+
+def compared_name(test: Comparison) -> str:
+    """Return the field, or the part of a field, that a comparison is about."""
+    return str(test.derived) if isinstance(test, PartComparison) else test.field.name
 
 
 def _is_none(test: Comparison) -> bool:

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from stator.design.declaration import Declaration
 from stator.design.entities.conditions import FieldRef
+from stator.design.entities.derived_parts import derived_part, source_field
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.packed_numbers import PackedType
 from stator.design.entities.shapes import (
@@ -169,6 +170,13 @@ class Estimates:
             _LARGE_BYTES if declared.role == "large" else value_bytes(declared.shape)
         )
 
+    def key_text_bytes(self, entity: type[Entity], name: str) -> int:
+        """Return the typical size of a field, or of a part of it, as text in a key."""
+        part, fields = derived_part(name), info(entity).fields
+        if part is None or name in fields:
+            return key_text_bytes(fields[name].shape)
+        return min(part.length, key_text_bytes(fields[part.field].shape))
+
     # -- values
 
     @cached_property
@@ -220,13 +228,14 @@ class Estimates:
 
     def absent_share(self, entity: type[Entity], name: str) -> float | None:
         """Return the share of items that lack an optional field, or None if nothing says it."""
+        name = source_field(name)
         present = self.design.facts.present(entity, name)
         if present is not None:
             return 1.0 - present
         return self._values.absent_share(entity, name)
 
     def presence_guess(self, entity: type[Entity], name: str) -> Guess:
-        shown = repr(FieldRef(entity, (name,)))
+        shown = repr(FieldRef(entity, (source_field(name),)))
         return Guess(
             f"{shown}: {PRESENT_OPTIONAL:.0%} of the items have it",
             f"share(attr({shown}).exists(), ...)",

@@ -1,6 +1,7 @@
 """Handwritten keys: ``key=("USER#{user_id}", "ORDER#{placed_at}#{order_id}")``.
 
-Text is literal; ``{field}`` is replaced by the field's value in its order-preserving form. Two
+Text is literal; ``{field}`` is replaced by the field's value in its order-preserving form, and
+``{month_of(field)}`` or ``{prefix_of(field, 5)}`` by a part of it. Two
 fields must be separated by text that begins with the separator, which never occurs in a value. So
 parts cannot run into each other, and ranges over a part stay ranges of the key.
 
@@ -13,10 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal
+from typing import Final, Literal
 
+from stator.design.entities.derived_parts import derived_part, source_field
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.written_keys import (
     IndexKey,
@@ -24,11 +26,13 @@ from stator.design.entities.written_keys import (
     WrittenSide,
     written_sides,
 )
+from stator.design.patterns.compared_parts import check_part
 from stator.design.plan import key_text as keys
 from stator.errors import DesignError
 
+_HOLE: Final = re.compile(r"(\{(?:\w+|\w+_of\([^{}()]+\))\})")
 Piece = tuple[bool, str]
-"""Whether the piece is a field, and its name or text."""
+"""Whether the piece is a field or a part of one, and its name or text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +138,21 @@ def _stored(entity: type[Entity], name: str) -> str:
     return info(entity).stored_names.get(name, name)
 
 
+def _named(entity: type[Entity], written: str) -> str:
+    """Return the name of a field or of a part of one, with the stored name of the field."""
+    part = derived_part(written)
+    if part is None:
+        return _stored(entity, written)
+    return str(replace(part, field=_stored(entity, part.field)))
+
+
 def _side(entity: type[Entity], side: WrittenSide, where: str) -> KeyAttributes:
     pieces = [(name, _pieces(entity, text, where)) for name, text in side]
     names = tuple(name for name, _ in pieces if name is not None)
     joined = tuple(piece for _, several in pieces for piece in several)
-    native = bool(names) and all(each == ((True, name),) for name, each in pieces)
+    native = bool(names) and all(
+        each == ((True, name),) and name in info(entity).fields for name, each in pieces
+    )
     if native:
         for name in names:
             encoding = keys.encoding_of(info(entity).fields[name].shape)
@@ -162,14 +176,18 @@ def _side(entity: type[Entity], side: WrittenSide, where: str) -> KeyAttributes:
 
 def _pieces(entity: type[Entity], text: str, where: str) -> tuple[Piece, ...]:
     pieces: list[Piece] = []
-    for part in re.split(r"(\{\w+\})", text):
+    for part in _HOLE.split(text):
         if not part:
             continue
         if not part.startswith("{"):
             pieces.append((False, part))
             continue
-        name = info(entity).stored_names.get(part[1:-1], part[1:-1])
-        declared = info(entity).fields.get(name)
+        name = _named(entity, part[1:-1])
+        known = info(entity)
+        declared = known.fields.get(source_field(name))
+        derived = derived_part(name)
+        if declared is not None and derived is not None:
+            check_part(known, derived)
         if declared is None or keys.encoding_of(declared.shape) is None:
             raise DesignError(
                 f"{where}: {part} is not a field that a key can hold",

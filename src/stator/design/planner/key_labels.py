@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain, count
 
+from stator.design.entities.derived_parts import derived_part, source_field
 from stator.design.entities.entity import Entity, info
 from stator.design.plan import key_text as keys
 from stator.design.planner.needs import TogetherGroup
@@ -57,9 +58,13 @@ class KeyLabels:
         label = self.field(entity, field)
         if label in self.order:
             return self.order.index(label), label
-        return len(self.order) + list(info(entity).fields).index(field), label
+        return len(self.order) + list(info(entity).fields).index(source_field(field)), label
 
     def _own(self, entity: type[Entity], field: str) -> str:
+        part = derived_part(field)
+        if part is not None:
+            word = part.part.upper() if part.is_time else str(part.length)
+            return f"{upper_words(part.field)}_{word}"
         if field == "id":
             return self.entity(entity)
         return upper_words(field.removesuffix("_id") or field)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from stator.design.entities.derived_parts import source_field
 from stator.design.entities.entity import Entity, info
 from stator.design.plan import key_text as keys
 from stator.design.plan.templates import Part, text
@@ -28,14 +29,26 @@ ABSENT: Final = "$none"
 def field_part(entity: type[Entity], name: str, *, inverted: bool = False) -> Part:
     encoding = key_encoding(info(entity), name)
     assert encoding is not None
-    return Part("field", name, encoding.name, inverted=inverted)
+    return Part("field", source_field(name), encoding.name, inverted=inverted)
+
+
+def value_encoding(part: Part, source: ValueSource) -> str:
+    """Return how a compared value is written where a key has this part.
+
+    The value may itself be a part of the field, and the key's part may be coarser.
+    """
+    if not source.part:
+        return part.encoding
+    wanted = part.encoding.partition(".")[2] if keys.is_part(part.encoding) else source.part
+    return f"{source.part}.{wanted}"
 
 
 def constant_text(entity: type[Entity], name: str, source: ValueSource) -> str | None:
     """Return the key text of a constant, or None if the item must lack the field."""
     if source.is_absent:
         return None
-    return keys.encode(field_part(entity, name).encoding, source.constant)
+    encoding = value_encoding(field_part(entity, name), source)
+    return keys.encode(encoding, source.constant)
 
 
 def partition_parts(path: AccessPath, labels: KeyLabels) -> tuple[Part, ...]:
@@ -63,8 +76,8 @@ def sort_parts(path: AccessPath, labels: KeyLabels) -> tuple[Part, ...]:
             return (text(labels.entity(path.entity)),)
         return _written(path.entity, path.handwritten.sort.pieces)
     parts = [text(labels.entity(path.entity))]
-    for at, name in enumerate(path.sort):
-        parts += [text("#"), field_part(path.entity, name, inverted=path.inverted and at == 0)]
+    for name in path.sort:
+        parts += [text("#"), field_part(path.entity, name, inverted=path.turns(name))]
     return tidy(parts)
 
 

@@ -54,6 +54,8 @@ class LockedChoices:
 
     base: Placement | None
     indexes: tuple[tuple[str, Placement], ...]
+    ordered: frozenset[str] = frozenset()
+    """The patterns whose order a key holds. Programs may read them page by page."""
 
     @property
     def paths(self) -> set[AccessPath]:
@@ -155,11 +157,11 @@ def _labelled(key: PlannedKeyAttribute) -> Iterator[tuple[str, str]]:
             ]
         elif part.kind == "field":
             pieces.append(part)
-    constants = iter([test.parts[0].value for test, _ in key.when])
+    constants = iter([test.parts[0].name for test, _ in key.when])
     if len(pieces) % 2 or any(label.kind != "text" for label in pieces[::2]):
         return
     for label, value in zip(pieces[::2], pieces[1::2]):
-        field = value.value if value.kind == "field" else next(constants, None)
+        field = value.name if value.kind == "field" else next(constants, None)
         if field is not None:
             yield field, label.value
 
@@ -188,7 +190,12 @@ def locked_choices_of(
         for each in indexes
         if (placement := reader.index(each, base)) is not None
     ]
-    return LockedChoices(base, tuple(found))
+    ordered = frozenset(
+        pattern.name
+        for pattern in previous.patterns
+        if any(step.order is not None and not step.in_memory for step in pattern.steps)
+    )
+    return LockedChoices(base, tuple(found), ordered)
 
 
 @dataclass(frozen=True)
@@ -235,20 +242,20 @@ class _Reader:
         self, partition: PlannedKeyAttribute, sort: PlannedKeyAttribute
     ) -> AccessPath | None:
         constants = tuple(
-            (test.parts[0].value, _constant(test.parts[0].encoding, wanted))
+            (test.parts[0].name, _constant(test.parts[0].encoding, wanted))
             for test, wanted in partition.when
         )
         shards = next((part.shards for part in partition.template.parts if part.kind == "shard"), 1)
         made = AccessPath(
-            self.entity, _fields(partition), _fields(sort), constants, shards, _is_inverted(sort)
-        )
+            self.entity, _fields(partition), _fields(sort), constants, shards
+        ).turning(_inverted(sort))
         path = self._checked(made)
         if path is None or partition_parts(path, self.labels) != partition.template.parts:
             return None
         return path if sort_parts(path, self.labels) == sort.template.parts else None
 
     def _local(self, base: AccessPath, sort: PlannedKeyAttribute) -> AccessPath | None:
-        path = self._checked(replace(base, sort=_fields(sort), inverted=_is_inverted(sort)))
+        path = self._checked(replace(base, sort=_fields(sort)).turning(_inverted(sort)))
         return (
             path
             if path is not None and sort_parts(path, self.labels) == sort.template.parts
@@ -262,7 +269,7 @@ class _Reader:
         the number of shards of ``path``.
         """
         known = info(self.entity)
-        if not all(name in known.fields and key_encoding(known, name) for name in path.fields):
+        if not all(key_encoding(known, name) for name in path.fields):
             return None
         return replace(self.paths.get(replace(path, shards=1).rank, path), shards=path.shards)
 
@@ -270,12 +277,13 @@ class _Reader:
 def _constant(encoding: str, wanted: str | None) -> ValueSource:
     if wanted is None:
         return ValueSource(is_absent=True)
-    return ValueSource(constant=keys.decode(encoding, wanted))
+    part = encoding.partition(".")[2]
+    return ValueSource(constant=keys.decode(encoding, wanted), part=part)
 
 
 def _fields(key: PlannedKeyAttribute) -> tuple[str, ...]:
-    return tuple(part.value for part in key.template.parts if part.kind == "field")
+    return tuple(part.name for part in key.template.parts if part.kind == "field")
 
 
-def _is_inverted(sort: PlannedKeyAttribute) -> bool:
-    return any(part.inverted for part in sort.template.parts)
+def _inverted(sort: PlannedKeyAttribute) -> list[str]:
+    return [part.name for part in sort.template.parts if part.inverted]

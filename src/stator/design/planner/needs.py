@@ -14,9 +14,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final
 
 from stator.design.entities.conditions import Comparison, Condition, FieldRef
+from stator.design.entities.derived_parts import PartComparison, derived_part, source_field
 from stator.design.entities.entity import Entity, EntityInfo, info
 from stator.design.entities.shapes import Choice, Maybe
 from stator.design.patterns.pattern import Ask, Param, Pattern, references
@@ -45,6 +47,8 @@ class ValueSource:
     options: tuple[ValueSource, ...] = ()
     listed: int = 0
     is_absent: bool = False
+    part: str = ""
+    """The part of a field that the value is, such as ``month``; empty for a whole value."""
 
     @property
     def is_constant(self) -> bool:
@@ -84,6 +88,8 @@ class FieldSpan:
     high_inclusive: bool = True
     prefix: ValueSource | None = None
     tests: tuple[Comparison, ...] = ()
+    part: str = ""
+    """The part that the prefix is, such as ``month_of(placed_at)``; empty for ``begins_with``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +111,14 @@ class Selectivity:
     """The share of items with all compared values, if ``returns=`` decides it."""
 
 
+@dataclass(frozen=True, slots=True)
+class PartTest:
+    """A part of a field, by its name such as ``month_of(placed_at)``, and the value it equals."""
+
+    name: str
+    source: ValueSource
+
+
 @dataclass(frozen=True)
 class Need:
     """The requirements of one pattern on one entity."""
@@ -116,6 +130,8 @@ class Need:
     order: str | None = None
     then: tuple[str, ...] = ()
     descending: bool = False
+    against: tuple[str, ...] = ()
+    """The fields of the order that run against ``order``: one ascends, the other descends."""
     filters: tuple[Condition, ...] = ()
     limit: int | Param | None = None
     consistent: bool = False
@@ -136,6 +152,10 @@ class Need:
     limit_items: int | None = None
     """The limit as a number. None if nothing limits what is read."""
     numbers: Selectivity = field(default_factory=lambda: Selectivity())
+    is_whole: bool = False
+    """Each call reads the whole result: the pattern has no limit, and nothing reads it in pages."""
+    may_sort: bool = False
+    """The whole result is known to be small, so that the client can sort it in memory."""
     leg_of: str | None = None
     """The pattern over several entities that this need is a leg of.
 
@@ -146,16 +166,59 @@ class Need:
     )
     """A cache of ``selectivity.fraction``."""
 
-    @property
+    @cached_property
     def keyed(self) -> frozenset[str]:
         """The fields whose values a key can hold: those that equal something and are present."""
         return frozenset(name for name, source in self.equal.items() if not source.is_absent)
 
-    @property
+    @cached_property
     def sequence(self) -> tuple[str, ...]:
         """The fields that order the items. Fields that equal a value do not order anything."""
         fields = () if self.order is None else (self.order, *self.then)
         return tuple(name for name in fields if name not in self.equal)
+
+    @cached_property
+    def descends(self) -> tuple[str, ...]:
+        """The fields of the order that descend."""
+        return tuple(
+            name for name in self.sequence if self.descending is not (name in self.against)
+        )
+
+    @cached_property
+    def is_mixed(self) -> bool:
+        """Whether some fields of the order ascend, and others descend."""
+        return bool(self.against) and len(self.descends) not in (0, len(self.sequence))
+
+    def source(self, name: str) -> ValueSource | None:
+        """Return where the value of a field or part comes from, or None if it is not known.
+
+        A part is also known if one value of its field is, or of a finer part of it.
+        """
+        found = self.equal.get(name)
+        if found is not None:
+            return None if found.is_absent else found
+        part = derived_part(name)
+        if part is None:
+            return None
+        known = [part.field, *(each.name for each in self.parts_of(part.field))]
+        for each in known:
+            own, source = derived_part(each), self.equal.get(each)
+            is_one = source is not None and not source.is_absent and not source.is_many
+            if is_one and (own is None or own.is_finer(part)):
+                return source
+        return None
+
+    @cached_property
+    def has_parts(self) -> bool:
+        return any(derived_part(name) is not None for name in self.equal)
+
+    def parts_of(self, field: str) -> list[PartTest]:
+        """Return the parts of a field that are compared with a value, the finest first."""
+        if not self.has_parts:
+            return []
+        parts = [(part, name) for name in self.equal if (part := derived_part(name)) is not None]
+        own = [(part.length, name) for part, name in parts if part.field == field]
+        return [PartTest(name, self.equal[name]) for _, name in sorted(own, reverse=True)]
 
     def options(self, fields: Iterable[str]) -> int:
         """Return how many combinations of values the need accepts for these fields.
@@ -197,7 +260,11 @@ class TogetherGroup:
 
 
 def key_encoding(known: EntityInfo, name: str) -> keys.Encoding | None:
-    """Return how a field is written in a key, or None if it cannot be part of a key."""
+    """Return how a field or a part of it is written in a key, or None if a key cannot hold it."""
+    part = None if name in known.fields else derived_part(name)
+    if part is not None:
+        whole = key_encoding(known, part.field)
+        return None if whole is None else keys.part_encoding(whole, part.part)
     declared = known.fields.get(name)
     if declared is None or declared.role == "large":
         return None
@@ -214,7 +281,7 @@ def fields_of(need: Need, filters: Iterable[Condition]) -> frozenset[str]:
 
 
 def is_optional(known: EntityInfo, name: str) -> bool:
-    return isinstance(known.fields[name].shape, Maybe)
+    return isinstance(known.fields[source_field(name)].shape, Maybe)
 
 
 # --- from traces to needs -------------------------------------------------------------------------
@@ -233,12 +300,14 @@ def need_of(pattern: Pattern[..., Any], target: type[Entity]) -> Need:
         order=_order(pattern, ask, target, known, spans),
         then=_then(pattern, ask, known),
         descending=ask.descending,
+        against=ask.against,
         filters=filters,
         limit=ask.limit,
         consistent=pattern.traffic.consistent,
         is_count=ask.is_count,
         hides=ask.hides(target),
         rps=pattern.traffic.rps,
+        is_whole=ask.limit is None and len(ask.targets) == 1 and not pattern.traffic.paged,
     )
     return replace(need, selects=_selected(ask, known, need))
 
@@ -264,7 +333,14 @@ def _sorted_tests(
         if not issubclass(target, test.field.owner):
             continue
         name = test.field.name
-        if _asks_for_none(test, ask, known) and name not in equal:
+        if isinstance(test, PartComparison):
+            name = str(test.derived)
+            if key_encoding(known, name) is not None and name not in equal:
+                source = replace(source_of(test.values[0]), part=test.part)
+                equal[name], equal_tests[name] = source, test
+            else:
+                filters.append(test)
+        elif _asks_for_none(test, ask, known) and name not in equal:
             equal[name], equal_tests[name] = ValueSource(is_absent=True), test
         elif (
             any(isinstance(value, FieldRef) or value is None for value in test.values)
@@ -452,9 +528,10 @@ def group_of(pattern: Pattern[..., Any]) -> TogetherGroup:
                 if each.same == same
             )
             for at, column in enumerate(columns):
-                field_ref = FieldRef(members[at].entity, (str(column),))
                 filled[at].setdefault(str(column), source)
-                tests[at].setdefault(str(column), Comparison(field_ref, "=", test.values))
+                tests[at].setdefault(
+                    str(column), equals(members[at].entity, str(column), test.values[0])
+                )
     if not shared:
         names = " and ".join(info(target).name for target in ask.targets)
         raise DesignError(
@@ -468,6 +545,14 @@ def group_of(pattern: Pattern[..., Any]) -> TogetherGroup:
         for member, equal, compared in zip(members, filled, tests)
     )
     return TogetherGroup(pattern.name, needs, tuple(shared), pattern.traffic.rps, pattern)
+
+
+def equals(entity: type[Entity], name: str, value: Any) -> Comparison:
+    """Return the comparison of a field, or of a part of it, with a value."""
+    part = derived_part(name)
+    if part is None:
+        return Comparison(FieldRef(entity, (name,)), "=", (value,))
+    return PartComparison(FieldRef(entity, (part.field,)), "part", (value,), part.part)
 
 
 def _field_for(same: str, at: int, members: list[Need]) -> str | None:
@@ -496,7 +581,8 @@ def _check_link(pattern: Pattern[..., Any], columns: list[tuple[type[Entity], st
     for entity, name in columns:
         encoding = key_encoding(info(entity), name)
         assert encoding is not None
-        shown.setdefault(encoding.name, f"{info(entity).name}.{name} ({encoding.name})")
+        kind = encoding.name.rpartition(".")[2]  # a part has one text, whatever it is computed from
+        shown.setdefault(kind, f"{info(entity).name}.{name} ({encoding.name})")
     if len(shown) > 1:
         [first, second, *_] = shown.values()
         raise PatternRefused(

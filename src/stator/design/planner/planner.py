@@ -367,7 +367,7 @@ class Planner:
         )
         scans = tuple(
             scan * need.rps * MONTH_SECONDS * READ_UNIT_DOLLARS
-            if need.name in self.allowed_scans
+            if need.name in self.allowed_scans and (need.is_whole or not need.sequence)
             else None
             for need in needs
         )

@@ -15,12 +15,12 @@ from stator.design.entities.conditions import Any_, Comparison
 from stator.design.entities.entity import EntityInfo, info
 from stator.design.entities.shapes import ListOf, MapOf, Maybe, Scalar, SetOf
 from stator.design.patterns.pattern import Pattern
-from stator.design.planner.access_paths import AccessPath, serve, unique_path
+from stator.design.planner.access_paths import AccessPath, serve, turnable, unique_path
 from stator.design.planner.assignment import UNCAPPED
 from stator.design.planner.choices import EntityChoices
 from stator.design.planner.cost_model import Placement
 from stator.design.planner.key_labels import KeyLabels
-from stator.design.planner.needs import Need
+from stator.design.planner.needs import Need, key_encoding
 from stator.design.planner.search import Component, TableLayout
 from stator.design.planner.weights import INDEX_DOLLARS, READ_UNIT_DOLLARS
 from stator.errors import DesignError, PatternRefused, ScanNeeded
@@ -49,6 +49,8 @@ def refuse_unserved(
 def _refusal(choices: EntityChoices, need: Need, where: str, labels: KeyLabels) -> PatternRefused:
     if need.consistent and need.equal:
         return _inconsistent(choices, need, where)
+    if need.is_mixed and not turnable(need):
+        return _mixed(need, where)
     named = _unservable(need)
     if named is not None:
         problem, hint = named
@@ -83,6 +85,21 @@ def _refusal(choices: EntityChoices, need: Need, where: str, labels: KeyLabels) 
         f"or allow_scan=True, about {in_dollars(scan)} a month",
         dollars=dollars,
         scan_dollars=scan,
+    )
+
+
+def _mixed(need: Need, where: str) -> PatternRefused:
+    known = info(need.entity)
+    down = [name for name in need.sequence if name in need.descends]
+    up = [name for name in need.sequence if name not in need.descends]
+    one = next(name for name in (*down, *up) if key_encoding(known, name).turn is None)  # type: ignore[union-attr]
+    return PatternRefused(
+        need.name,
+        f"{where}: {need.name} orders by {', '.join(down)} descending and {', '.join(up)} "
+        f"ascending; a key holds mixed directions only if the fields of one direction can be "
+        f"written inverted, and text such as {known.name}.{one} cannot",
+        hint="order all fields in one direction; or, if a call returns 1,000 items at most, leave "
+        "out the limit and declare returns=, so that the client sorts them",
     )
 
 

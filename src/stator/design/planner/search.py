@@ -274,7 +274,7 @@ class Component:
             ):
                 return False
             if is_ordered(member) and (
-                path.sort[:1] != (member.order,) or path.inverted != inverts
+                path.sort[:1] != (member.order,) or path.inverted != inverts or path.turned
             ):
                 return False
             if any(is_optional(info(path.entity), name) for name in path.sort):
@@ -290,7 +290,7 @@ class Component:
         """
         parts = partition_parts(path, self.labels)
         return tuple(
-            f":{member.equal[part.value].same}"
+            f":{member.equal[part.name].same}"
             if part.kind == "field"
             else f"{part.value}{part.shards}"
             for part in parts

@@ -22,7 +22,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from stator.design.entities.conditions import Comparison, Condition, FieldRef, Inverse
+from stator.design.entities.conditions import Condition, Inverse
+from stator.design.entities.derived_parts import derived_part
 from stator.design.entities.entity import Entity, info
 from stator.design.patterns.pattern import Param, Pattern
 from stator.design.planner.distinct_values import Guess
@@ -33,12 +34,17 @@ from stator.design.planner.needs import (
     Selectivity,
     TogetherGroup,
     ValueSource,
+    equals,
     group_of,
     need_of,
 )
 from stator.design.value_facts import is_unique
+from stator.model.limits import PAGE_BYTES
 from stator.model.quantities import amount
 
+MOST_SORTED: Final = 1_000
+MOST_SORTED_BYTES: Final = PAGE_BYTES
+"""A larger result is never planned to be sorted in memory. One page of a query is 1 MB."""
 ASSUMED_LIMIT: Final = 25
 """The assumed value of a limit that is an argument."""
 
@@ -120,7 +126,24 @@ def with_numbers(need: Need, estimates: Estimates, declared: float | None) -> Ne
         tuple(guesses),
         whole,
     )
-    return replace(need, numbers=numbers, limit_items=limit, declared=declared)
+    found = replace(need, numbers=numbers, limit_items=limit, declared=declared)
+    return replace(found, may_sort=_may_sort(found, estimates))
+
+
+def _may_sort(need: Need, estimates: Estimates) -> bool:
+    """Whether a need's whole result is known to be so small that the client can sort it.
+
+    A guess never says so: a key that holds the order is right for any number of items.
+    """
+    if not need.sequence or not need.is_whole or need.is_count:
+        return False
+    items = need.numbers.result
+    if items > MOST_SORTED or items * estimates.item_bytes(need.entity) > MOST_SORTED_BYTES:
+        return False
+    guesses = (*estimates.volume_guess(need.entity), *need.numbers.guesses)
+    return need.declared is not None or not (
+        guesses or fraction_guesses(need, need.equal, estimates)
+    )
 
 
 def _says_how_many(need: Need, estimates: Estimates) -> bool:
@@ -132,7 +155,8 @@ def _says_how_many(need: Need, estimates: Estimates) -> bool:
     if need.spans or need.filters or need.limit is not None:
         return False
     return any(
-        named_values(info(need.entity).fields[name].shape) is not None
+        derived_part(name) is None
+        and named_values(info(need.entity).fields[name].shape) is not None
         and _value_share(source, need, name, estimates) is None
         and not estimates.is_declared(need.entity, name)
         for name, source in need.equal.items()
@@ -167,14 +191,19 @@ def _range_guess(need: Need, unknown: int) -> Guess:
 
 
 def fraction(need: Need, fields: Iterable[str], estimates: Estimates) -> float:
-    """Return the share of an entity's items that have the compared values of these fields.
+    """Return the share of an entity's items that have the compared values of these fields or parts.
 
     Fields that the need does not compare for equality are ignored.
     """
-    key = frozenset(name for name in fields if name in need.equal)
+    key = frozenset(name for name in fields if _compared(need, name) is not None)
     if key not in need.fractions:
         need.fractions[key] = _fraction(need, key, estimates)
     return need.fractions[key]
+
+
+def _compared(need: Need, name: str) -> ValueSource | None:
+    """Return the value that a field or part must have, or None if the need does not say it."""
+    return need.equal.get(name) or need.source(name)
 
 
 def _fraction(need: Need, fields: frozenset[str], estimates: Estimates) -> float:
@@ -182,7 +211,9 @@ def _fraction(need: Need, fields: frozenset[str], estimates: Estimates) -> float
         return need.numbers.said
     part, counted = 1.0, []
     for name in sorted(fields):
-        known = _value_share(need.equal[name], need, name, estimates)
+        source = _compared(need, name)
+        assert source is not None
+        known = _value_share(source, need, name, estimates)
         if known is None:
             counted.append(name)
         else:
@@ -195,8 +226,10 @@ def _fraction(need: Need, fields: frozenset[str], estimates: Estimates) -> float
 def fraction_guesses(need: Need, fields: Iterable[str], estimates: Estimates) -> tuple[Guess, ...]:
     """Return the guesses that ``fraction`` rests on."""
     counted, guesses = [], []
-    for name in sorted(set(fields) & need.equal.keys()):
-        source = need.equal[name]
+    for name in sorted(set(fields)):
+        source = _compared(need, name)
+        if source is None:
+            continue
         if source.is_absent and estimates.absent_share(need.entity, name) is None:
             guesses.append(estimates.presence_guess(need.entity, name))
         elif _value_share(source, need, name, estimates) is None:
@@ -214,8 +247,7 @@ def _value_share(source: ValueSource, need: Need, name: str, estimates: Estimate
         return min(1.0, sum(known)) if len(known) == len(parts) else None
     if not source.is_constant:
         return None
-    test = Comparison(FieldRef(need.entity, (name,)), "=", (source.constant,))
-    return estimates.design.facts.share(need.entity, test)
+    return estimates.design.facts.share(need.entity, equals(need.entity, name, source.constant))
 
 
 # --- ranges and filters ---------------------------------------------------------------------------

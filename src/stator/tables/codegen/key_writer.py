@@ -210,7 +210,8 @@ def key_text(source: CodecSource, known: EntityInfo, part: Part) -> str:
     encode = _encoder(part)
     if isinstance(shape, Coded) or (isinstance(shape, Choice) and shape.enum is not None):
         value = f"{source.bind('plain', keys.plain)}({value})"
-    if isinstance(shape, Scalar) and shape.python is str and not part.inverted:
+    is_whole = not part.inverted and not keys.is_part(part.encoding)
+    if isinstance(shape, Scalar) and shape.python is str and is_whole:
         # Most identifiers are letters and digits: no escapes. The codec has checked the type.
         name = source.fresh("v")
         return f"({name} if ({name} := {value}).isalnum() else {source.bind('w', encode)}({name}))"

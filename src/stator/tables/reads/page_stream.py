@@ -19,8 +19,10 @@ from __future__ import annotations
 from base64 import b64decode
 from collections import deque
 from decimal import Decimal
+from functools import total_ordering
 from typing import Any
 
+from stator.design.plan.plan import Step
 from stator.model.values import Item, Value
 from stator.tables.reads.cursors import Position
 from stator.tables.schema import StepRoute
@@ -145,9 +147,48 @@ class PageStream:
         """
         step = self.step
         named = () if step.order is None else (step.order, *step.then)
-        first = [comparable(item[name]) for name in named if name in item]
+        first = [
+            Descending(comparable(item[name]))
+            if step.descending and (name in step.descending) is step.forward
+            else comparable(item[name])
+            for name in named
+            if name in item
+        ]
         sort = (comparable(item[each]) for each in self.route.sort if each in item)
         return (len(first), *first, *sort)
+
+
+@total_ordering
+class Descending:
+    """A value that sorts before smaller ones."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Descending) and bool(self._value == other._value)
+
+    def __lt__(self, other: Descending) -> bool:
+        return bool(other._value < self._value)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def in_order(item: Item, step: Step) -> tuple[Any, ...]:
+    """Return a key by which the items of a step that is sorted in memory are sorted."""
+    named = () if step.order is None else (step.order, *step.then)
+    values = [comparable(item[name]) if name in item else None for name in named]
+    return tuple(
+        Descending((value is not None, value))
+        if name in step.descending
+        else (
+            value is not None,
+            value,
+        )
+        for name, value in zip(named, values)
+    )
 
 
 def comparable(value: Value) -> Any:
@@ -155,4 +196,6 @@ def comparable(value: Value) -> Any:
     [(kind, content)] = value.items()
     if kind == "N":
         return Decimal(content)
+    if kind == "BOOL":
+        return content
     return b64decode(content) if kind == "B" else content.encode()

@@ -21,7 +21,7 @@ from stator.tables.blobs.blobs import unpacked
 from stator.tables.context import Context
 from stator.tables.reads.cursors import Position, make_cursor, read_cursor
 from stator.tables.reads.items import batch_get, decoded, key_text
-from stator.tables.reads.page_stream import PageStream
+from stator.tables.reads.page_stream import PageStream, in_order
 from stator.tables.schema import EntityMap, StepRoute
 from stator.tables.work import Call, Gather, Work, gathered
 
@@ -219,6 +219,16 @@ class PatternRead:
     def is_done(self) -> bool:
         return all(stream.is_done for stream in self.streams)
 
+    def refuse_part(self, what: str) -> None:
+        """Raise RequestRefused for a call that wants the first items of a sort in memory."""
+        if self.plan.in_memory:
+            raise RequestRefused(
+                f"{what} reads a part of {self.plan.name}, which is planned to be sorted in "
+                f"memory: only its whole result has an order",
+                hint="read it with db.all(...), or declare @read(paged=True) or .limit(...) and "
+                "plan again, so that a key holds the order",
+            )
+
     # -- items
 
     def one_page(self, limit: int) -> Work[Page[Any]]:
@@ -309,8 +319,22 @@ class PatternRead:
 
     def _entities(self, step: Step, items: list[Item]) -> Work[list[Any]]:
         """Decode items. Items that have expired or belong to no entity of the step are skipped."""
+        return (yield from self._objects((yield from self.live_items(step, items))))
+
+    def sorted_entities(self) -> Work[list[Any]]:
+        """Read the whole result and sort it in memory, however many items there are."""
+        live: list[tuple[EntityMap, Item]] = []
+        for stream in self.streams:
+            while not stream.is_done:
+                yield from stream.fill(None)
+                live += yield from self.live_items(stream.step, stream.take_some(None))
+        step = self.plan.steps[0]
+        live.sort(key=lambda each: in_order(each[1], step))
+        return (yield from self._objects(live))
+
+    def _objects(self, live: list[tuple[EntityMap, Item]]) -> Work[list[Any]]:
         found: list[Any] = []
-        for of, item in (yield from self.live_items(step, items)):
+        for of, item in live:
             if self.only:
                 [whole] = yield from unpacked(of, [of.with_key_fields(item)], self.context.blobs)
                 found.append(tuple(_field(of, name, whole) for name in self.only))
@@ -476,6 +500,8 @@ class PatternFetch:
         self._read = read
         if limit != 0:  # a limit of 0 reads nothing
             check_limit(limit)
+            if limit is not None:
+                read.refuse_part(f"limit={limit}")
         limits = [each for each in (limit, read.limit) if each is not None]
         self._left = min(limits) if limits else None
 
@@ -484,6 +510,8 @@ class PatternFetch:
         return self._read.is_done or (self._left is not None and self._left <= 0)
 
     def page(self) -> Work[list[Any]]:
+        if self._read.plan.in_memory:
+            return (yield from self._read.sorted_entities())
         found = yield from self._read.page(self._left)
         if self._left is not None:
             self._left -= len(found)
@@ -494,7 +522,9 @@ def page(
     context: Context, query: Question, limit: int, cursor: str | None, options: ReadOptions
 ) -> Work[Page[Any]]:
     check_limit(limit)
-    return (yield from PatternRead(context, query, options, cursor).one_page(limit))
+    read = PatternRead(context, query, options, cursor)
+    read.refuse_part("page()")
+    return (yield from read.one_page(limit))
 
 
 def check_limit(limit: int | None) -> None:
@@ -509,7 +539,9 @@ def check_limit(limit: int | None) -> None:
 
 
 def first(context: Context, query: Question, options: ReadOptions) -> Work[Any]:
-    items = yield from PatternRead(context, query, options).page(1)
+    read = PatternRead(context, query, options)
+    read.refuse_part("first()")
+    items = yield from read.page(1)
     return items[0] if items else None
 
 

@@ -45,6 +45,7 @@ from stator.design.entities.conditions import (
     FieldRef,
     Inverse,
 )
+from stator.design.entities.derived_parts import PartComparison
 from stator.design.patterns.pattern import Param, Question, references
 from stator.design.plan.plan import Step
 from stator.errors import (
@@ -331,7 +332,7 @@ def bound_condition(query: Question, of: EntityMap) -> Condition | None:
     for test in query.ask.tests:
         if issubclass(of.cls, test.field.owner):
             found.append(test)
-        elif test.operator == "=" and test.field.name in of.fields:
+        elif test.operator in ("=", "part") and test.field.name in of.fields:
             found.append(replace(test, field=FieldRef(of.cls, test.field.path)))
     found += [
         each
@@ -345,6 +346,8 @@ def bound_condition(query: Question, of: EntityMap) -> Condition | None:
 
 def _bound(condition: Condition, arguments: Mapping[str, Any]) -> Condition:
     match condition:
+        case PartComparison(values=values):
+            return replace(condition, values=tuple(_argument(each, arguments) for each in values))
         case Comparison(of, operator, values):
             return Comparison(of, operator, tuple(_argument(each, arguments) for each in values))
         case All(operands):
@@ -386,6 +389,8 @@ class _FoundItems(PatternRead):
         super().__init__(
             context, kind.query, ReadOptions(None, options.include_expired), options.cursor
         )
+        if options.limit is not None:
+            self.refuse_part(f"limit={options.limit}")
 
     def _shown_arguments(self) -> dict[str, str]:
         """Return the arguments as text, with the kind of write and the reversed indexes.

@@ -39,6 +39,7 @@ from stator.design.planner.key_parts import (
     partition_parts,
     sort_parts,
     tidy,
+    value_encoding,
 )
 from stator.design.planner.needs import FieldSpan, Need, ValueSource
 
@@ -121,7 +122,13 @@ def condition_for(
     if slot.native:
         return _native_condition(served, slot)
     path = served.path
-    known = {name: source for name, source in served.need.equal.items() if not source.options}
+    need = served.need
+    known = {
+        name: source
+        for name in (*need.equal, *path.parts, *base.path.parts)
+        if (source := need.source(name)) is not None and not source.options
+    }
+    known |= {name: source for name, source in need.equal.items() if source.is_absent}
     # A local index has the table's partition.
     head = base.path if slot.kind == "LSI" else path
     if partitions_natively(head) or (slot.kind == "LSI" and base.is_native):
@@ -158,16 +165,17 @@ def _bound(parts: tuple[Part, ...], known: Mapping[str, ValueSource]) -> tuple[P
 
 def _bind(part: Part, known: Mapping[str, ValueSource]) -> Part:
     if part.kind == "shard":
-        complete = all(each.value in known for each in part.of)
+        complete = all(each.name in known for each in part.of)
         return replace(part, of=tuple(_bind(each, known) for each in part.of) if complete else ())
-    return part if part.kind == "text" else _value(part, known[part.value])
+    return part if part.kind == "text" else _value(part, known[part.name])
 
 
 def _value(part: Part, source: ValueSource, step: int = 0) -> Part:
+    encoding = value_encoding(part, source)
     if source.param is not None:
-        return Part("param", source.param, part.encoding, inverted=part.inverted, step=step)
+        return Part("param", source.param, encoding, inverted=part.inverted, step=step)
     return text(
-        keys.encode(part.encoding, _stepped(part, source.constant, step), inverted=part.inverted)
+        keys.encode(encoding, _stepped(part, source.constant, step), inverted=part.inverted)
     )
 
 
@@ -183,13 +191,13 @@ def _sort_tests(
     span: FieldSpan | None,
 ) -> tuple[list[KeyConditionPart], tuple[Comparison, ...]]:
     at = next(
-        (at for at, part in enumerate(parts) if part.kind == "field" and part.value not in known),
+        (at for at, part in enumerate(parts) if part.kind == "field" and part.name not in known),
         len(parts),
     )
     head = [_bind(part, known) for part in parts[:at]]
     if at == len(parts):
         return [KeyConditionPart(attribute, "=", (Template(tidy(head)),))], ()
-    if span is None or span.field != parts[at].value:
+    if span is None or span.field != parts[at].name:
         return (
             [KeyConditionPart(attribute, "begins_with", (Template(tidy(head)),))] if head else []
         ), ()
@@ -277,9 +285,10 @@ def _native_sort(served: ServedNeed, sort: tuple[str, ...]) -> list[KeyCondition
 
 def _native_value(entity: type[Entity], name: str, source: ValueSource, step: int = 0) -> Template:
     part = field_part(entity, name)
+    encoding = value_encoding(part, source)
     if source.param is not None:
-        return Template((Part("param", source.param, part.encoding, step=step),), native=True)
-    [content] = wire_value(part.encoding, _stepped(part, source.constant, step)).values()
+        return Template((Part("param", source.param, encoding, step=step),), native=True)
+    [content] = wire_value(encoding, _stepped(part, source.constant, step)).values()
     return Template((Part("text", str(content), part.encoding),), native=True)
 
 

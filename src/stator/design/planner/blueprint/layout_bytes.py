@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from stator.design.entities.derived_parts import derived_part
 from stator.design.entities.entity import Entity, info
 from stator.design.plan.templates import Part, PlannedKeyAttribute, Template, shard_text
 from stator.design.planner.assignment import EntityLayout
@@ -77,4 +78,5 @@ def _part_bytes(entity: type[Entity], part: Part) -> int:
         return len(part.value.encode())
     if part.kind == "shard":
         return len(shard_text(0, part.shards))
-    return key_text_bytes(info(entity).fields[part.value].shape)
+    size = key_text_bytes(info(entity).fields[part.value].shape)
+    return min(size, derived.length) if (derived := derived_part(part.name)) else size

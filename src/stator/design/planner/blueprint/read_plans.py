@@ -23,8 +23,8 @@ from stator.design.plan.plan import (
     PatternPlan,
     Step,
 )
-from stator.design.plan.templates import Filter, Template, text
-from stator.design.planner.access_paths import AccessPath, ServedNeed
+from stator.design.plan.templates import Filter, Part, Template, text
+from stator.design.planner.access_paths import AccessPath, ServedNeed, with_order
 from stator.design.planner.assignment import EntityLayout
 from stator.design.planner.blueprint.key_conditions import (
     Slot,
@@ -85,6 +85,19 @@ class ReadPlans:
         self.labels = labels
         self.reads = reads
         self.discriminator = discriminator
+        self._partitions: dict[AccessPath, tuple[Part, ...]] = {}
+        self._sorts: dict[AccessPath, tuple[Part, ...]] = {}
+
+    def _partition_parts(self, path: AccessPath) -> tuple[Part, ...]:
+        """Return the parts of a path's partition key, which every pattern is compared with."""
+        if path not in self._partitions:
+            self._partitions[path] = partition_parts(path, self.labels)
+        return self._partitions[path]
+
+    def _sort_parts(self, path: AccessPath) -> tuple[Part, ...]:
+        if path not in self._sorts:
+            self._sorts[path] = sort_parts(path, self.labels)
+        return self._sorts[path]
 
     # -- one entity
 
@@ -117,13 +130,13 @@ class ReadPlans:
             return []
         if placement.path.handwritten is None and (slot.native or slot.kind == "LSI"):
             return []
-        sort = sort_parts(placement.path, self.labels)
+        sort = self._sort_parts(placement.path)
         return [
             (entity, path)
             for entity, path in self._in_partition(
                 placement.path, slot.index, {placement.path.entity}
             )
-            if same_stretch(sort, sort_parts(path, self.labels))
+            if same_stretch(sort, self._sort_parts(path))
         ]
 
     def _in_partition(
@@ -133,7 +146,7 @@ class ReadPlans:
 
         Each comes with its path. ``index`` is None for the table itself.
         """
-        partition = partition_parts(path, self.labels)
+        partition = self._partition_parts(path)
         found = []
         for entity, layout in self.layouts.items():
             held = (
@@ -148,7 +161,7 @@ class ReadPlans:
                     for each in paths
                     if partitions_natively(path)
                     or partitions_natively(each)
-                    or same_partition(partition, partition_parts(each, self.labels))
+                    or same_partition(partition, self._partition_parts(each))
                 ]
         return sorted(found, key=lambda each: info(each[0]).name)
 
@@ -191,7 +204,7 @@ class ReadPlans:
             index=slot.index,
             key=condition.tests,
             filter=writer.done(),
-            forward=self._forward(need, placement.path),
+            forward=served.in_memory or self._forward(need, placement.path),
             limit=need.limit if isinstance(need.limit, int) else None,
             limit_param=need.limit.name if isinstance(need.limit, Param) else None,
             consistent=need.consistent,
@@ -203,17 +216,23 @@ class ReadPlans:
             order=need.order,
             then=need.then,
             lists=self._lists(served),
+            in_memory=served.in_memory,
+            descending=need.descends if served.in_memory or need.is_mixed else (),
         )
 
     @staticmethod
     def _lists(served: ServedNeed) -> tuple[str, ...]:
         """Return the list arguments that the key condition takes one member of."""
         fields = (*served.path.partition, *served.prefix)
-        sources = [served.need.equal[name] for name in fields]
+        equal = served.need.equal
+        sources = [equal[name] for name in fields if name in equal]
         return tuple(str(each.param) for each in sources if each.listed)
 
     def _forward(self, need: Need, path: AccessPath) -> bool:
-        return need.descending == path.inverted
+        if not need.sequence:
+            return need.descending == path.inverted
+        first = need.sequence[0]
+        return (first in need.descends) == path.turns(first)
 
     def _fetch_keys(self, entity: type[Entity]) -> tuple[str, ...]:
         slot = self.base_slots[entity]
@@ -254,7 +273,7 @@ class ReadPlans:
             *need.equal_tests.values(),
             *(test for span in need.spans for test in span.tests),
         ]
-        for each in (*tests, *need.filters):
+        for each in (*tests, *need.filters, *with_order(need)):
             writer.add(each, info(need.entity))
         if self.discriminator:
             writer.add_type(self.discriminator, [choices.name])
@@ -273,6 +292,10 @@ class ReadPlans:
             limit=need.limit if isinstance(need.limit, int) else None,
             limit_param=need.limit.name if isinstance(need.limit, Param) else None,
             units=round(units, 4),
+            order=need.sequence[0] if need.sequence else None,
+            then=need.sequence[1:],
+            in_memory=bool(need.sequence),
+            descending=need.descends,
         )
         dollars = units * need.rps * MONTH_SECONDS * READ_UNIT_DOLLARS
         warning = (
@@ -358,9 +381,7 @@ class ReadPlans:
             return (), neighbours
         labels = sorted(self.labels.entity(path.entity) for path in wanted)
         low, high = labels[0], labels[-1] + keys.AFTER
-        inside = [
-            each for each in neighbours if reaches(sort_parts(each[1], self.labels), low, high)
-        ]
+        inside = [each for each in neighbours if reaches(self._sort_parts(each[1]), low, high)]
         test = KeyConditionPart(
             slot.sort[0], "BETWEEN", (Template((text(low),)), Template((text(high),)))
         )
@@ -417,16 +438,14 @@ def example_arguments(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> di
     tests = [test for step in steps for each in step.conditions for test in each]
     parts = [part for test in tests for bound in test.bounds for part in bound.parts]
     parts += [each for part in parts for each in part.of]
+    encodings = {part.value: part.encoding for part in reversed(parts) if part.kind == "param"}
+    values = [each for step in steps if step.filter for each in step.filter.values]
+    encodings |= {str(each.param): each.encoding for each in values if keys.is_part(each.encoding)}
     found: dict[str, Any] = {}
     filters = [step.filter.lists for step in steps if step.filter is not None]
     lists = {name for each in (*(step.lists for step in steps), *filters) for name in each}
     for at, (name, annotation) in enumerate(pattern.parameters.items()):
-        wanted = next(
-            (keys.encoding_named(part.encoding).python for part in parts if part.value == name), str
-        )
-        value = keys.example(name, annotation, at)
-        fits = type(keys.plain(value)) is wanted
-        found[name] = value if fits else keys.example(name, wanted, at)
+        found[name] = keys.example_argument(encodings.get(name, "str"), name, annotation, at)
         if name in lists:
             found[name] = [found[name]]
     return found

@@ -35,7 +35,8 @@ SLOW: Final = "seconds to minutes, growing with the table"
 def described(placement: Placement) -> str:
     path = placement.path
     shown = [f"{name} = {source.same}" for name, source in path.constants] + list(path.partition)
-    tail = f" then {', '.join(path.sort)}" if path.sort else ""
+    sort = [f"{name} (inverted)" if path.turns(name) else name for name in path.sort]
+    tail = f" then {', '.join(sort)}" if sort else ""
     held = {
         "base": "the table's key",
         "native base": "the table's key",
@@ -72,7 +73,7 @@ def entity_warnings(
             f"look up the key in {lookup}; given the item, they do not"
         )
     identity = info(choices.entity).identity
-    more = [name for name in layout.base.path.fields if name not in identity]
+    more = [name for name in sorted(layout.base.path.sources) if name not in identity]
     if more:
         yield (
             f"the key holds {', '.join(more)} in addition to the identity, so a guard keeps "
@@ -159,6 +160,16 @@ def read_reasons(
         reasons.append("the arguments are the whole key: one GetItem")
     else:
         reasons.append(f"served by {described(placement)}")
+    if step.in_memory:
+        wanted = amount(_rounded(served.need.wanted))
+        need = served.need
+        order = ", ".join(
+            f"{name} descending" if name in need.descends else name for name in need.sequence
+        )
+        reasons.append(
+            f"sorted in memory by {order}: a call returns about {wanted} "
+            f"{'item' if wanted == '1' else 'items'}, all at once"
+        )
     if step.alternatives:
         reasons.append(
             f"one query for each of {len(step.conditions)} values, answers merged by the reader"
@@ -253,7 +264,8 @@ def group_reasons(
 def runner_up(choices: EntityChoices, layout: EntityLayout, at: int) -> str:
     """Return a text about the next best placement for one need, with everything else unchanged.
 
-    ``at`` is the position of the need. The text is empty if there is no other placement.
+    ``at`` is the position of the need. The text is empty if there is no other placement. A sort in
+    memory does not count, because a lock that holds the order rules it out.
     """
     chosen = layout.assigned[at]
     priced = choices.unlocked
@@ -262,6 +274,8 @@ def runner_up(choices: EntityChoices, layout: EntityLayout, at: int) -> str:
         priced.price(placement)
         use = priced.use_dollars[placement][at]
         if placement == chosen or use is None or placement.kind == "local":
+            continue
+        if choices.sorts(placement, at):
             continue
         if (
             chosen is not None

@@ -317,7 +317,9 @@ class _BlueprintWriter:
             others = [each for each in (layout.base, *layout.opened) if each not in without]
             for at, need in enumerate(choices.needs):
                 prices = [choices.keyless[at], self.costs.guard_units(need)]
-                prices += [choices.use_dollars[each][at] for each in others]
+                prices += [
+                    choices.use_dollars[each][at] for each in others if not choices.sorts(each, at)
+                ]
                 if any(price is not None for price in prices):
                     found.add(need.name)
         return frozenset(found)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from stator.design.entities.derived_parts import length_of
 from stator.design.entities.shapes import Epoch, Maybe, Scalar, Shape
 from stator.design.plan import key_text as keys
 from stator.design.plan.templates import Part, PlannedKeyAttribute
@@ -157,10 +158,14 @@ def _joined(key: PlannedKeyAttribute, columns: Mapping[str, Any]) -> Any:
 
 def _key_text(part: Part, array: Any) -> Any:
     """Return a field's column as key text. Each distinct text is escaped only once."""
-    if part.encoding != "str":
+    given, _, derived = part.encoding.partition(".")
+    if derived:
+        compute = pyarrow("pyarrow.compute")
+        array = compute.utf8_slice_codeunits(array, start=0, stop=length_of(derived))
+    if given != "str":
         return array
     distinct = array.dictionary_encode()
-    write = keys.encoding_named(part.encoding).write
+    write = keys.encoding_named(given).write
     escaped = pyarrow().array([write(text) for text in distinct.dictionary.to_pylist()])
     return escaped.take(distinct.indices)
 
