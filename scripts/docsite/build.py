@@ -1,0 +1,192 @@
+"""Builds the site: stages the pages in ``build/docs``, runs the generator, checks ``build/site``."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from docsite import api_pages, command_pages, llms
+from docsite.built_site import faults
+from docsite.markdown import for_generator, title
+from docsite.navigation import ordered, placed
+from docsite.sources import ROOT, address_of, example_pages, written_pages
+
+BUILD: Final = ROOT / "build"
+STAGE: Final = BUILD / "docs"
+SITE: Final = BUILD / "site"
+ASSETS: Final = Path(__file__).parent / "assets"
+# npm brings the library that draws diagrams; scripts/install-mermaid.sh puts it here.
+MERMAID: Final = ROOT / ".mermaid/mermaid.min.js"
+
+
+def main() -> int:
+    pages = all_pages()
+    tree, left = placed(pages)
+    if left:
+        print("not in scripts/docsite/navigation.py:", ", ".join(left), file=sys.stderr)
+        return 1
+    _stage(pages)
+    config = BUILD / "mkdocs.yml"
+    config.write_text(json.dumps(_config(tree), indent=2))  # JSON is YAML
+    shutil.rmtree(SITE, ignore_errors=True)
+    command = [Path(sys.executable).with_name("zensical"), "build", "--clean", "--strict"]
+    # The generator colours its messages even in a file.
+    built = subprocess.run([*command, "-f", config], env={**os.environ, "NO_COLOR": "1"})  # noqa: S603
+    if built.returncode:
+        return built.returncode
+    sections = ordered(pages)
+    llms.write(SITE, pages, sections)
+    found = faults(SITE)
+    for fault in found:
+        print(fault, file=sys.stderr)
+    if not found:
+        print(f"{len(pages)} pages in {SITE.relative_to(ROOT)}")
+        print(f"to read them: python -m http.server --directory {SITE.relative_to(ROOT)}")
+    return 1 if found else 0
+
+
+def all_pages() -> dict[str, str]:
+    """The Markdown of every page, written or generated, by its path below the site's root."""
+    written = written_pages()
+    examples = example_pages()
+    targets = {**written, **examples}
+    pages = {}
+    for file, address in written.items():
+        text = file.read_text(encoding="utf-8")
+        pages[address] = for_generator(text, _translator(file, address, targets))
+    pages |= {address: _example(file) for file, address in examples.items()}
+    pages |= api_pages.pages()
+    pages |= command_pages.pages()
+    for index, heading, intro in _LISTS:
+        if index not in pages:
+            pages[index] = _list_page(index, heading, intro, pages)
+    return pages
+
+
+# Index pages of folders that have none: the page, its title, its introduction.
+_LISTS: Final = (
+    ("guides/index.md", "Guides by task", "Each guide solves one task. Its examples run."),
+    ("examples/index.md", "Example programs", "Complete programs. The project's tests run them."),
+    ("decisions/index.md", "Decisions", "Each page states a choice, its options and its cost."),
+    (
+        "reference/index.md",
+        "Reference",
+        "Generated from the sources: every public name and every command.\n\n"
+        "- [Python](python/index.md): modules, classes, functions and errors\n"
+        "- [Command line](commands/index.md): commands, options, exit codes",
+    ),
+)
+
+
+def _list_page(index: str, heading: str, intro: str, pages: dict[str, str]) -> str:
+    folder = index.rpartition("/")[0]
+    lines = [f"# {heading}", "", intro, ""]
+    if folder == "reference":
+        return "\n".join(lines)
+    in_order = [page for _, section in ordered(pages) for page in section]
+    inside = [page for page in in_order if page.startswith(f"{folder}/")]
+    for page in inside:
+        name = page.removeprefix(f"{folder}/")
+        lines.append(f"- [{title(pages[page])}]({name}): {_first_sentence(pages[page])}")
+    return "\n".join(lines) + "\n"
+
+
+def _first_sentence(text: str) -> str:
+    body = text.split("\n", 1)[1] if "\n" in text else ""
+    paragraph = next((each for each in body.split("\n\n") if each.strip()[:1].isalpha()), "")
+    if not paragraph:
+        paragraph = next((each for each in body.split("\n\n") if each.startswith("**")), "")
+    sentence = " ".join(paragraph.split()).replace("**Choice.** ", "")
+    sentence = sentence.split(". ")[0].split(": ")[0].removesuffix(".")
+    return llms.without_links(sentence)
+
+
+def _translator(file: Path, address: str, targets: dict[Path, str]) -> Any:
+    """Turns a link of ``file`` into one of the page at ``address``."""
+
+    def translate(target: str) -> str:
+        if "://" in target or target.startswith(("#", "mailto:")):
+            return target
+        path, _, anchor = target.partition("#")
+        page = address_of((file.parent / path).resolve(), targets)
+        if page is None:
+            raise LookupError(f"{file.relative_to(ROOT)}: {target} is not a page of the site")
+        relative = os.path.relpath(page, Path(address).parent or ".")
+        return quote(relative) + (f"#{anchor}" if anchor else "")
+
+    return translate
+
+
+def _example(file: Path) -> str:
+    """An example program as a page, headed by the first line of its docstring."""
+    code = file.read_text(encoding="utf-8")
+    doc = code.removeprefix('"""').partition('"""')[0] if code.startswith('"""') else file.stem
+    heading, _, rest = doc.strip().partition("\n")
+    return f"# {heading.rstrip('.')}\n\n{rest.strip()}\n\n```python\n{code}```\n"
+
+
+def _stage(pages: dict[str, str]) -> None:
+    shutil.rmtree(STAGE, ignore_errors=True)
+    for address, text in pages.items():
+        page = STAGE / address
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(text, encoding="utf-8")
+    for asset in ASSETS.iterdir():
+        shutil.copy(asset, STAGE / asset.name)
+    if MERMAID.is_file():
+        shutil.copy(MERMAID, STAGE / "mermaid.min.js")
+    else:
+        print("without mermaid, diagrams are shown as text", file=sys.stderr)
+
+
+def _config(tree: list[Any]) -> dict[str, Any]:
+    """The generator's settings. Fonts and scripts come from the site itself."""
+    return {
+        "site_name": "Stator",
+        "site_description": "Data platforms on DynamoDB, in Python",
+        "docs_dir": STAGE.name,
+        "site_dir": SITE.name,
+        "use_directory_urls": False,  # pages open from a disk too
+        "theme": {
+            "name": "material",
+            "font": False,
+            "features": [
+                "content.code.copy",
+                "navigation.footer",
+                "navigation.indexes",
+                "navigation.tabs",
+                "navigation.top",
+                "search.highlight",
+                "toc.follow",
+            ],
+            "palette": [
+                _palette("(prefers-color-scheme)", None, "sun-moon", "light colours"),
+                _palette("(prefers-color-scheme: light)", "default", "sun", "dark colours"),
+                _palette("(prefers-color-scheme: dark)", "slate", "moon", "the system's colours"),
+            ],
+            "icon": {"logo": "lucide/layers"},
+        },
+        "plugins": ["search"],
+        "extra": {"generator": False},
+        "extra_css": ["site.css"],
+        "extra_javascript": ["diagrams.js"],
+        "markdown_extensions": [
+            "attr_list",
+            "tables",
+            {"toc": {"permalink": True, "toc_depth": 3}},
+            {"pymdownx.highlight": {"anchor_linenums": False}},
+            {"pymdownx.superfences": {}},
+        ],
+        "nav": tree,
+    }
+
+
+def _palette(media: str, scheme: str | None, icon: str, following: str) -> dict[str, Any]:
+    toggle = {"icon": f"lucide/{icon}", "name": f"Switch to {following}"}
+    return {"media": media, "toggle": toggle} | ({"scheme": scheme} if scheme else {})
