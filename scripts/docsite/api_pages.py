@@ -18,9 +18,10 @@ def pages() -> dict[str, str]:
     """The Markdown of every page of the Python reference, by path."""
     made = {"reference/python/index.md": _index()}
     for module in public_modules():
-        made[f"reference/python/{module.name}.md"] = _module_page(module)
+        folder = f"reference/python/{module.name}"
+        made[f"{folder}/index.md"] = _module_page(module)
         made |= {
-            f"reference/python/{each.path}.md": _class_page(each)
+            f"{folder}/{each.name}.md": _class_page(each)
             for each in module.names
             if _is_large(each)
         }
@@ -32,8 +33,9 @@ def _is_large(name: PublicName) -> bool:
 
 
 def _address(name: PublicName) -> str:
-    """The address of a name, from another page of the Python reference."""
-    return f"{name.path}.md" if _is_large(name) else f"{name.module}.md#{name.path}"
+    """The address of a name, from the page of a module or class."""
+    page = f"{name.name}.md" if _is_large(name) else f"index.md#{name.path}"
+    return f"../{name.module}/{page}"
 
 
 def _linker(inside: PublicName | None = None) -> Callable[[str], str | None]:
@@ -72,10 +74,14 @@ def _index() -> str:
         "|---|---|",
     ]
     lines += [
-        f"| [`{module.name}`]({module.name}.md) | {summary(module.doc, _linker())} |"
+        f"| [`{module.name}`]({module.name}/index.md) | {_summary_of(module)} |"
         for module in public_modules()
     ]
     return "\n".join(lines) + "\n"
+
+
+def _summary_of(module: PublicModule) -> str:
+    return summary(module.doc, lambda _: None)
 
 
 def _module_page(module: PublicModule) -> str:
@@ -83,7 +89,7 @@ def _module_page(module: PublicModule) -> str:
     rows = ["| Name | What it is |", "|---|---|"]
     for each in module.names:
         shown = summary(each.doc, _linker(each))
-        address = f"{each.path}.md" if _is_large(each) else f"#{each.path}"
+        address = f"{each.name}.md" if _is_large(each) else f"#{each.path}"
         rows.append(f"| [`{each.name}`]({address}) | {shown} |")
     parts.append("\n".join(rows))
     for each in module.names:
@@ -95,7 +101,7 @@ def _module_page(module: PublicModule) -> str:
 
 def _class_page(name: PublicName) -> str:
     parts = [f"# `{name.name}` {{#{name.path}}}"]
-    parts.append(f"Import it from [`{name.module}`]({name.module}.md).")
+    parts.append(f"Import it from [`{name.module}`](index.md).")
     parts += _body(name, "##")
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -17,38 +17,42 @@ from docsite.markdown import for_generator, title
 from docsite.navigation import ordered, placed
 from docsite.sources import ROOT, address_of, example_pages, written_pages
 
-BUILD: Final = ROOT / "build"
-STAGE: Final = BUILD / "docs"
-SITE: Final = BUILD / "site"
 ASSETS: Final = Path(__file__).parent / "assets"
-# npm brings the library that draws diagrams; scripts/install-mermaid.sh puts it here.
+# Draws diagrams; scripts/install-mermaid.sh puts it here.
 MERMAID: Final = ROOT / ".mermaid/mermaid.min.js"
 
 
 def main() -> int:
+    site = build(ROOT / "build")
+    found = faults(site)
+    for fault in found:
+        print(fault, file=sys.stderr)
+    if found:
+        return 1
+    shown = site.relative_to(ROOT)
+    print(f"wrote {shown}; to read it: python -m http.server --directory {shown}")
+    return 0
+
+
+def build(folder: Path) -> Path:
+    """Build the site in ``folder/site``, and return its path. ``folder/docs`` has its sources."""
     pages = all_pages()
     tree, left = placed(pages)
     if left:
-        print("not in scripts/docsite/navigation.py:", ", ".join(left), file=sys.stderr)
-        return 1
-    _stage(pages)
-    config = BUILD / "mkdocs.yml"
-    config.write_text(json.dumps(_config(tree), indent=2))  # JSON is YAML
-    shutil.rmtree(SITE, ignore_errors=True)
-    command = [Path(sys.executable).with_name("zensical"), "build", "--clean", "--strict"]
-    # The generator colours its messages even in a file.
-    built = subprocess.run([*command, "-f", config], env={**os.environ, "NO_COLOR": "1"})  # noqa: S603
-    if built.returncode:
-        return built.returncode
-    sections = ordered(pages)
-    llms.write(SITE, pages, sections)
-    found = faults(SITE)
-    for fault in found:
-        print(fault, file=sys.stderr)
-    if not found:
-        print(f"{len(pages)} pages in {SITE.relative_to(ROOT)}")
-        print(f"to read them: python -m http.server --directory {SITE.relative_to(ROOT)}")
-    return 1 if found else 0
+        raise SystemExit(f"not in scripts/docsite/navigation.py: {', '.join(left)}")
+    _stage(pages, folder / "docs")
+    config = folder / "mkdocs.yml"
+    config.write_text(json.dumps(_config(tree), indent=2), encoding="utf-8")  # JSON is YAML
+    site = folder / "site"
+    shutil.rmtree(site, ignore_errors=True)
+    generator = Path(sys.executable).with_name("zensical")
+    subprocess.run(  # noqa: S603
+        [generator, "build", "--clean", "--strict", "-f", config],
+        env={**os.environ, "NO_COLOR": "1"},
+        check=True,
+    )
+    llms.write(site, pages, ordered(pages))
+    return site
 
 
 def all_pages() -> dict[str, str]:
@@ -131,16 +135,17 @@ def _example(file: Path) -> str:
     return f"# {heading.rstrip('.')}\n\n{rest.strip()}\n\n```python\n{code}```\n"
 
 
-def _stage(pages: dict[str, str]) -> None:
-    shutil.rmtree(STAGE, ignore_errors=True)
+def _stage(pages: dict[str, str], folder: Path) -> None:
+    """Write what the generator reads: pages, styles and scripts."""
+    shutil.rmtree(folder, ignore_errors=True)
     for address, text in pages.items():
-        page = STAGE / address
+        page = folder / address
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(text, encoding="utf-8")
     for asset in ASSETS.iterdir():
-        shutil.copy(asset, STAGE / asset.name)
+        shutil.copy(asset, folder / asset.name)
     if MERMAID.is_file():
-        shutil.copy(MERMAID, STAGE / "mermaid.min.js")
+        shutil.copy(MERMAID, folder / MERMAID.name)
     else:
         print("without mermaid, diagrams are shown as text", file=sys.stderr)
 
@@ -150,8 +155,8 @@ def _config(tree: list[Any]) -> dict[str, Any]:
     return {
         "site_name": "Stator",
         "site_description": "Data platforms on DynamoDB, in Python",
-        "docs_dir": STAGE.name,
-        "site_dir": SITE.name,
+        "docs_dir": "docs",
+        "site_dir": "site",
         "use_directory_urls": False,  # pages open from a disk too
         "theme": {
             "name": "material",
@@ -180,7 +185,7 @@ def _config(tree: list[Any]) -> dict[str, Any]:
             "attr_list",
             "tables",
             {"toc": {"permalink": True, "toc_depth": 3}},
-            {"pymdownx.highlight": {"anchor_linenums": False}},
+            {"pymdownx.highlight": {"pygments_lang_class": True}},
             {"pymdownx.superfences": {}},
         ],
         "nav": tree,

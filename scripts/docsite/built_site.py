@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Final
@@ -19,6 +20,7 @@ _LOADED: Final = {
     "object": "data",
     "link": "href",
 }
+_FOREIGN_STYLE: Final = re.compile(r"""url\(\s*["']?(?:https?:)?//|@import\s+["'](?:https?:)?//""")
 
 
 class _Page(HTMLParser):
@@ -52,7 +54,7 @@ def faults(site: Path) -> list[str]:
         found += [f"{name}: {each}" for each in _broken(file, page, pages)]
         foreign = [each for each in page.loaded if urlsplit(each).netloc]
         found += [f"{name} loads {each} from another host" for each in foreign]
-    styles = [file for file in site.rglob("*.css") if "url(http" in _text(file).replace('"', "")]
+    styles = [file for file in sorted(site.rglob("*.css")) if _FOREIGN_STYLE.search(_text(file))]
     return [*found, *(f"{file.relative_to(site)} loads from another host" for file in styles)]
 
 

@@ -52,7 +52,7 @@ def links(text: str) -> list[str]:
 def title(text: str) -> str:
     """The text of a page's first heading, without marks."""
     match = _HEADING.search(_FENCE.sub("", text))
-    return re.sub(r"[`*]", "", match[2]) if match else ""
+    return re.sub(r" \{#.*\}$|[`*]", "", match[2]) if match else ""
 
 
 def anchors(text: str) -> list[str]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from docsite.public_api import PUBLIC_MODULES
+
 
 @dataclass(frozen=True, slots=True)
 class Section:
@@ -15,6 +17,11 @@ class Section:
     title: str
     parts: tuple[str | Section, ...]
 
+
+_PYTHON: Final = tuple(
+    Section(module, (f"reference/python/{module}/index.md", f"reference/python/{module}/*.md"))
+    for module in PUBLIC_MODULES
+)
 
 SECTIONS: Final = (
     Section("Start", ("index.md", "start.md", "examples/index.md", "examples/*.md")),
@@ -65,7 +72,7 @@ SECTIONS: Final = (
         "Reference",
         (
             "reference/index.md",
-            Section("Python", ("reference/python/index.md", "reference/python/*.md")),
+            Section("Python", ("reference/python/index.md", *_PYTHON)),
             Section("Command line", ("reference/commands/index.md", "reference/commands/*.md")),
             "compatibility.md",
             "glossary.md",

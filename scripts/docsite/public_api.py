@@ -148,11 +148,18 @@ def _class(module: str, name: str, found: Any, runtime: type) -> PublicName:
         name,
         "class",
         _constructor(name, found, own),
-        _own_doc(found),
+        _class_doc(found),
         bases,
         tuple(fields),
         tuple(methods),
     )
+
+
+def _class_doc(found: Any) -> str:
+    """The docstring of a class, and that of its constructor."""
+    made = found.members.get("__init__")
+    docs = (_own_doc(found), "" if made is None else _own_doc(_target(made)))
+    return "\n\n".join(doc for doc in docs if doc)
 
 
 def _constructor(name: str, found: Any, ancestors: list[Any]) -> tuple[str, ...]:

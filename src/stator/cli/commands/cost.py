@@ -40,7 +40,10 @@ def command(
     region: Annotated[
         str, typer.Option(metavar="REGION", help="The AWS region for the prices.")
     ] = "us-east-1",
-    mode: Annotated[BillingMode, typer.Option(help="The billing mode.")] = BillingMode.on_demand,
+    mode: Annotated[
+        BillingMode,
+        typer.Option(help="Price each request, provisioned units or reserved units."),
+    ] = BillingMode.on_demand,
     utilisation: Annotated[
         float,
         typer.Option(
