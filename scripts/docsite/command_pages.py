@@ -109,10 +109,10 @@ def _parameter(found: Any, context: Any) -> Parameter:
     is_argument = found.param_type_name == "argument"
     if is_argument:
         usage = found.make_metavar(context)
-        text, default = getattr(found, "help", None) or "", ""
+        text = getattr(found, "help", None) or ""
     else:
         shown = found.get_help_record(context)
-        usage, text = shown if shown else (found.opts[0], "")
+        usage, text = shown or (found.opts[0], "")
     text, notes = _notes(" ".join(text.split()))
     return Parameter(usage, text, notes, is_argument)
 

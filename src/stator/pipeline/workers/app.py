@@ -56,8 +56,8 @@ class StreamApp:
         @app.on.insert(Order)
         def send_invoice(change: Insert[Order]) -> None: ...
 
-    Workers run it: ``stator work billing.py:app``, or ``app.start(db)`` in a program. ``name`` stays
-    the same from run to run, because progress is stored under it.
+    Workers run it: ``stator work billing.py:app``, or ``app.start(db)`` in a program. ``name``
+    stays the same from run to run, because progress is stored under it.
     """
 
     def __init__(self, design: Design, name: str, *, concurrency: int = 1) -> None:
