@@ -17,7 +17,7 @@ DOCS_STAMP := $(VENV)/.docs-installed
 BOTH_BUILDS := tests/compare/test_against_dynamodb_local.py tests/engine tests/expr tests/model tests/server tests/storage
 HOT := $(shell find src/stator/model src/stator/expr src/stator/engine src/stator/storage src/stator/server src/stator/pipeline/bulk src/stator/pipeline/views -name '*.py')
 
-.PHONY: demo test quick lint format types unit soak bench bench-clients bench-loading bench-streaming servers browser lock compile interpreted bytecode docs clean
+.PHONY: demo test quick lint format types unit soak bench bench-clients bench-loading bench-streaming servers browser lock compile interpreted bytecode docs site-tools clean
 
 demo: $(COMPILED) bytecode
 	$(BIN)/stator demo
@@ -29,7 +29,7 @@ quick: lint interpreted bytecode
 	$(BIN)/mypy
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m quick --durations 10 --durations-min 1
 
-unit: $(COMPILED) bytecode servers browser
+unit: $(COMPILED) bytecode servers browser site-tools
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow"
 	@$(BIN)/python scripts/compile.py --link-sources $(VENV)/interpreted
 	PYTHONPATH=$(VENV)/interpreted $(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m "not slow" $(BOTH_BUILDS)
@@ -89,9 +89,12 @@ servers: $(STAMP)
 	@scripts/install-kafka.sh
 
 # The documentation site, in build/site: its pages, a reference from the sources, and a check of every link.
-docs: $(DOCS_STAMP)
-	@scripts/install-mermaid.sh
+docs: site-tools
 	@PYTHONPATH=scripts $(BIN)/python -m docsite
+
+# The site's generator and the library that draws its diagrams: fifteen seconds, once.
+site-tools: $(DOCS_STAMP)
+	@scripts/install-mermaid.sh
 
 $(DOCS_STAMP): $(STAMP) requirements-docs.lock
 	$(UV) pip install --quiet --require-hashes -r requirements-docs.lock

@@ -44,7 +44,7 @@ def _linker(inside: PublicName | None = None) -> Callable[[str], str | None]:
     def link(code: str) -> str | None:
         if inside is not None and code in (inside.name, inside.path):
             return None
-        if not code[:1].isupper() and "." not in code and not code.endswith("()"):
+        if code.isalpha() and code.islower():
             return None  # a parameter more often than a function
         code = code.removesuffix("()")
         for module in public_modules():
@@ -112,6 +112,8 @@ def _body(name: PublicName, level: str) -> list[str]:
     bases = [_base(base, link) for base in name.bases if base not in ("Protocol", "object")]
     if bases:
         parts.append("Base: " + ", ".join(bases))
+    if any(base.startswith("OnDb[") for base in name.bases):
+        parts.append("The signatures are those on a `Db`. On an `AsyncDb`, methods are awaited.")
     if name.fields:
         parts.append(_fields(name, link))
     for member in sorted(name.members, key=lambda each: each.kind == "property"):

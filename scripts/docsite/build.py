@@ -1,4 +1,4 @@
-"""Builds the site: stages the pages in ``build/docs``, runs the generator, checks ``build/site``."""
+"""Builds the site: stages the pages in ``build/docs`` and runs the generator."""
 
 from __future__ import annotations
 
@@ -81,9 +81,11 @@ _LISTS: Final = (
     (
         "reference/index.md",
         "Reference",
-        "Generated from the sources: every public name and every command.\n\n"
-        "- [Python](python/index.md): modules, classes, functions and errors\n"
-        "- [Command line](commands/index.md): commands, options, exit codes",
+        (
+            "Generated from the sources: every public name and every command.\n\n"
+            "- [Python](python/index.md): modules, classes, functions and errors\n"
+            "- [Command line](commands/index.md): commands, options, exit codes"
+        ),
     ),
 )
 
@@ -186,10 +188,18 @@ def _config(tree: list[Any]) -> dict[str, Any]:
             "tables",
             {"toc": {"permalink": True, "toc_depth": 3}},
             {"pymdownx.highlight": {"pygments_lang_class": True}},
-            {"pymdownx.superfences": {}},
+            {"pymdownx.superfences": {"custom_fences": [_DIAGRAMS]}},
         ],
         "nav": tree,
     }
+
+
+# diagrams.js draws them. The generator would do so for the class "mermaid", from another host.
+_DIAGRAMS: Final = {
+    "name": "mermaid",
+    "class": "diagram-source",
+    "format": "pymdownx.superfences.fence_code_format",
+}
 
 
 def _palette(media: str, scheme: str | None, icon: str, following: str) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 from pathlib import Path
 
 import pytest
@@ -91,12 +89,3 @@ def test_llms_txt_has_every_page(tmp_path: Path) -> None:
         assert f"- [{markdown.title(text)}]({address})" in index
         assert (tmp_path / address).is_file()
     assert (tmp_path / "llms-full.txt").stat().st_size > 300_000
-
-
-@pytest.mark.skipif(
-    importlib.util.find_spec("zensical") is None, reason="no generator; make docs installs it"
-)
-def test_the_site_is_built_without_a_fault(tmp_path_factory: pytest.TempPathFactory) -> None:
-    site = build.build(tmp_path_factory.mktemp("docs"))
-    assert built_site.faults(site) == []
-    assert "search.json" in os.listdir(site)

@@ -1,7 +1,7 @@
 // Draws the diagrams of a page with the site's own copy of mermaid, in the page's colours.
 (function () {
   const base = document.currentScript.src.replace(/[^/]*$/, "");
-  const blocks = [...document.querySelectorAll(".language-mermaid code")];
+  const blocks = [...document.querySelectorAll(".diagram-source code")];
   if (!blocks.length) return;
   const sources = blocks.map((block) => block.textContent);
   const frames = blocks.map((block) => {
@@ -17,7 +17,7 @@
     for (const [number, source] of sources.entries()) {
       const { svg } = await mermaid.render(`diagram-${number}`, source);
       frames[number].innerHTML = svg;
-      const shown = blocks[number].closest(".language-mermaid");
+      const shown = blocks[number].closest(".diagram-source");
       if (shown) shown.replaceWith(frames[number]);
     }
   }
