@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 from docsite import api_pages, command_pages, llms
 from docsite.built_site import faults
-from docsite.markdown import for_generator, title
+from docsite.docstrings import to_markdown
+from docsite.markdown import for_generator, summary, title
 from docsite.navigation import ordered, placed
 from docsite.sources import ROOT, address_of, example_pages, written_pages
 
@@ -99,18 +100,8 @@ def _list_page(index: str, heading: str, intro: str, pages: dict[str, str]) -> s
     inside = [page for page in in_order if page.startswith(f"{folder}/")]
     for page in inside:
         name = page.removeprefix(f"{folder}/")
-        lines.append(f"- [{title(pages[page])}]({name}): {_first_sentence(pages[page])}")
+        lines.append(f"- [{title(pages[page])}]({name}): {summary(pages[page])}")
     return "\n".join(lines) + "\n"
-
-
-def _first_sentence(text: str) -> str:
-    body = text.split("\n", 1)[1] if "\n" in text else ""
-    paragraph = next((each for each in body.split("\n\n") if each.strip()[:1].isalpha()), "")
-    if not paragraph:
-        paragraph = next((each for each in body.split("\n\n") if each.startswith("**")), "")
-    sentence = " ".join(paragraph.split()).replace("**Choice.** ", "")
-    sentence = sentence.split(". ")[0].split(": ")[0].removesuffix(".")
-    return llms.without_links(sentence)
 
 
 def _translator(file: Path, address: str, targets: dict[Path, str]) -> Any:
@@ -134,7 +125,9 @@ def _example(file: Path) -> str:
     code = file.read_text(encoding="utf-8")
     doc = code.removeprefix('"""').partition('"""')[0] if code.startswith('"""') else file.stem
     heading, _, rest = doc.strip().partition("\n")
-    return f"# {heading.rstrip('.')}\n\n{rest.strip()}\n\n```python\n{code}```\n"
+    return (
+        f"# {heading.rstrip('.:')}\n\n{to_markdown(rest, lambda _: None)}\n\n```python\n{code}```\n"
+    )
 
 
 def _stage(pages: dict[str, str], folder: Path) -> None:

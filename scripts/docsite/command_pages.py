@@ -163,14 +163,23 @@ def _body(command: Command) -> list[str]:
 
 
 def _table(kind: str, parameters: list[Parameter]) -> str:
-    rows = [f"| {kind} | Meaning | Default |", "|---|---|---|"]
+    has_notes = any(each.default for each in parameters)
+    rows = [f"| {kind} | Meaning |", "|---|---|"]
+    if has_notes:
+        rows = [f"| {kind} | Meaning | Default |", "|---|---|---|"]
     for each in parameters:
-        usage = f"`{each.usage}`".replace("|", "\\|")
-        notes = f"`{each.default.removeprefix('default: ')}`" if each.default else ""
-        if each.default.startswith("required"):
-            notes = each.default
-        rows.append(f"| {usage} | {_prose(each.help)} | {notes} |")
+        cells = [f"`{each.usage}`".replace("|", "\\|"), _prose(each.help)]
+        if has_notes:
+            cells.append(_note(each.default))
+        rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
+
+
+def _note(text: str) -> str:
+    """A default or range as code; "required" as a word."""
+    if not text or text.startswith("required"):
+        return text
+    return f"`{text.removeprefix('default: ')}`"
 
 
 def _exit_codes(command: Command) -> str:
@@ -189,7 +198,8 @@ def _prose(text: str) -> str:
     """Help text as Markdown: options and placeholders as code, angle brackets escaped."""
     text = re.sub(r"(?<![`\w-])(--[a-z][a-z-]*)", r"`\1`", text)
     parts = re.split(r"(`[^`]*`)", text)
-    escaped = [
-        part if part.startswith("`") else re.sub(r"([*_|<])", r"\\\1", part) for part in parts
-    ]
-    return "".join(escaped)
+    return "".join(part if part.startswith("`") else _escaped(part) for part in parts)
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([*_|])", r"\\\1", text.replace("<", "&lt;"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from docsite.markdown import title
+from docsite.markdown import summary, title
 
 
 def write(site: Path, pages: dict[str, str], sections: list[tuple[str, list[str]]]) -> None:
@@ -26,34 +26,17 @@ def write(site: Path, pages: dict[str, str], sections: list[tuple[str, list[str]
     (site / "llms-full.txt").write_text("\n".join(everything), encoding="utf-8")
 
 
-def without_links(text: str) -> str:
-    """Text with the words of its links alone."""
-    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
-
-
 def _index(pages: dict[str, str], sections: list[tuple[str, list[str]]]) -> str:
     lines = [f"# {title(pages['index.md'])}", ""]
-    lines += [f"> {_summary(pages['index.md'])}", ""]
+    lines += [f"> {summary(pages['index.md'])}", ""]
     lines += ["[llms-full.txt](llms-full.txt) holds all pages in one file.", ""]
     for name, addresses in sections:
         lines += [f"## {name}", ""]
         for address in addresses:
-            note = _summary(pages[address])
+            note = summary(pages[address])
             lines.append(f"- [{title(pages[address])}]({address})" + (f": {note}" if note else ""))
         lines.append("")
     return "\n".join(lines)
-
-
-def _summary(text: str) -> str:
-    """The first sentence of a page's first paragraph."""
-    body = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
-    for paragraph in body.split("\n\n"):
-        words = " ".join(paragraph.split())
-        if words and words[0] not in "#|-<":
-            sentence = re.split(r"(?<=[.:]) ", without_links(words).replace("**", ""))
-            skipped = 1 if sentence[0] == "Choice." and len(sentence) > 1 else 0
-            return sentence[skipped].rstrip(":")
-    return ""
 
 
 def _plain(text: str) -> str:

@@ -55,6 +55,16 @@ def title(text: str) -> str:
     return re.sub(r" \{#.*\}$|[`*]", "", match[2]) if match else ""
 
 
+def summary(text: str) -> str:
+    """The first sentence of a page's first paragraph, without links."""
+    for paragraph in _FENCE.sub("", text).split("\n\n"):
+        if paragraph.strip() and paragraph.lstrip("\n")[0] not in "#|-< ":
+            words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(paragraph.split()))
+            words = words.replace("**", "").removeprefix("Choice. ")
+            return re.split(r"(?<=\.) (?=[A-Z`])", words)[0].rstrip(":")
+    return ""
+
+
 def anchors(text: str) -> list[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     bare = _FENCE.sub("", text)

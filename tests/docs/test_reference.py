@@ -73,3 +73,9 @@ def test_a_command_page_shows_its_options_and_examples() -> None:
     assert "| `--shuffle ROWS` | Rows held in memory and written in random order. |" in page
     assert "$ stator load 'orders/*.parquet' --to http://localhost:8000 --table orders" in page
     assert "## Exit codes" in page
+    assert (
+        "| `FILES...` | Files, folders, quoted globs, s3://bucket/prefix, or - for stdin. |\n"
+        in page
+    )
+    check = command_pages.pages()["reference/commands/check.md"]
+    assert "By default, &lt;name>.design.json next to the design. |" in check

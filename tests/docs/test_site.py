@@ -58,6 +58,13 @@ def test_a_page_becomes_one_of_the_generator() -> None:
     )
 
 
+def test_a_page_is_summed_up_by_its_first_sentence() -> None:
+    text = "# Title\n\n```\ncode\n```\n\nMove [data](a.md): files\ninto tables. And more.\n"
+    assert markdown.summary(text) == "Move data: files into tables."
+    assert markdown.summary("# Title\n\n**Choice.** We do. It works.") == "We do."
+    assert markdown.summary("# Title\n") == ""
+
+
 def test_links_in_code_are_no_links() -> None:
     assert markdown.links("[a](b.md) `[c](d.md)`\n```\n[e](f.md)\n```\n") == ["b.md"]
 
