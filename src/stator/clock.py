@@ -50,12 +50,15 @@ class VirtualClock:
         self._lock = threading.Lock()
 
     def now(self) -> float:
+        """Return the virtual time, in seconds since the epoch."""
         return self._now
 
     def sleep(self, seconds: float) -> None:
+        """Move the clock forward and return at once."""
         self.advance(seconds)
 
     def advance(self, seconds: float) -> None:
+        """Move the clock forward. Raises ValueError for a negative number."""
         if seconds < 0:
             raise ValueError(f"a clock cannot go back by {-seconds} seconds")
         with self._lock:

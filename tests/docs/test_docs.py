@@ -1,41 +1,89 @@
-"""The documentation is true: examples run, links lead somewhere, every command is documented."""
+"""The documentation is true: examples run, and every command is documented.
+
+A code block says how it is tested. ``python`` blocks run as programs, or under pytest if they
+define tests. ``console`` blocks run in a folder with the starter project ``shop``, and print what
+the page shows. In a block's info string,
+
+- ``file="rides.py"`` stores a ``python`` block for the ``console`` blocks of its page,
+- ``output="reason"`` says why a command prints something else than the page shows,
+- ``not-run="reason"`` says why a block does not run. Its commands must be valid all the same.
+
+``py`` blocks are the designs of docs/lint, which tests/design/lint runs.
+"""
 
 from __future__ import annotations
 
+import configparser
+import json
+import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+import yaml
+from docsite.markdown import CodeBlock, code_blocks
 
+from stator.cli.main import build_app
 from stator.cli.register import COMMANDS
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+LANGUAGES = {"console", "ini", "json", "mermaid", "py", "python", "text", "yaml"}
+INFO = {"file", "not-run", "output"}
 
 
-def _examples() -> list[tuple[str, str]]:
-    found = []
-    for page in PAGES:
-        blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
-        found += [
-            (f"{page.relative_to(ROOT)}#{number}", block) for number, block in enumerate(blocks, 1)
-        ]
-    return found
+def page_name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
 
 
-def test_there_are_examples() -> None:
-    assert len(_examples()) >= 5
+def info(block: CodeBlock) -> dict[str, str]:
+    """What a block's info string says after the language."""
+    said = dict(re.findall(r'([\w-]+)="([^"]+)"', block.info))
+    assert said.keys() <= INFO, f"line {block.line}: {block.info}"
+    assert " ".join(f'{name}="{value}"' for name, value in said.items()) == block.info
+    return said
 
 
-@pytest.mark.parametrize(
-    ("name", "code"), _examples(), ids=lambda value: value if "#" in value[:60] else ""
-)
-def test_an_example_runs(name: str, code: str, tmp_path: Path) -> None:
+def blocks(page: Path, *languages: str) -> list[CodeBlock]:
+    return [block for block in code_blocks(page.read_text()) if block.language in languages]
+
+
+def files_of(page: Path) -> dict[str, str]:
+    """The files that a page tells its reader to save."""
+    return {info(each)["file"]: each.code for each in blocks(page, "python") if "file" in each.info}
+
+
+EXAMPLES = [
+    pytest.param(page, block, id=f"{page_name(page)}:{block.line}")
+    for page in PAGES
+    for block in blocks(page, "python")
+]
+CONSOLES = [page for page in PAGES if blocks(page, "console")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_block_has_a_language_and_a_reason_if_it_does_not_run(page: Path) -> None:
+    for block in code_blocks(page.read_text()):
+        assert block.language in LANGUAGES, f"line {block.line}"
+        info(block)
+        if block.language == "py":
+            assert page.parent.name == "lint", f"line {block.line}: python blocks run"
+
+
+@pytest.mark.parametrize(("page", "block"), EXAMPLES)
+def test_an_example_runs(page: Path, block: CodeBlock, tmp_path: Path) -> None:
+    for name, code in files_of(page).items():
+        (tmp_path / name).write_text(code)
     file = tmp_path / "test_example.py"
-    file.write_text(code)
-    runner = ["-m", "pytest", "-q", "-p", "no:cacheprovider"] if "def test_" in code else []
+    file.write_text(block.code)
+    is_test = "def test_" in block.code
+    runner = ["-m", "pytest", "-q", "-p", "no:cacheprovider"] if is_test else []
     ran = subprocess.run(
         [sys.executable, *runner, file.name],
         cwd=tmp_path,
@@ -43,14 +91,99 @@ def test_an_example_runs(name: str, code: str, tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert ran.returncode == 0, f"{name}\n{ran.stdout}\n{ran.stderr}"
+    assert ran.returncode == 0, f"{ran.stdout}\n{ran.stderr}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_inside_the_project_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
-        if "://" not in target:
-            assert (page.parent / target).exists(), target
+# -- commands
+
+
+def commands(block: CodeBlock) -> list[str]:
+    """The commands of a console block, without their comments."""
+    lines = [line for line in block.code.splitlines() if line.startswith("$ ")]
+    return [shlex.join(shlex.split(line[2:], comments=True)) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The starter project, its design in ``shop.py``, with the lock file of an earlier version."""
+    folder = tmp_path_factory.mktemp("starter")
+    stator = str(Path(sys.executable).with_name("stator"))
+    subprocess.run([stator, "new", "shop"], cwd=folder, check=True, capture_output=True)
+    (folder / "shop" / "design.py").rename(folder / "shop" / "shop.py")
+    (folder / "shop" / "test_design.py").unlink()
+    write = [stator, "plan", "--write"]
+    subprocess.run(write, cwd=folder / "shop", check=True, capture_output=True)
+    shutil.copy(folder / "shop" / "shop.design.json", folder / "shop" / "deployed.design.json")
+    return folder / "shop"
+
+
+@pytest.mark.parametrize("page", CONSOLES, ids=page_name)
+def test_commands_run_and_print_what_the_page_shows(page: Path, shop: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    shutil.copytree(shop, folder)
+    stator = str(Path(sys.executable).with_name("stator"))
+    files = files_of(page)
+    written = [command for block in blocks(page, "console") for command in commands(block)]
+    if files:  # the page has a design of its own
+        for file in folder.iterdir():
+            file.unlink()
+    for name, code in files.items():
+        (folder / name).write_text(code)
+        if "Design(" in code and not any("--write" in each for each in written):
+            write = [stator, "plan", name, "--write"]
+            subprocess.run(write, cwd=folder, check=True, capture_output=True)
+    path = f"{Path(stator).parent}{os.pathsep}{os.environ['PATH']}"
+    for block in blocks(page, "console"):
+        said = info(block)
+        if "not-run" in said:
+            continue
+        shown = [line for line in block.code.splitlines() if not line.startswith("$ ")]
+        lines = [line[2:] for line in block.code.splitlines() if line.startswith("$ ")]
+        ran = subprocess.run(
+            ["bash", "-euc", "\n".join(lines)],
+            cwd=folder,
+            env={**os.environ, "PATH": path, "COLUMNS": "80"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == 0, f"line {block.line}:\n{ran.stdout}"
+        if shown and "output" not in said:
+            assert [line.rstrip() for line in ran.stdout.splitlines()] == shown, ran.stdout
+
+
+@pytest.mark.parametrize("page", CONSOLES, ids=page_name)
+def test_commands_exist_with_their_options(page: Path) -> None:
+    for block in blocks(page, "console"):
+        for command in commands(block):
+            for words in _stator_calls(shlex.split(command)):
+                app: Any = typer.main.get_command(build_app(words))
+                app.commands[words[0]].make_context(words[0], words[1:])
+
+
+def _stator_calls(words: list[str]) -> list[list[str]]:
+    """The arguments of each call of stator in a line; ``&&`` separates calls."""
+    calls: list[list[str]] = [[]]
+    for word in words:
+        calls.append([]) if word == "&&" else calls[-1].append(word)
+    return [call[1:] for call in calls if call[:1] == ["stator"]]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_data_in_examples_can_be_read(page: Path) -> None:
+    for block in blocks(page, "json"):
+        json.loads(block.code)
+    for block in blocks(page, "ini"):
+        configparser.ConfigParser().read_string(block.code)
+    for block in blocks(page, "yaml"):
+        for step in yaml.safe_load(block.code):
+            for words in _stator_calls(shlex.split(step["run"])):
+                app: Any = typer.main.get_command(build_app(words))
+                app.commands[words[0]].make_context(words[0], words[1:])
+
+
+# -- completeness
 
 
 def test_every_command_is_documented() -> None:
@@ -69,7 +202,7 @@ def test_the_compatibility_page_names_every_operation_that_is_missing() -> None:
             assert operation in page, operation
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_prose_ends_at_100_columns(page: Path) -> None:
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     wide = [line for line in text.splitlines() if len(line) > 100 and not line.startswith("|")]

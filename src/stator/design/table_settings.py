@@ -84,6 +84,7 @@ class ProvisionedCapacity:
             )
 
     def of_index(self, name: str) -> ProvisionedCapacity:
+        """Return the units of an index: its own from ``indexes``, or else those of the table."""
         return self.indexes.get(name, self)
 
     @property

@@ -172,6 +172,7 @@ class Engine:
 
     @property
     def is_closed(self) -> bool:
+        """Whether ``close`` was called."""
         return self._closed
 
     def close(self) -> None:
@@ -243,9 +244,14 @@ class Engine:
         return self.housekeeping.sweep()
 
     def when_durable(self, commit: int, callback: Callable[[BaseException | None], None]) -> None:
+        """Call ``callback`` once the given commit is on disk, with None or with what failed.
+
+        A callback may run in another thread.
+        """
         self.storage.when_durable(commit, callback)
 
     def operations(self) -> frozenset[str]:
+        """Return the names of the operations that the engine supports."""
         return OPERATIONS
 
     def _run(self, name: str, body: bytes, scope: Scope) -> tuple[dict[str, Any], int | None]:

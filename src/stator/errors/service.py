@@ -47,6 +47,8 @@ class ServiceError(StatorError):
 
 
 class ValidationFailed(ServiceError):
+    """The request breaks one of DynamoDB's rules. The message says which."""
+
     code = "ValidationException"
     namespace = CORAL_VALIDATE
 
@@ -83,40 +85,54 @@ class PathMissing(ValidationFailed):
 
 
 class SerializationFailed(ServiceError):
+    """The request is not JSON of the form that DynamoDB reads."""
+
     code = "SerializationException"
     namespace = CORAL_SERVICE
     message_member = "Message"
 
 
 class UnknownOperation(ServiceError):
+    """The service has no operation of this name."""
+
     code = "UnknownOperationException"
     namespace = CORAL_SERVICE
     message_member = "Message"
 
 
 class AccessDenied(ServiceError):
+    """The caller's policies do not allow the operation on this table."""
+
     code = "AccessDeniedException"
     namespace = CORAL_SERVICE
     message_member = "Message"
 
 
 class MissingAuthenticationToken(ServiceError):
+    """The request is not signed."""
+
     code = "MissingAuthenticationTokenException"
     namespace = CORAL_SERVICE
     default_message = "Request is missing Authentication Token"
 
 
 class IncompleteSignature(ServiceError):
+    """The signature of the request lacks a part, such as the signed headers."""
+
     code = "IncompleteSignatureException"
     namespace = CORAL_SERVICE
 
 
 class InvalidSignature(ServiceError):
+    """The signature does not fit the request: a wrong secret key, or a clock that is off."""
+
     code = "InvalidSignatureException"
     namespace = CORAL_SERVICE
 
 
 class UnrecognizedClient(ServiceError):
+    """The service does not know the access key or session token."""
+
     code = "UnrecognizedClientException"
     namespace = CORAL_SERVICE
     default_message = "The security token included in the request is invalid."
@@ -215,12 +231,16 @@ class TransactionFailed(TransactionCanceled):
 
 
 class TransactionConflict(ServiceError):
+    """Another transaction is writing the item. Trying again helps."""
+
     code = "TransactionConflictException"
     default_message = "Transaction is ongoing for the item"
     retryable = True
 
 
 class TransactionInProgress(ServiceError):
+    """A transaction with this token is still running. Trying again helps."""
+
     code = "TransactionInProgressException"
     message_member = "Message"
     default_message = "The transaction with the given request token is already in progress."
@@ -228,6 +248,8 @@ class TransactionInProgress(ServiceError):
 
 
 class IdempotentParameterMismatch(ServiceError):
+    """The client token was used before, with other parameters."""
+
     code = "IdempotentParameterMismatchException"
     message_member = "Message"
     default_message = (
@@ -237,32 +259,46 @@ class IdempotentParameterMismatch(ServiceError):
 
 
 class DuplicateItem(ServiceError):
+    """A PartiQL INSERT found an item with the same key."""
+
     code = "DuplicateItemException"
     default_message = "Duplicate primary key exists in table"
 
 
 class ResourceNotFound(ServiceError):
+    """The table, index or stream does not exist, or is not ready for requests."""
+
     code = "ResourceNotFoundException"
     default_message = "Requested resource not found"
 
 
 class ResourceInUse(ServiceError):
+    """The table exists already, or is being created, changed or deleted."""
+
     code = "ResourceInUseException"
 
 
 class TableNotFound(ServiceError):
+    """The table to back up, restore or export does not exist."""
+
     code = "TableNotFoundException"
 
 
 class TableAlreadyExists(ServiceError):
+    """A table with the name of the restored or imported one exists already."""
+
     code = "TableAlreadyExistsException"
 
 
 class TableInUse(ServiceError):
+    """The table is being created, changed or deleted."""
+
     code = "TableInUseException"
 
 
 class BackupNotFound(ServiceError):
+    """No backup has this ARN."""
+
     code = "BackupNotFoundException"
 
 
@@ -273,6 +309,8 @@ class BackupInUse(ServiceError):
 
 
 class ContinuousBackupsUnavailable(ServiceError):
+    """The table's state does not allow a change of point-in-time recovery."""
+
     code = "ContinuousBackupsUnavailableException"
 
 
@@ -283,10 +321,14 @@ class RecoveryUnavailable(ServiceError):
 
 
 class InvalidRestoreTime(ServiceError):
+    """The table cannot be restored to this time: it lies outside the recovery window."""
+
     code = "InvalidRestoreTimeException"
 
 
 class ExportNotFound(ServiceError):
+    """No export has this ARN."""
+
     code = "ExportNotFoundException"
 
 
@@ -297,10 +339,14 @@ class ExportConflict(ServiceError):
 
 
 class InvalidExportTime(ServiceError):
+    """The table cannot be exported as of this time: it lies outside the recovery window."""
+
     code = "InvalidExportTimeException"
 
 
 class ImportNotFound(ServiceError):
+    """No import has this ARN."""
+
     code = "ImportNotFoundException"
 
 
@@ -311,10 +357,14 @@ class ImportConflict(ServiceError):
 
 
 class LimitExceeded(ServiceError):
+    """Too many tables, indexes or control-plane operations at once."""
+
     code = "LimitExceededException"
 
 
 class ExpiredIterator(ServiceError):
+    """The shard iterator is older than 15 minutes. Get a new one."""
+
     code = "ExpiredIteratorException"
     default_message = (
         "The shard iterator has expired. "
@@ -323,11 +373,15 @@ class ExpiredIterator(ServiceError):
 
 
 class TrimmedDataAccess(ServiceError):
+    """The stream record is older than 24 hours, and gone."""
+
     code = "TrimmedDataAccessException"
     default_message = "The operation attempted to read past the oldest stream record in a shard."
 
 
 class ItemCollectionTooLarge(ServiceError):
+    """An item collection of a table with a local index would grow beyond 10 GB."""
+
     code = "ItemCollectionSizeLimitExceededException"
     default_message = "Collection size exceeded."
 
@@ -352,6 +406,8 @@ class SlowDown(ServiceError):
 
 
 class ThroughputExceeded(SlowDown):
+    """The table, index or partition has used up its capacity. Clients retry with back-off."""
+
     code = "ProvisionedThroughputExceededException"
     default_message = (
         "The level of configured provisioned throughput for the table was exceeded. Consider "
@@ -360,10 +416,14 @@ class ThroughputExceeded(SlowDown):
 
 
 class RequestLimitExceeded(SlowDown):
+    """The account's throughput limit is used up. Clients retry with back-off."""
+
     code = "RequestLimitExceeded"
 
 
 class Throttled(SlowDown):
+    """Too many control-plane requests a second. Clients retry with back-off."""
+
     code = "ThrottlingException"
     reasons_member = "throttlingReasons"
 
@@ -376,12 +436,16 @@ class ReplicatedWriteConflict(ServiceError):
 
 
 class RequestTooLarge(ServiceError):
+    """The body of the request is larger than the service reads."""
+
     code = "RequestEntityTooLargeException"
     namespace = CORAL_SERVICE
     status = 413
 
 
 class InternalServerError(ServiceError):
+    """The service failed. Clients retry what may be repeated."""
+
     code = "InternalServerError"
     status = 500
     retryable = True

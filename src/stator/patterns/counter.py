@@ -61,6 +61,10 @@ class Counter(OnDb[D]):
 
     @operation
     def add(self, amount: int = 1) -> Work[None]:
+        """Add ``amount``, which may be negative, to a random shard.
+
+        Raises OutcomeUnknown if the reply is lost and the counter is not ``exact``.
+        """
         if type(amount) is not int:
             raise RequestRefused(
                 f"counter {self.name}: add() takes an int, not {type(amount).__name__}",
@@ -173,6 +177,7 @@ class Counter(OnDb[D]):
         return Statement("Update", written.into(request), f"gather {self.name}", _moved)
 
     def explain(self) -> PatternExplanation:
+        """Return the items behind it, and what each operation consumes and costs."""
         return PatternExplanation(
             f"counter {self.name}, {self.shards} shards in {self._place.table}",
             (

@@ -151,6 +151,7 @@ class Links(OnDb[D], Generic[D, L, R]):
 
     @operation
     def unlink(self, left: Any, right: Any) -> Work[None]:
+        """Delete the link between two ends, if there is one."""
         pair = (self._left.text(left), self._right.text(right))
         yield from send_all(self.context, self._deletes(*pair), self._label)
 
@@ -165,6 +166,7 @@ class Links(OnDb[D], Generic[D, L, R]):
 
     @operation
     def exists(self, left: Any, right: Any) -> Work[bool]:
+        """Return whether two ends are linked, by one strongly consistent read."""
         return (yield from self.get.work(left, right)) is not None
 
     # -- lists
@@ -176,6 +178,7 @@ class Links(OnDb[D], Generic[D, L, R]):
 
     @iteration
     def of_right(self, right: Any) -> ItemPages[Link]:
+        """Return all links of a right end, ordered by the identity of the left end."""
         return self._pages(self._right, self._right.text(right))
 
     def _pages(self, end: _End, text: str) -> ItemPages[Link]:
@@ -428,6 +431,7 @@ class Links(OnDb[D], Generic[D, L, R]):
         return found
 
     def explain(self) -> PatternExplanation:
+        """Return the items behind it, and what each operation consumes and costs."""
         place, start = self._place, f"LINK#{keys.escape(self.name)}"
         return PatternExplanation(
             f"links {self.name} of {self._left.of.name} and {self._right.of.name} in {place.table}",

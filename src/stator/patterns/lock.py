@@ -171,6 +171,7 @@ class Lock(OnDb[D]):
         return HeldLock(self, wait_seconds)
 
     def explain(self) -> PatternExplanation:
+        """Return the items behind it, and what each operation consumes and costs."""
         place, attributes = self._place, "owner, until, fence"
         renewals = f"every {self.lease_seconds / 3:g} seconds while held"
         return PatternExplanation(

@@ -354,6 +354,7 @@ class Once(OnDb[D]):
         return LeaseItem(self._place.table, stored_key, f"once {self.name}", _ATTRIBUTES)
 
     def explain(self) -> PatternExplanation:
+        """Return the items behind it, and what each operation consumes and costs."""
         key = f"{self._place.partition} ONCE#{self.name}#<key>  {self._place.sort} RECORD"
         return PatternExplanation(
             f"once {self.name} in {self._place.table}",

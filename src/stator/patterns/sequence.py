@@ -203,6 +203,7 @@ class Sequence(OnDb[D]):
         raise AssertionError("the last attempt returns or raises")
 
     def explain(self) -> PatternExplanation:
+        """Return the items behind it, and what each operation consumes and costs."""
         if self.block is None:
             costs: tuple[OperationCost, ...] = (
                 OperationCost(

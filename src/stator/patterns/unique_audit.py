@@ -134,6 +134,7 @@ class UniqueAudit(OnDb[D]):
 
     @operation
     def audit(self) -> Work[UniqueAuditReport]:
+        """Compare all items with all guards, and return what does not fit. Nothing is changed."""
         report = UniqueAuditReport()
         pages = self._guards()
         while not pages.is_done:
@@ -432,6 +433,7 @@ class UniqueAudit(OnDb[D]):
         return Statement("ConditionCheck", request, f"check {self._of.name}", _changed)
 
     def explain(self) -> PatternExplanation:
+        """Return the items behind it, and what each operation consumes and costs."""
         return PatternExplanation(
             f"unique audit of {self._of.name}: {', '.join(self._of.guarded)}",
             (

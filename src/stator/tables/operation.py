@@ -37,6 +37,7 @@ class OnDb(Generic[D]):
 
     @property
     def context(self) -> Context:
+        """The schema, clock and transport of the Db. Pattern objects of your own need it."""
         return self.db.context
 
 

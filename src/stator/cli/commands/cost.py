@@ -60,7 +60,8 @@ def command(
     mode: Annotated[
         BillingMode | None,
         typer.Option(
-            help="The billing mode. By default as in TableSettings, otherwise on-demand.",
+            help="Price each request, provisioned units or reserved units. By default as in "
+            "TableSettings, otherwise on-demand.",
             show_default=False,
         ),
     ] = None,

@@ -84,7 +84,11 @@ def command(
         ),
     ] = None,
     compression: Annotated[
-        str | None, typer.Option(metavar="gzip|zstd", help="The compression of the files.")
+        str | None,
+        typer.Option(
+            metavar="gzip|zstd",
+            help="Compress the files. By default, as the extension of --out says.",
+        ),
     ] = None,
     rate: Annotated[
         float | None,

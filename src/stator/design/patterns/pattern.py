@@ -456,9 +456,19 @@ class Query(Selection[E], Generic[E]):
         return Query(self._asked(self.ask.filtered(conditions)))
 
     def newest_first(self, by: Any = None) -> Query[E]:
+        """Order by a field, the greatest value first.
+
+        Without ``by``, that is the field of a range in ``where``, the ``created()`` field, or the
+        only datetime field.
+        """
         return Query(self._asked(self.ask.ordered(_named_field(by), descending=True)))
 
     def oldest_first(self, by: Any = None) -> Query[E]:
+        """Order by a field, the least value first.
+
+        Without ``by``, that is the field of a range in ``where``, the ``created()`` field, or the
+        only datetime field.
+        """
         return Query(self._asked(self.ask.ordered(_named_field(by), descending=False)))
 
     def order_by(self, field: Any, *then: Any, descending: bool = False) -> Query[E]:
@@ -470,6 +480,7 @@ class Query(Selection[E], Generic[E]):
         return Query(self._asked(self.ask.ordered((field, *then), descending)))
 
     def limit(self, count: int) -> Query[E]:
+        """Return at most ``count`` items."""
         return Query(self._asked(self.ask.limited(count)))
 
     @overload
@@ -514,27 +525,37 @@ class _Bundle(Selection[F], Generic[F]):
     __slots__ = ()
 
     def where(self, *conditions: Conditional) -> Self:
+        """Add conditions that must all hold, on the key that the entities share."""
         return type(self)(self._asked(self.ask.where(conditions)))
 
     def newest_first(self, by: Any = None) -> Self:
+        """Order by a field, the greatest value first."""
         return type(self)(self._asked(self.ask.ordered(_named_field(by), descending=True)))
 
     def oldest_first(self, by: Any = None) -> Self:
+        """Order by a field, the least value first."""
         return type(self)(self._asked(self.ask.ordered(_named_field(by), descending=False)))
 
     def limit(self, count: int) -> Self:
+        """Return at most ``count`` items of all entities together."""
         return type(self)(self._asked(self.ask.limited(count)))
 
 
 class Bundle2(_Bundle[A | B], Generic[A, B]):
+    """A query for items of two entities, which ``together`` starts."""
+
     __slots__ = ()
 
 
 class Bundle3(_Bundle[A | B | C], Generic[A, B, C]):
+    """A query for items of three entities, which ``together`` starts."""
+
     __slots__ = ()
 
 
 class Bundle4(_Bundle[A | B | C | D], Generic[A, B, C, D]):
+    """A query for items of four entities, which ``together`` starts."""
+
     __slots__ = ()
 
 

@@ -362,6 +362,7 @@ class Leaderboard(OnDb[D]):
         return BoardReads(self.items, shards, self._label, consistent=consistent)
 
     def explain(self) -> PatternExplanation:
+        """Return the items behind it, and what each operation consumes and costs."""
         place, head, width = self.items.place, self.items.head, self.items.histogram
         shards = self.shards
         change = 3 if width is None else 5

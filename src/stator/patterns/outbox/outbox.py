@@ -453,6 +453,7 @@ class Outbox(OnDb[D]):
         return item
 
     def explain(self) -> PatternExplanation:
+        """Return the items behind it, and what each operation consumes and costs."""
         place, start, shards = self._items.place, self._items.start, self._items.shards
         pk = place.partition
         names = "_topic, _body, _key, _attempts, _due"

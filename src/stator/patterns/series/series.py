@@ -120,6 +120,7 @@ class Series(OnDb[D], Generic[D, E]):
 
     @property
     def has_rollups(self) -> bool:
+        """Whether the series was declared with ``rollups``."""
         return bool(self._book.rules)
 
     # -- writes
@@ -373,6 +374,7 @@ class Series(OnDb[D], Generic[D, E]):
         return names
 
     def explain(self) -> PatternExplanation:
+        """Return the items behind it, and what each operation consumes and costs."""
         with_writes = len(self._book.rules) if self.rollups_from == "write" else 0
         return explain_series(self.layout, self.directory, self._book.rules, with_writes)
 

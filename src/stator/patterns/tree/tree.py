@@ -164,6 +164,7 @@ class Tree(OnDb[D], Generic[D, E]):
 
     @operation
     def get(self, id: Any) -> Work[Node[E] | None]:
+        """Return a node with its path, or None if there is none or it is being deleted."""
         found = yield from self._jobs.read(self._text(id))
         return None if found is None or found.job is not None else self._node(found, 0)
 
@@ -355,6 +356,7 @@ class Tree(OnDb[D], Generic[D, E]):
         return None if text is None else self._items.identities.value(text)
 
     def explain(self) -> PatternExplanation:
+        """Return the items behind it, and what each operation consumes and costs."""
         place, start = self._items.place, self._items.partition
         return PatternExplanation(
             f"tree {self.name} of {self._items.info.name} in {place.table}",

@@ -62,6 +62,10 @@ class AwsSink(WaveSink):
         self.connect(region or _region_of(target), endpoint, client)
 
     def connect(self, region: str | None, endpoint: str | None, client: Any) -> None:
+        """Set the client to send with: the given one, or one that is created at the first request.
+
+        ``region`` and ``endpoint`` are for the created one.
+        """
         self._client = LazyResource[Any](
             lambda: client or _new_client(self.service, region, endpoint)
         )
@@ -69,6 +73,7 @@ class AwsSink(WaveSink):
 
     @property
     def client(self) -> Any:
+        """The botocore client. The first use creates it."""
         return self._client.get()
 
     def close(self) -> None:

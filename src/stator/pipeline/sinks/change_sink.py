@@ -62,6 +62,7 @@ class Message:
 
     @property
     def record(self) -> Record:
+        """The stream record of the change, as DynamoDB sent it."""
         return self.change.record
 
     @property
@@ -108,12 +109,15 @@ class ChangeSink(ABC):
 
     @property
     def name(self) -> str:
+        """The name under which the sink's parked items and progress are stored."""
         return self._name
 
     def needs(self, table: str, context: Context) -> StreamView | None:
+        """Return the view type that the sink needs of a table's stream, or None for any."""
         return self.view
 
     def wants(self, record: Record, context: Context) -> bool:
+        """Return whether the sink receives this change, by its options."""
         return self._filter.accepts(record, context)
 
     @abstractmethod
@@ -131,6 +135,10 @@ class ChangeSink(ABC):
     # -- changes to messages
 
     def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
+        """Turn the changes of a batch into messages and deliver them. Workers call this.
+
+        Returns one failure for each item that was not delivered, with its first failed change.
+        """
         changes = yield from typed_all(records, scope.context)
         messages: list[Message] = []
         failures: list[HandlerFailure] = []

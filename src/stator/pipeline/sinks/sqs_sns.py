@@ -32,6 +32,7 @@ class _BatchSink(AwsSink):
 
     @property
     def is_fifo(self) -> bool:
+        """Whether the target is a FIFO queue or topic, which keeps an item's messages in order."""
         return self.target.endswith(".fifo")
 
     def send(self, messages: Sequence[Message]) -> Sequence[Refusal] | None:

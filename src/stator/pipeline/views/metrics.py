@@ -99,6 +99,8 @@ def count(of: Any = None) -> Additive:
 
 
 def sum_of(of: Any) -> Additive:
+    """Return a metric for the sum of a field. It is 0 if no source has the field."""
+
     def parts(name: str, value: Any) -> Parts:
         return ((f"s:{name}", exact(value)),)
 
@@ -156,10 +158,12 @@ def percentiles(of: Any, *, accuracy: float = 0.02) -> Additive:
 
 
 def minimum(of: Any) -> Ordered:
+    """Return a metric for the least value of a field, or None if no source has the field."""
     return Ordered(field_of(of, "minimum(of)"), descending=False, count=1, gives="value", copies=())
 
 
 def maximum(of: Any) -> Ordered:
+    """Return a metric for the greatest value of a field, or None if no source has the field."""
     return Ordered(field_of(of, "maximum(of)"), descending=True, count=1, gives="value", copies=())
 
 

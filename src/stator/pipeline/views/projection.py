@@ -19,6 +19,12 @@ from stator.tables.work import Work
 
 
 class Projection(ViewUpdater):
+    """A copy of items under another key, kept up to date by workers.
+
+    It answers what an index would, also for fields that cannot be index keys, and it can be rebuilt
+    while it is in use. ``app.add(projection)`` maintains it, and ``projection.on(db)`` reads it.
+    """
+
     def __init__(
         self,
         name: str,
@@ -48,6 +54,7 @@ class Projection(ViewUpdater):
         )
 
     def on(self, db: D) -> ProjectionReader[D]:
+        """Return a reader of the projection in a database. With an AsyncDb, await every call."""
         return ProjectionReader(db, self.in_database(db.context), self.rows)
 
 

@@ -134,6 +134,7 @@ class ViewUpdater:
 
     @property
     def name(self) -> str:
+        """The name under which the view's items are stored."""
         return self._name
 
     def in_database(self, context: Context) -> MaintainedView:
@@ -146,6 +147,7 @@ class ViewUpdater:
         return view
 
     def prepare(self, context: Context) -> None:
+        """Check the view against a database's design. Workers call this when they start."""
         self.in_database(context)
 
     def tables(self, context: Context) -> Sequence[str]:
@@ -153,6 +155,7 @@ class ViewUpdater:
         return (self.in_database(context).source.of.table.name,)
 
     def wants(self, record: Record, context: Context) -> bool:
+        """Return whether a change is about an item that the view may count."""
         return self.in_database(context).wants(record)
 
     def attend(self, scope: HandlerScope, position: str) -> Work[None]:
@@ -160,6 +163,10 @@ class ViewUpdater:
         return self.in_database(scope.context).attend(scope, position)
 
     def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
+        """Add a batch of changes to the view's items, each once. Workers call this.
+
+        Returns one failure for each change that could not be counted.
+        """
         if not scope.shard:
             raise ConfigurationError(
                 f"the view {self._name} needs to know the shard of every change",

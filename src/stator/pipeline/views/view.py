@@ -24,6 +24,21 @@ from stator.tables.operation import D
 
 
 class View(ViewUpdater):
+    """A summary of items, kept up to date by workers: counts, sums, percentiles, top lists.
+
+        orders_by_day = View(
+            "orders_by_day",
+            of=Order,
+            by=Order.shop,
+            bucket=(Order.placed_at, "day"),
+            orders=count(),
+            revenue=sum_of(Order.total),
+        )
+
+    ``app.add(orders_by_day)`` maintains it, and ``orders_by_day.on(db)`` reads it. Each keyword
+    that is not an option is a metric, and names the attribute of the rows that holds it.
+    """
+
     def __init__(
         self,
         name: str,

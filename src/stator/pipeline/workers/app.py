@@ -49,6 +49,17 @@ Decorator = Callable[[F], F]
 
 
 class StreamApp:
+    """The handlers, views, sinks and relays that react to the changes of a design's tables.
+
+        app = StreamApp(shop, "billing")
+
+        @app.on.insert(Order)
+        def send_invoice(change: Insert[Order]) -> None: ...
+
+    Workers run it: ``stator work billing.py:app``, or ``app.start(db)`` in a program. ``name``
+    stays the same from run to run, because progress is stored under it.
+    """
+
     def __init__(self, design: Design, name: str, *, concurrency: int = 1) -> None:
         """Create an app. ``concurrency`` is how many items of a shard are handled at once.
 
@@ -163,6 +174,7 @@ class StreamApp:
         return lambda_handler(self, db)
 
     def entities_checked(self, given: Sequence[type[Any]]) -> tuple[type[Any], ...]:
+        """Return the entities as a tuple. Raises DesignError if one is not in the design."""
         for entity in given:
             if entity not in self.design.entities:
                 name = getattr(entity, "__name__", entity)

@@ -110,6 +110,7 @@ class PatternWriteResult:
 
     @property
     def ok(self) -> bool:
+        """Whether no item failed. Skipped items are not failures."""
         return not self.failures
 
     @property
@@ -123,6 +124,7 @@ class PatternWriteResult:
             raise self.failures[0].error
 
     def add(self, other: PatternWriteResult) -> None:
+        """Add the counts and failures of another result to this one. The cursor stays."""
         self.found += other.found
         self.written += other.written
         self.changed += other.changed
@@ -148,6 +150,7 @@ class PatternWritePreview:
 
     @property
     def dollars(self) -> Decimal:
+        """The price of the call, on demand, in us-east-1."""
         return self.dollars_in("us-east-1")
 
     def dollars_in(self, region: str) -> Decimal:

@@ -120,10 +120,12 @@ class Change(Generic[E]):
 
     @property
     def old(self) -> E | None:
+        """The entity before the change, or None. Raises NotAnEntity for an item of no entity."""
         return self._image("old", self.record.old)
 
     @property
     def new(self) -> E | None:
+        """The entity after the change, or None. Raises NotAnEntity for an item of no entity."""
         return self._image("new", self.record.new)
 
     def _image(self, name: str, item: Item | None) -> E | None:
@@ -164,6 +166,7 @@ class Change(Generic[E]):
 
     @property
     def kind(self) -> Kind:
+        """``INSERT``, ``MODIFY`` or ``REMOVE``."""
         return self.record.kind
 
     @property
@@ -173,6 +176,7 @@ class Change(Generic[E]):
 
     @property
     def sequence_number(self) -> str:
+        """The stream's number of the change, as text; empty for an item of a snapshot."""
         return self.record.sequence
 
     @property
@@ -192,6 +196,7 @@ class Change(Generic[E]):
 
     @property
     def is_snapshot(self) -> bool:
+        """Whether this is an item of a snapshot, which was stored before the app started."""
         return self.record.is_snapshot
 
     @property
@@ -211,26 +216,37 @@ class Insert(Change[E]):
 
     @property
     def new(self) -> E:
+        """The entity that was created."""
         return _there(self._image("new", self.record.new), "NEW_IMAGE")
 
 
 class Modify(Change[E]):
+    """An update to an existing item.
+
+    ``old`` and ``new`` raise ImageNotShown if the stream does not show them.
+    """
+
     __slots__ = ()
 
     @property
     def old(self) -> E:
+        """The entity before the update."""
         return _there(self._image("old", self.record.old), "OLD_IMAGE")
 
     @property
     def new(self) -> E:
+        """The entity after the update."""
         return _there(self._image("new", self.record.new), "NEW_IMAGE")
 
 
 class Remove(Change[E]):
+    """A deleted item: by a program, or because its time to live was over (``expired``)."""
+
     __slots__ = ()
 
     @property
     def old(self) -> E:
+        """The entity that was deleted."""
         return _there(self._image("old", self.record.old), "OLD_IMAGE")
 
 
