@@ -234,3 +234,22 @@ def test_what_cannot_descend_is_refused() -> None:
         descending("rank")
     with pytest.raises(DesignError, match="names a field twice"):
         find(Task).order_by(descending(Task.rank), Task.rank)
+
+
+def test_an_index_that_is_needed_anyway_holds_the_order_so_that_pages_can_be_read() -> None:
+    class Buyer(Entity):
+        buyer_id: str = ident()
+
+    class Sale(Entity):
+        sale_id: str = ident()
+        buyer_id: str
+        sold_at: datetime
+
+    @read(rps=120, returns=25)
+    def sales_of(buyer_id: str) -> Query[Sale]:
+        return find(Sale).where(Sale.buyer_id == buyer_id).newest_first(Sale.sold_at)
+
+    volumes = {Buyer: 200_000, Sale: 5_000_000_000}
+    design = Design("shop", [Buyer, Sale], [sales_of], volumes=volumes)
+    pattern = design.plan().pattern("sales_of")
+    assert pattern.index is not None and not pattern.in_memory

@@ -121,6 +121,19 @@ class EntityChoices:
         found = (self.serve(each, need) for each in kept)
         return any(each is not None and not each.in_memory for each in found)
 
+    def _could_hold_order(self, placement: Placement, need: Need) -> bool:
+        """Whether an index for a need has room for its order, which no declared write changes.
+
+        Programs can then read it in pages. A few bytes in the key are no reason to give that up.
+        """
+        path = placement.path
+        return (
+            not placement.is_base
+            and path.handwritten is None
+            and not path.sort
+            and not set(need.sequence) & mutable_fields(self.entity, self.costs.rates[self.entity])
+        )
+
     def is_kept(self, placement: Placement) -> bool:
         """Whether the lock has this placement.
 
@@ -140,7 +153,9 @@ class EntityChoices:
         too_hot = self.costs.read_shards(served, placement) > placement.path.shards
         if too_hot and not self.is_kept(placement):
             return None
-        if served.in_memory and self._holds_order(need):
+        if served.in_memory and (
+            self._holds_order(need) or self._could_hold_order(placement, need)
+        ):
             return None
         dollars = self.costs.read_dollars(served, placement)
         if dollars is None:

@@ -30,7 +30,7 @@ INDEX_READ_DOLLARS: Final = 0.01
 """For a read from an index that the table could serve as well: an index lags behind the table."""
 FILTERED_DOLLARS: Final = 0.05
 """For a filter that a key could replace: its cost relies on estimates, a key's does not."""
-SORTED_DOLLARS: Final = 0.05
+SORTED_DOLLARS: Final = 0.5
 """For a sort in memory that a key could replace: no page of it can be read alone."""
 APART_DOLLARS: Final = 0.05
 """For each request more that a pattern over several entities sends if they are read apart."""
