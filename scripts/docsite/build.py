@@ -16,7 +16,7 @@ from docsite.built_site import faults
 from docsite.docstrings import to_markdown
 from docsite.markdown import for_generator, summary, title
 from docsite.navigation import ordered, placed
-from docsite.sources import ROOT, address_of, example_pages, written_pages
+from docsite.sources import PICTURES, ROOT, address_of, example_pages, written_pages
 
 ASSETS: Final = Path(__file__).parent / "assets"
 # Draws diagrams; scripts/install-mermaid.sh puts it here.
@@ -139,6 +139,7 @@ def _stage(pages: dict[str, str], folder: Path) -> None:
         page.write_text(text, encoding="utf-8")
     for asset in ASSETS.iterdir():
         shutil.copy(asset, folder / asset.name)
+    shutil.copytree(PICTURES, folder / PICTURES.name)
     if MERMAID.is_file():
         shutil.copy(MERMAID, folder / MERMAID.name)
     else:

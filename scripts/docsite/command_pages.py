@@ -80,9 +80,10 @@ def _command(name: str) -> Command:
 
 def _described(found: Any, path: str, parent: Any) -> Command:
     context = click.Context(found, info_name=path, parent=parent)
-    help_text = inspect.cleandoc(found.help or "")
+    # The help of a command shows its examples at the end; its docstring has both.
+    text = inspect.getdoc(found.callback) or found.help or ""
     paragraphs, examples = [], []
-    for paragraph in re.split(r"\n\s*\n", help_text):
+    for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text)):
         one_line = " ".join(paragraph.replace("\b", "").split())
         if one_line.startswith("Example:"):
             examples.append(one_line.removeprefix("Example:").strip())

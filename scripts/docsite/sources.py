@@ -8,6 +8,8 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[2]
 DOCS: Final = ROOT / "docs"
 EXAMPLES: Final = ROOT / "examples"
+PICTURES: Final = DOCS / "pictures"
+"""Pages show its files; the site has them in a folder of the same name."""
 
 # The files outside docs/ that are pages, and where the site has them.
 _OUTSIDE_DOCS: Final = {
@@ -35,7 +37,9 @@ def example_pages() -> dict[Path, str]:
 
 
 def address_of(target: Path, pages: dict[Path, str]) -> str | None:
-    """The page for a link to ``target``, a file or folder; None if the site has none."""
+    """The page or picture for a link to ``target``, a file or folder; None if the site has none."""
+    if target.is_relative_to(PICTURES) and target.is_file():
+        return f"{PICTURES.name}/{target.name}"
     if target.is_dir():
         inside = [address for file, address in pages.items() if file.is_relative_to(target)]
         return f"{target.name}/index.md" if inside else None

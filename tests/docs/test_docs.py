@@ -21,6 +21,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +168,8 @@ def _stator_calls(words: list[str]) -> list[list[str]]:
     calls: list[list[str]] = [[]]
     for word in words:
         calls.append([]) if word == "&&" else calls[-1].append(word)
-    return [call[1:] for call in calls if call[:1] == ["stator"]]
+    plain = [list(takewhile(lambda word: word != ">", call)) for call in calls]
+    return [call[1:] for call in plain if call[:1] == ["stator"]]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)

@@ -91,7 +91,7 @@ def test_llms_txt_has_every_page(tmp_path: Path) -> None:
     pages = build.all_pages()
     llms.write(tmp_path, pages, ordered(pages))
     index = (tmp_path / "llms.txt").read_text()
-    assert index.startswith("# Stator\n\n> Stator builds data platforms on DynamoDB, in Python.\n")
+    assert index.startswith("# Stator\n\n> Stator builds data platforms on DynamoDB in Python")
     for address, text in pages.items():
         assert f"- [{markdown.title(text)}]({address})" in index
         assert (tmp_path / address).is_file()

@@ -56,10 +56,12 @@ class VerificationRow:
 
     @property
     def ok(self) -> bool:
+        """Whether the estimate is off by at most a quarter."""
         return abs(self.off) <= MOST_OFF + 1e-9
 
     @property
     def unit(self) -> str:
+        """The unit of the row's figures: RCU for a read, WCU for a write."""
         return "RCU" if self.kind == "read" else "WCU"
 
 
@@ -80,16 +82,20 @@ class VerificationReport:
 
     @property
     def failed(self) -> tuple[VerificationRow, ...]:
+        """The rows whose estimate is off by more than a quarter."""
         return tuple(row for row in self.rows if not row.ok)
 
     @property
     def guesses(self) -> tuple[str, ...]:
+        """The guesses behind all estimates, each once."""
         return tuple(dict.fromkeys(guess for row in self.rows for guess in row.guesses))
 
     def row(self, pattern: str) -> VerificationRow:
-        return next(each for each in self.rows if each.pattern == pattern)
+        """Return the row of a pattern. Raises KeyError if it was not measured."""
+        return {each.pattern: each for each in self.rows}[pattern]
 
     def to_data(self) -> dict[str, Any]:
+        """Return the report as the JSON that ``stator plan --verify --json`` prints."""
         return {
             "design": self.design,
             "ok": self.ok,
@@ -103,6 +109,7 @@ class VerificationReport:
         }
 
     def to_json(self) -> str:
+        """Return ``to_data`` as text."""
         return json.dumps(self.to_data(), indent=2, ensure_ascii=False)
 
 

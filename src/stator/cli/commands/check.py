@@ -92,7 +92,7 @@ def command(
 
     Example: stator check shop.py --github
 
-    Example: stator check --format markdown --diff main > comment.md
+    Example: stator check --format markdown --diff main
     """
     if github + json_output + (form is CheckFormat.markdown) > 1:
         raise typer.BadParameter("use one of --github, --json and --format markdown")

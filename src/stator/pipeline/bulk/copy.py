@@ -74,6 +74,8 @@ class CopyOptions:
 
 @dataclass(frozen=True, slots=True)
 class CopyProgress:
+    """How far a copy is: the counts of items, the pace of both sides, the share that is read."""
+
     counts: RowCounts
     reading: Pace
     writing: Pace
@@ -102,9 +104,11 @@ class CopyReport:
 
     @property
     def ok(self) -> bool:
+        """Whether no item failed. ``verified`` says whether the tables agree."""
         return not self.failed
 
     def to_data(self) -> dict[str, Any]:
+        """Return the report as the JSON that ``stator copy --json`` prints."""
         return asdict(self)
 
 
@@ -201,6 +205,7 @@ class Copy:
         self._dropped = 0
 
     def run(self, watch: Callable[[CopyProgress], None] | None = None) -> CopyReport:
+        """Copy until everything is written and, if asked for, verified. Returns the result."""
         options = self.options
         journal = Journal(self.journal_path, self._job_facts)
         state = journal.begin(resume=options.resume, restart=options.restart)

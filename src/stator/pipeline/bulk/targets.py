@@ -144,6 +144,7 @@ class BulkTarget:
 
     @property
     def default_writers(self) -> int:
+        """How many requests a job has under way at once, unless its options say otherwise."""
         is_near = not self.transport.parallel or urlsplit(self.address).hostname in _LOOPBACK
         return _NEAR_WRITERS if is_near else _HTTP_WRITERS
 
@@ -175,6 +176,7 @@ class BulkTarget:
         self.close()
 
     def close(self) -> None:
+        """Close the connection, if this target opened it."""
         if self._owned:
             self.transport.close()
 

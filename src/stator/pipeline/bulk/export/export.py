@@ -75,6 +75,8 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExportProgress:
+    """How far an export is: the items and pieces that are written, and the units read."""
+
     items: int
     pieces_done: int
     pieces: int
@@ -85,6 +87,8 @@ class ExportProgress:
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
+    """The result of an export: the files, what is in them, and what reading cost."""
+
     out: str
     format: str
     items: int
@@ -100,6 +104,7 @@ class ExportReport:
     finished_at: str = ""
 
     def to_data(self) -> dict[str, Any]:
+        """Return the report as the JSON that ``stator export --json`` prints."""
         return asdict(self)
 
 
@@ -154,6 +159,7 @@ class ExportJob:
         self._units = 0.0
 
     def run(self, watch: Callable[[ExportProgress], None] | None = None) -> ExportReport:
+        """Export until the manifest is written, and return the result."""
         self._started, started_at = time.monotonic(), self.clock.now()
         earlier = self._journal.earlier_job()
         state = self._journal.begin(resume=self.options.resume, restart=self.options.restart)

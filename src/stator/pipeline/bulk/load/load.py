@@ -96,6 +96,8 @@ class LoadOptions:
 
 @dataclass(frozen=True, slots=True)
 class LoadProgress:
+    """How far a load is: the counts of rows, the pace, the share of the input that is read."""
+
     counts: RowCounts
     pace: Pace
     share: float
@@ -125,9 +127,11 @@ class LoadReport:
 
     @property
     def ok(self) -> bool:
+        """Whether no row failed."""
         return not self.failed
 
     def to_data(self) -> dict[str, Any]:
+        """Return the report as the JSON that ``stator load --json`` prints."""
         return asdict(self)
 
 
@@ -342,6 +346,7 @@ class LoadPlan:
     def entries_from(
         self, start: RowPosition, dead: Dead, opened: Callable[[Block], None]
     ) -> Iterator[tuple[Block, list[PendingRow], RawRows]]:
+        """Yield the rows from a position on, by blocks. Rows that cannot be read go to ``dead``."""
         self._learn_types(start)
         for at, source in enumerate(self.inputs):
             if at < start.source:
@@ -362,6 +367,7 @@ class LoadPlan:
     # -- the run
 
     def journal(self) -> Journal:
+        """The journal of this load, from which a killed load is resumed."""
         options = self.options
         if not options.keep_journal or any(each.is_stdin for each in self.inputs):
             if options.resume:
@@ -374,6 +380,7 @@ class LoadPlan:
 
     @property
     def journal_path(self) -> Path:
+        """Where the journal is: as in the options, or beside the first input."""
         if self.options.journal is not None:
             return Path(self.options.journal)
         first = self.inputs[0]
