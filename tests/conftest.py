@@ -7,6 +7,7 @@ shell without job control makes processes ignore Ctrl-C.
 from __future__ import annotations
 
 import signal
+import sysconfig
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
@@ -103,8 +104,9 @@ NOT_QUICK_PARAMETERS: Final = (
 def pytest_sessionstart(session: pytest.Session) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    suffix = sysconfig.get_config_var("EXT_SUFFIX") or ".so"
     for source in _SOURCES.rglob("*.py"):
-        for compiled in source.parent.glob(f"{source.stem}.*.so"):
+        for compiled in source.parent.glob(f"{source.stem}{suffix}"):
             if compiled.stat().st_mtime < source.stat().st_mtime:
                 shown = source.relative_to(_SOURCES)
                 pytest.exit(
