@@ -15,7 +15,7 @@ WORKERS ?= 2
 # Compiled code can differ from its source, so these run a second time, interpreted.
 BOTH_BUILDS := tests/compare/test_against_dynamodb_local.py tests/engine tests/expr tests/model tests/server tests/storage
 
-.PHONY: demo test quick lint format types unit coverage soak bench bench-clients bench-loading bench-streaming servers browser lock compile interpreted bytecode clean
+.PHONY: demo test quick lint format types unit coverage soak bench bench-clients bench-loading bench-streaming servers browser lock compile interpreted bytecode dist wheels clean
 
 # Compiled if these sources were compiled before, and interpreted if not: compiling first would take longer than the demo.
 demo: $(DEMO_STAMP) bytecode
@@ -33,6 +33,10 @@ unit: compile bytecode servers browser
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow"
 	@$(BIN)/python scripts/compile.py --link-sources $(VENV)/interpreted
 	PYTHONPATH=$(VENV)/interpreted $(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m "not slow" $(BOTH_BUILDS)
+
+# Of the interpreted fast tests, for tracing does not see compiled code. The floor is in pyproject.toml.
+coverage: interpreted bytecode
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m quick --cov --cov-report=term:skip-covered
 
 soak: compile servers
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m slow --timeout 3600
@@ -97,9 +101,17 @@ $(DEMO_STAMP): pyproject.toml requirements-demo.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Stator needs Python 3.11 or later; name one: make PYTHON=python3.12 ...")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(UV) pip install --quiet --compile-bytecode --require-hashes -r requirements-demo.lock
+	$(UV) pip install --quiet --require-hashes -r requirements-demo.lock
 	$(UV) pip install --quiet --no-deps --editable .
 	@touch $(DEMO_STAMP)
+
+# What a release publishes: a pure wheel and the sources, and compiled wheels for the machine's platform. Linux needs
+# docker for those.
+dist: $(STAMP)
+	STATOR_COMPILE=0 $(BIN)/uv build --quiet --out-dir dist
+
+wheels: $(STAMP)
+	$(BIN)/uv tool run cibuildwheel==4.3.5 --output-dir dist
 
 # Write the lock files anew from pyproject.toml.
 lock: $(STAMP)

@@ -2,10 +2,11 @@
 
 The same Python runs compiled or interpreted; compiled, it answers about twice as many requests per
 core. Without a C compiler, or with STATOR_COMPILE=0, the script says so and everything runs
-interpreted. `--remove` (`make interpreted`) removes the extensions. `--cached` (`make demo`)
-installs them only if a compilation of the same sources is in the cache. `--link-sources DIR` makes
-a folder with links to the sources alone: with it first on PYTHONPATH, everything runs interpreted
-while the extensions stay where they are.
+interpreted. STATOR_COMPILE=debug adds line tables for gdb and profilers (docs/debugging.md).
+`--remove` (`make interpreted`) removes the extensions. `--cached` (`make demo`) installs them only
+if a compilation of the same sources is in the cache. `--link-sources DIR` makes a folder with links
+to the sources alone: with it first on PYTHONPATH, everything runs interpreted while the extensions
+stay where they are.
 
 Every compilation is kept in `~/.cache/stator/compiled`, or below `XDG_CACHE_HOME`, in a folder
 named for the hash of all that it depends on. A second checkout, or a branch that you return to,
@@ -42,6 +43,9 @@ LIBRARY: Final = f"stator__mypyc{SUFFIX}"
 INSTALLED: Final = SOURCES / f"{LIBRARY}.fingerprint"
 KEPT_COMPILATIONS: Final = 6
 CORES: Final = os.cpu_count() or 1
+# The -O and -g levels of the C compiler. Code at -O2 and -O3 takes up to twice as long to compile
+# and is not measurably faster: docs/decisions/0006-compiled.md has the figures.
+OPTIMISATION: Final = ("0", "3") if os.environ.get("STATOR_COMPILE") == "debug" else ("1", "0")
 
 
 def modules() -> list[Path]:
@@ -87,8 +91,8 @@ def build(target: Path) -> list[Path]:
         )
         extensions = mypycify(
             ["--ignore-missing-imports", *map(str, modules())],
-            opt_level="3",
-            debug_level="0",
+            opt_level=OPTIMISATION[0],
+            debug_level=OPTIMISATION[1],
             group_name="stator",
             multi_file=True,  # one C file for each module, so that all cores have work
         )
@@ -149,6 +153,7 @@ def fingerprint() -> str:
         sys.version,
         platform.platform(),
         *_compiler(),
+        *OPTIMISATION,
         os.environ.get("CFLAGS", ""),
         *map(str, modules()),
     ]
@@ -266,7 +271,7 @@ def compile_or_reuse() -> None:
 def _compile_into(entry: Path) -> None:
     print(
         f"compiling {len(modules())} modules with mypyc on {CORES} cores,"
-        f" about {15 + 60 // CORES} s; STATOR_COMPILE=0 skips it",
+        f" about {15 + 40 // CORES} s; STATOR_COMPILE=0 skips it",
         flush=True,
     )
     with tempfile.TemporaryDirectory(prefix="tmp-", dir=entry.parent) as scratch:

@@ -73,6 +73,8 @@ NOT_QUICK: Final = (
     "engine/recovery/test_data_formats.py::test_items_come_back*",
     "engine/streams/test_expiry.py::test_on_the_systems_clock*",
     "engine/streams/test_shards.py::test_a_shard_that_is_hot*",
+    "house/test_github.py::test_actionlint*",
+    "house/test_github.py::test_the_hook_for*",
     "model/test_numbers.py::test_what_looks_normal*",
     "patterns/test_rollups.py::test_a_rebuild_survives*",
     "patterns/test_rollups.py::test_roll_ups_are*",
