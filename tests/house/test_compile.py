@@ -89,7 +89,8 @@ def test_an_installation_that_stops_half_way_leaves_no_library(
     compiler: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiler.install(compiled(compiler, "a1"))
-    entry, copy, copied = compiled(compiler, "b2"), shutil.copyfile, []
+    entry, copy = compiled(compiler, "b2"), shutil.copyfile
+    copied: list[object] = []
 
     def copy_one(source: Path, target: Path) -> None:
         if copied:
