@@ -258,6 +258,8 @@ def compile_or_reuse() -> None:
     folder = cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(folder):
+        for leftover in folder.glob("tmp-*"):  # of a compilation that was killed
+            shutil.rmtree(leftover, ignore_errors=True)
         entry = folder / fingerprint()
         if entry.exists():
             entry.touch()
@@ -321,4 +323,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("interrupted; nothing is changed")
