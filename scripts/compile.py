@@ -289,8 +289,9 @@ def _compile_into(entry: Path) -> None:
 
 def reuse() -> None:
     """Install what the cache has; without that, leave everything interpreted."""
-    entry = cache_folder() / fingerprint()
-    if not entry.exists():
+    folder = cache_folder()
+    entry = folder / fingerprint() if folder.exists() else folder
+    if entry == folder or not entry.exists():
         remove()
         print("not compiled: everything runs interpreted; `make compile` makes it faster")
         return
