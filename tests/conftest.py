@@ -7,6 +7,7 @@ shell without job control makes processes ignore Ctrl-C.
 from __future__ import annotations
 
 import signal
+import sysconfig
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
@@ -72,6 +73,8 @@ NOT_QUICK: Final = (
     "engine/recovery/test_data_formats.py::test_items_come_back*",
     "engine/streams/test_expiry.py::test_on_the_systems_clock*",
     "engine/streams/test_shards.py::test_a_shard_that_is_hot*",
+    "house/test_github.py::test_actionlint*",
+    "house/test_github.py::test_the_hook_for*",
     "model/test_numbers.py::test_what_looks_normal*",
     "patterns/test_rollups.py::test_a_rebuild_survives*",
     "patterns/test_rollups.py::test_roll_ups_are*",
@@ -103,8 +106,9 @@ NOT_QUICK_PARAMETERS: Final = (
 def pytest_sessionstart(session: pytest.Session) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    suffix = sysconfig.get_config_var("EXT_SUFFIX") or ".so"
     for source in _SOURCES.rglob("*.py"):
-        for compiled in source.parent.glob(f"{source.stem}.*.so"):
+        for compiled in source.parent.glob(f"{source.stem}{suffix}"):
             if compiled.stat().st_mtime < source.stat().st_mtime:
                 shown = source.relative_to(_SOURCES)
                 pytest.exit(
