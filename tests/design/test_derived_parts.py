@@ -38,6 +38,8 @@ from stator.design.plan.plan import Plan
 from stator.errors import DesignError, RequestRefused
 from stator.verification import verify
 
+from .test_read_estimates import about_values
+
 
 class Order(Entity):
     order_id: str = ident()
@@ -222,14 +224,14 @@ def test_equal_designs_give_equal_plans_in_any_order_of_patterns() -> None:
 
 def test_the_number_of_months_is_a_guess_that_a_fact_replaces() -> None:
     guessed = Design("shop", [Order], [orders_of_month], volumes={Order: 36_000})
-    [guess] = guessed.plan().guesses
+    [guess] = about_values(guessed.plan())
     assert guess == (
         "month_of(Order.placed_at): about 36 distinct values is a guess; "
         "declare distinct(month_of(Order.placed_at), values=...)"
     )
     facts = [distinct(month_of(Order.placed_at), values=4)]
     told = Design("shop", [Order], [orders_of_month], volumes={Order: 36_000}, facts=facts)
-    assert told.plan().guesses == ()
+    assert about_values(told.plan()) == []
     units = guessed.plan().pattern("orders_of_month").units_per_call
     assert told.plan().pattern("orders_of_month").units_per_call == pytest.approx(9 * units, 0.1)
 
@@ -237,7 +239,7 @@ def test_the_number_of_months_is_a_guess_that_a_fact_replaces() -> None:
 def test_a_fact_about_days_says_how_many_months_there_are() -> None:
     facts = [distinct(day_of(Order.placed_at), values=365)]
     design = Design("shop", [Order], [orders_of_month], volumes={Order: 36_000}, facts=facts)
-    assert design.plan().guesses == ()
+    assert about_values(design.plan()) == []
     assert Design("shop", [Order], volumes={Order: 36_000}, facts=facts).facts.all == tuple(facts)
 
 
@@ -264,7 +266,7 @@ def test_a_share_may_be_about_a_part() -> None:
         return find(Order).where(month_of(Order.placed_at) == date(2026, 11, 7))
 
     plan = Design("shop", [Order], [november], volumes={Order: 10_000}, facts=facts).plan()
-    assert plan.guesses == ()
+    assert about_values(plan) == []
     [partition, _] = [key for key in plan.entity(Order).keys if key.index is not None]
     assert partition.condition == "{month_of(placed_at)} is 2026-11", "the index is sparse"
 

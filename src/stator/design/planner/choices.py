@@ -76,10 +76,17 @@ class EntityChoices:
 
         Texts about them are then the same with and without the lock of an equal plan.
         """
-        if not self.costs.stored_keys:
+        if self.locked is None:
             return self
-        costs = replace(self.costs, stored_keys={})
-        return replace(self, costs=costs, use_dollars={}, open_dollars={}, steady_dollars={})
+        return replace(
+            self,
+            costs=replace(self.costs, stored_keys={}),
+            locked=None,
+            held={},
+            use_dollars={},
+            open_dollars={},
+            steady_dollars={},
+        )
 
     def price(self, placement: Placement) -> None:
         """Compute and store the prices of a placement, unless they are already known."""
@@ -122,17 +129,24 @@ class EntityChoices:
         return any(each is not None and not each.in_memory for each in found)
 
     def _could_hold_order(self, placement: Placement, need: Need) -> bool:
-        """Whether an index for a need has room for its order, which no declared write changes.
+        """Whether an index for a need could hold its order instead, at the price of a few bytes.
 
-        Programs can then read it in pages. A few bytes in the key are no reason to give that up.
+        Programs can then read it in pages. It could not if a declared write changes the order's
+        fields, or if another need decides what the index is sorted by.
         """
         path = placement.path
-        return (
-            not placement.is_base
-            and path.handwritten is None
-            and not path.sort
-            and not set(need.sequence) & mutable_fields(self.entity, self.costs.rates[self.entity])
-        )
+        if placement.is_base or path.handwritten is not None:
+            return False
+        if set(need.sequence) & mutable_fields(self.entity, self.costs.rates[self.entity]):
+            return False
+        return not any(self._decides_sort(placement, other) for other in self.needs)
+
+    def _decides_sort(self, placement: Placement, need: Need) -> bool:
+        served = self.serve(placement, need)
+        if served is None or served.in_memory:
+            return False
+        asked = {*need.sequence, *need.equal, *(span.field for span in need.spans)}
+        return bool(asked & {*placement.path.sort})
 
     def is_kept(self, placement: Placement) -> bool:
         """Whether the lock has this placement.
@@ -222,7 +236,9 @@ def choices_of(
     table to itself, whose key may be native. ``scans`` has the monthly cost of each need as a Scan,
     or None if the need may not scan. ``beyond_identity`` allows base keys with further fields.
     """
-    choices = EntityChoices(entity, needs, (), (), _pinned(entity), costs, locked=locked)
+    choices = EntityChoices(
+        entity, needs, (), (), handwritten_indexes(entity), costs, locked=locked
+    )
     if locked is not None:
         paths = tuple(sorted({*paths, *locked.paths}, key=lambda path: path.rank))
         choices.held = {
@@ -512,7 +528,8 @@ def is_native_by_hand(path: AccessPath) -> bool:
     return path.handwritten is not None and path.handwritten.is_native
 
 
-def _pinned(entity: type[Entity]) -> tuple[Placement, ...]:
+def handwritten_indexes(entity: type[Entity]) -> tuple[Placement, ...]:
+    """Return the placements of the indexes that are written by hand."""
     found = []
     for name, written in info(entity).overrides.indexes:
         pieces = parse(entity, written, name)

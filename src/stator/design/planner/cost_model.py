@@ -168,6 +168,8 @@ class CostModel:
     """An entity whose identity is taken to be all fields of its base key, for advice."""
     stored_keys: Mapping[type[Entity], tuple[frozenset[str], ...]] = field(default_factory=dict)
     """The fields of each concatenated index key that the lock's indexes put on stored items."""
+    written_keys: Mapping[type[Entity], tuple[frozenset[str], ...]] = field(default_factory=dict)
+    """The fields of each concatenated index key that is written by hand."""
 
     # -- sizes
 
@@ -211,14 +213,13 @@ class CostModel:
     def _index_keys_bytes(self, placement: Placement) -> float:
         """Return the bytes of index keys that an item in this index certainly has.
 
-        These are the keys of the index itself and those that the lock's indexes put on stored
-        items, where they stay.
+        These are the keys of the index itself, those of handwritten indexes, and those that the
+        lock's indexes put on stored items, where they stay.
         """
         entity, fields = placement.path.entity, frozenset(placement.path.fields)
-        stored = self.stored_keys.get(entity, ())
-        known = info(entity).fields
+        stored = {*self.stored_keys.get(entity, ()), *self.written_keys.get(entity, ())}
         size = sum(
-            _NAMES_BYTES + sum(key_text_bytes(known[name].shape) + 1 for name in each)
+            _NAMES_BYTES + sum(self.estimates.key_text_bytes(entity, name) + 1 for name in each)
             for each in stored
         )
         return size + (0.0 if fields in stored else self.key_bytes(placement))

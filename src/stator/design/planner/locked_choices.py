@@ -99,8 +99,10 @@ def stored_keys(
         for key in () if plan is None else plan.keys:
             if key.index is not None and not key.template.native:
                 parts = [*key.template.parts, *(test.parts[0] for test, _ in key.when)]
-                names = {part.value for part in parts if part.kind == "field"}
-                keys_of.setdefault(key.index, set()).update(names & info(entity).fields.keys())
+                known = info(entity).fields
+                keys_of.setdefault(key.index, set()).update(
+                    part.name for part in parts if part.kind == "field" and part.value in known
+                )
         if keys_of:
             found[entity] = tuple(map(frozenset, keys_of.values()))
     return found

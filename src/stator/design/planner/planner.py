@@ -33,7 +33,13 @@ from stator.design.planner.blueprint.table_blueprint import (
 )
 from stator.design.planner.blueprint.write_plans import WritePlans
 from stator.design.planner.blueprint.write_usage import Opened
-from stator.design.planner.choices import EntityChoices, add_shards, choices_of, drop_worse_bases
+from stator.design.planner.choices import (
+    EntityChoices,
+    add_shards,
+    choices_of,
+    drop_worse_bases,
+    handwritten_indexes,
+)
 from stator.design.planner.cost_model import CostModel, LayoutBytes
 from stator.design.planner.estimates import Estimates, demand_of
 from stator.design.planner.handwritten_keys import parse
@@ -128,6 +134,14 @@ class Planner:
             self.labels,
             longer=longer,
             stored_keys=stored_keys(previous, design.layout, self.entities),
+            written_keys={
+                entity: tuple(
+                    frozenset(each.path.fields)
+                    for each in handwritten_indexes(entity)
+                    if each.kind == "concatenated"
+                )
+                for entity in self.entities
+            },
         )
         for entity in self.entities:
             lookup = identity_need(entity, rates[entity])
@@ -175,6 +189,7 @@ class Planner:
         by_name = {each.name: each for each in entities}
         writes = WritePlans(self.design, replace(self.costs, known=sizes), by_name, opened)
         found = sorted([*patterns.values(), *writes.patterns()], key=lambda each: each.name)
+        found = [_with_locked_runner_up(each, self.previous) for each in found]
         uses = [each for each in (*writes.uses(), *lookups) if each.units]
         tables = [
             priced_table(
@@ -442,6 +457,19 @@ def _check_distinct_keys(entities: list[type[Entity]], layout: str) -> None:
                 hint="start each sort key with a different word, for example ORDER#{order_id}",
             )
         seen[form] = known.name
+
+
+def _with_locked_runner_up(pattern: PatternPlan, previous: Plan | None) -> PatternPlan:
+    """Return a pattern's plan with the runner-up of the lock, if both cost the same.
+
+    An equal plan is then equal to the last text, and its lock file stays as it is.
+    """
+    locked = previous.patterns if previous is not None else ()
+    before = next((each for each in locked if each.name == pattern.name), None)
+    if before is None or before.steps != pattern.steps:
+        return pattern
+    prices = [each.runner_up.rpartition(", ")[2] for each in (before, pattern)]
+    return replace(pattern, runner_up=before.runner_up) if len(set(prices)) == 1 else pattern
 
 
 def _check_table_name(name: str) -> None:
