@@ -219,4 +219,6 @@ def described(
 
 
 def _tables(target: BulkTarget) -> str:
-    return ", ".join(target.transport.call("ListTables", {})["TableNames"]) or "none"
+    reply = target.transport.call("ListTables", {})
+    more = ["..."] if "LastEvaluatedTableName" in reply else []
+    return ", ".join([*reply["TableNames"], *more]) or "none"
