@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from stator.errors import DesignError
 from stator.model.values import Item
 from stator.patterns.item_pages import prefix_query, query_all
 from stator.pipeline.views.layout import BASE, LABEL, NO_BUCKET, ViewGroup, after
-from stator.pipeline.views.metrics import Additive, Ordered
+from stator.pipeline.views.metrics import Additive, Metric, Ordered
 from stator.pipeline.views.rebuild.compaction import added
 from stator.pipeline.views.rebuild.rebuild import (
     Rebuild,
@@ -21,6 +21,7 @@ from stator.pipeline.views.rebuild.rebuild import (
     RebuildReport,
 )
 from stator.pipeline.views.rows import Row
+from stator.pipeline.views.sketch import Percentiles
 from stator.pipeline.views.updater import MaintainedView
 from stator.tables.operation import D, OnDb, operation
 from stator.tables.reads.items import decoded
@@ -174,7 +175,24 @@ class ViewReader(MaintainedReader[D]):
                 values[name] = metric.read(name, totals, kind)
             else:
                 values[name] = yield from ranked(self.view, generation, group, metric)
-        return Row(values)
+        return Row(_bounded(values, source.declared.metrics))
+
+
+def _bounded(values: dict[str, Any], metrics: Mapping[str, Metric]) -> dict[str, Any]:
+    """Give percentiles the exact extremes of their field, if the view has them as metrics."""
+    for name, metric in metrics.items():
+        if not isinstance(values[name], Percentiles) or metric.field is None:
+            continue
+        for other, extreme in metrics.items():
+            if (
+                isinstance(extreme, Ordered)
+                and extreme.gives == "value"
+                and extreme.field.name == metric.field.name
+                and values[other] is not None
+            ):
+                bound = "highest" if extreme.descending else "lowest"
+                values[name] = replace(values[name], **{bound: float(values[other])})
+    return values
 
 
 def ranked(view: MaintainedView, generation: int, group: ViewGroup, metric: Ordered) -> Work[Any]:
