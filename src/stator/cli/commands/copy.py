@@ -10,6 +10,7 @@ import typer
 
 from stator.addresses import TransportOptions
 from stator.cli.bulk_commands import WaitNotice, connection_options, resumable
+from stator.cli.data_folder import check_exists
 from stator.cli.options import BetweenOption, JournalOption, RestartOption, ResumeOption
 from stator.cli.progress_bar import ProgressBar
 from stator.model.quantities import duration, plural
@@ -114,6 +115,9 @@ def command(
         between=between,
     )
     connecting = connection_options(region, profile)
+    check_exists(source)
+    if not create:
+        check_exists(to, "check the path, or create the folder and the table with --create")
     function = None if transform is None else find_transform(transform)
     with (
         BulkTarget.open(source, table, options=connecting) as origin,

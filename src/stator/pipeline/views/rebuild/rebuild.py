@@ -376,6 +376,8 @@ class Rebuild:
 
 def rebuild_together(builds: Sequence[Rebuild]) -> Work[list[RebuildReport]]:
     """Rebuild several views. A table that several views share is scanned only once."""
+    if not builds:
+        return []
     tables: dict[str, list[Rebuild]] = {}
     for build in builds:
         yield from build.take_head()
