@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from stator.cli.float_options import CheckedCommand
 from stator.cli.help_pages import GroupedCommands, help_ending, help_text
 from stator.cli.output import show_error
 from stator.cli.register import COMMANDS, CommandEntry
@@ -61,7 +62,7 @@ def build_app(arguments: Sequence[str]) -> typer.Typer:
         if entry.name == called:
             command = _load(entry)
             text, ending = help_text(command), help_ending(command, entry)
-            app.command(entry.name, help=text, epilog=ending)(command)
+            app.command(entry.name, cls=CheckedCommand, help=text, epilog=ending)(command)
         else:
             app.command(entry.name, help=entry.summary)(_not_loaded)
     return app

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from stator.errors import ConfigurationError
+from stator.model.seconds import check_seconds
 from stator.model.values import Item
 from stator.patterns.item_pages import ItemPages
 from stator.tables.blobs.blobs import blob_keys, blob_prefix
@@ -38,6 +39,7 @@ class BlobAudit(OnDb[D]):
         """
         # The store before the table: the scan then sees every item that refers to a listed blob.
         listed = yield BlockingCall(partial(lambda: list(self._store.keys(blob_prefix(self._of)))))
+        check_seconds("unnamed", or_zero=True, older_than_seconds=older_than_seconds)
         oldest = self.context.now() - older_than_seconds
         candidates = {key for key, written in listed if written <= oldest}
         in_use = yield from self._in_use() if candidates else _nothing()

@@ -153,7 +153,7 @@ def _run(running: RunningWorker, name: str, *, catch_up: bool, every: float, as_
             threading.Thread(
                 target=_stop_on_signal, args=(running, stop_signal), daemon=True
             ).start()
-            running.catch_up(timeout_seconds=float("inf"))
+            running.catch_up(timeout_seconds=None)
         else:
             while not stop_signal.wait(every) and not running.wait(0.0):
                 display.show()
