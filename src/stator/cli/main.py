@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from stator.cli.float_options import CheckedCommand
+from stator.child_process import end_with_parent
+from stator.cli.checks.float_options import CheckedCommand
 from stator.cli.help_pages import GroupedCommands, help_ending, help_text
 from stator.cli.output import show_error
 from stator.cli.register import COMMANDS, CommandEntry
@@ -27,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # Threads wait for each other's answers. A computing thread lets others send theirs after
         # one millisecond instead of five.
         sys.setswitchinterval(0.001)
+        end_with_parent()
     try:
         build_app(words)(args=words, prog_name="stator")
     except StatorError as error:

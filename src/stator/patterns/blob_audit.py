@@ -37,9 +37,9 @@ class BlobAudit(OnDb[D]):
         A blob is written before its item. Blobs younger than ``older_than_seconds`` are therefore
         skipped: their item may not have been written yet.
         """
+        check_seconds("unnamed", or_zero=True, older_than_seconds=older_than_seconds)
         # The store before the table: the scan then sees every item that refers to a listed blob.
         listed = yield BlockingCall(partial(lambda: list(self._store.keys(blob_prefix(self._of)))))
-        check_seconds("unnamed", or_zero=True, older_than_seconds=older_than_seconds)
         oldest = self.context.now() - older_than_seconds
         candidates = {key for key, written in listed if written <= oldest}
         in_use = yield from self._in_use() if candidates else _nothing()

@@ -10,7 +10,7 @@ import typer
 
 from stator.addresses import TransportOptions
 from stator.cli.bulk_commands import WaitNotice, connection_options, resumable
-from stator.cli.data_folder import check_exists
+from stator.cli.checks.data_folder import check_exists
 from stator.cli.options import BetweenOption, JournalOption, RestartOption, ResumeOption
 from stator.cli.progress_bar import ProgressBar
 from stator.model.quantities import duration, plural

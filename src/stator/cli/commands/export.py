@@ -14,7 +14,8 @@ from stator.cli.bulk_commands import (
     open_target,
     resumable,
 )
-from stator.cli.data_folder import check_exists
+from stator.cli.checks.data_folder import check_exists
+from stator.cli.checks.unused_options import refuse_unused
 from stator.cli.design_file import load_design_file
 from stator.cli.options import (
     BetweenOption,
@@ -26,7 +27,6 @@ from stator.cli.options import (
     ResumeOption,
 )
 from stator.cli.progress_bar import ProgressBar
-from stator.cli.unused_options import refuse_unused
 from stator.model.quantities import duration, plural, size
 from stator.pipeline.bulk.export.export import (
     ExportJob,

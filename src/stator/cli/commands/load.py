@@ -11,10 +11,10 @@ import typer
 
 from stator.addresses import Address
 from stator.cli.bulk_commands import WaitNotice, open_target, resumable
-from stator.cli.data_folder import check_exists
+from stator.cli.checks.data_folder import check_exists
+from stator.cli.checks.unused_options import refuse_unused
 from stator.cli.options import BetweenOption, ProfileOption, RestartOption, ResumeOption
 from stator.cli.progress_bar import ProgressBar
-from stator.cli.unused_options import refuse_unused
 from stator.model.quantities import duration, plural, size
 from stator.pipeline.bulk.load.estimate import LoadEstimate, estimate
 from stator.pipeline.bulk.load.inputs import FORMATS

@@ -13,8 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from stator.cli.app_connection import MISSING_AT, app_connection
-from stator.cli.app_file import load_app
+from stator.cli.app_file import MISSING_AT, app_connection, load_app
 from stator.cli.options import AppArgument, AtOption, PrefixOption
 from stator.model.quantities import plural
 from stator.pipeline.workers.group_state import GroupState, GroupWatch

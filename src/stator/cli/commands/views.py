@@ -13,11 +13,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from stator.cli.app_connection import MISSING_AT, app_connection
-from stator.cli.app_file import load_app
+from stator.cli.app_file import MISSING_AT, app_connection, load_app
+from stator.cli.checks.unused_options import refuse_unused
 from stator.cli.options import AppArgument, AtOption, PrefixOption
 from stator.cli.output import plain_console
-from stator.cli.unused_options import refuse_unused
 from stator.errors import ConfigurationError
 from stator.model.quantities import plural
 from stator.pipeline.views.projection import Projection

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from stator.cli.app_file import load_app
-from stator.cli.data_folder import check_exists
+from stator.cli.checks.data_folder import check_exists
 from stator.cli.options import AppArgument, PrefixOption
 from stator.cli.stop_signal import StopSignal
 from stator.cli.worker_processes import WorkerProcesses
