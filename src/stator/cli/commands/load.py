@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from stator.addresses import Address
-from stator.cli.bulk_commands import WaitNotice, open_target, resumable
+from stator.cli.bulk_commands import WaitNotice, open_target, resumable, show_failed
 from stator.cli.checks.data_folder import check_exists
 from stator.cli.checks.unused_options import refuse_unused
 from stator.cli.options import BetweenOption, ProfileOption, RestartOption, ResumeOption
@@ -337,11 +337,4 @@ def _show_report(report: LoadReport, *, as_json: bool) -> None:
         f"{duration(report.seconds)}, {rate:,.0f}/s, {report.consumed_units:,.0f} WCU{resumed}"
     )
     if report.failed:
-        where = (
-            f"the reasons are in {report.dead_letters}"
-            if report.dead_letters
-            else "--dead-letters FILE keeps them with the reasons"
-        )
-        typer.echo(
-            typer.style(f"{plural(report.failed, 'row')} failed; {where}", fg="red"), err=True
-        )
+        show_failed(plural(report.failed, "row"), report.dead_letters)

@@ -446,11 +446,11 @@ class _LoadRun:
         state = (
             self._journal.begin(resume=options.resume, restart=options.restart) or JournalState()
         )
-        try:
+        with self._journal.reading_state():
             self._start = RowPosition(**state.place)
+            if not all(type(each) is int for each in asdict(self._start).values()):
+                raise self._journal.damaged()
             self._ahead = RowsAhead(state.ahead)
-        except (TypeError, ValueError, AttributeError):
-            raise self._journal.damaged() from None
         self._job = WriteJob(
             plan.target,
             plan.key.names,
