@@ -174,6 +174,13 @@ class Address:
         )
 
     @property
+    def is_new_folder(self) -> bool:
+        """Whether this is a folder that is missing or empty. Opening it creates a store there."""
+        return self.kind == "folder" and not (
+            os.path.exists(self.where) and (os.path.isfile(self.where) or os.listdir(self.where))
+        )
+
+    @property
     def is_embedded(self) -> bool:
         return self.kind in ("memory", "folder", "engine")
 

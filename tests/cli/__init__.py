@@ -3,6 +3,9 @@
 app_file: ../pipeline/test_work_command.py
 bulk_commands: test_bulk.py
 check_markdown: test_check.py
+checks.data_folder: test_absent_names.py
+checks.float_options: test_float_options.py
+checks.unused_options: test_absent_names.py
 commands.check: test_check.py
 commands.copy: test_bulk.py
 commands.cost: test_cost.py

@@ -147,6 +147,7 @@ def test_files_go_in_come_out_and_are_copied(url: str, table: Any, tmp_path: Pat
         "verified": True,
         "write_units": 2.0,
         "seconds": 0,
+        "dead_letters": None,
     }
 
 
@@ -179,6 +180,22 @@ def test_an_entity_of_a_design_file(tmp_path: Path) -> None:
         and "has no entity Customer" in ran.stderr
         and "name one of User, Order" in ran.stderr
     )
+
+
+def test_a_copy_says_where_the_items_that_failed_are(url: str, table: Any, tmp_path: Path) -> None:
+    (tmp_path / "changes.py").write_text("def refuse(item):\n    raise ValueError('no')\n")
+    table.call("PutItem", {"TableName": "orders", "Item": {"pk": {"S": "a"}}})
+    command = ["copy", url, "./copy", "--table", "orders", "--create"]
+    command += ["--transform", "changes:refuse"]
+    ran = stator(tmp_path, *command)
+    assert ran.returncode == 1
+    assert "1 item failed; --dead-letters FILE keeps them with the reasons" in ran.stderr
+    ran = stator(tmp_path, *command, "--dead-letters", "bad.jsonl")
+    assert ran.returncode == 1
+    assert "1 item failed; the reasons are in bad.jsonl" in ran.stderr
+    assert json.loads((tmp_path / "bad.jsonl").read_text())["content"] == {"pk": {"S": "a"}}
+    report = json.loads(stator(tmp_path, *command, "--dead-letters", "bad.jsonl", "--json").stdout)
+    assert report["dead_letters"] == "bad.jsonl"
 
 
 def test_a_dry_run_says_what_it_takes_and_writes_nothing(
@@ -365,7 +382,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(url: str, table: Any, tmp_pa
             "no connection to 127.0.0.1:9",
         ),
         (
-            ["copy", "http://127.0.0.1:9", "x.db", "--table", "orders"],
+            ["copy", "http://127.0.0.1:9", "x.db", "--table", "orders", "--create"],
             "no connection to 127.0.0.1:9",
         ),
         (
@@ -392,9 +409,9 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(url: str, table: Any, tmp_pa
             "is named like csv",
         ),
         (["copy", "{url}", "{url}", "--table", "orders"], "are the same table"),
-        (["copy", "{url}", "x.db", "--table", "orders"], "there is no table orders at x.db"),
+        (["copy", "{url}", "x.db", "--table", "orders"], "there is no folder x.db"),
         (
-            ["copy", "{url}", "x.db", "--table", "orders", "--transform", "nowhere:x"],
+            ["copy", "{url}", "{url}", "--table", "orders", "--transform", "nowhere:x"],
             "there is no module nowhere",
         ),
     ],

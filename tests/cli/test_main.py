@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +16,7 @@ from stator.cli.main import build_app, main
 from stator.cli.register import COMMANDS, GROUPS, CommandEntry
 from stator.errors import ConfigurationError, StatorError
 
-from .serving import run
+from .serving import ENVIRONMENT, run
 
 
 def end_of(
@@ -70,6 +71,40 @@ def test_an_interrupt_exits_quietly_with_130(
 ) -> None:
     assert end_of(KeyboardInterrupt(), monkeypatch) == 130
     assert capsys.readouterr() == ("", "")
+
+
+# Ctrl-C while a module is imported. The finder is asked for each module that is not loaded yet.
+INTERRUPTED_START = """
+import runpy, sys
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == wanted:
+            raise KeyboardInterrupt
+
+wanted, sys.argv = sys.argv[1], ["stator", *sys.argv[2:]]
+sys.meta_path.insert(0, Interrupt())
+runpy.run_module("stator", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "module"),
+    [
+        *(("new", name) for name in ("stator.cli", "stator.cli.main", "typer", "stator.errors")),
+        *((entry.name, entry.module) for entry in COMMANDS),
+    ],
+)
+def test_an_interrupt_during_the_start_exits_quietly_with_130(command: str, module: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_START, module, command, "--help"],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_a_defect_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from stator import connect, connect_async
 from stator.clock import VirtualClock
 from stator.errors import (
     AlreadyRunning,
+    ConfigurationError,
     PayloadDiffers,
     RequestRefused,
     TookTooLong,
@@ -439,5 +440,5 @@ def test_a_key_is_text(key: Any) -> None:
 
 @pytest.mark.parametrize("option", ["remember_seconds", "running_seconds", "wait_seconds"])
 def test_times_are_positive(option: str) -> None:
-    with pytest.raises(RequestRefused, match=option):
+    with pytest.raises(ConfigurationError, match=option):
         Once(connect(shop()), "jobs", **cast("Any", {option: -1}))

@@ -2,6 +2,7 @@
 
 workers.app: test_workers.py
 workers.aws_lambda: test_lambda.py
+workers.lambda_event: test_lambda.py
 workers.group_state: test_workers.py, test_work_command.py, test_worker_errors.py
 workers.metrics: test_work_command.py, test_worker_errors.py
 workers.options: test_workers.py

@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,6 +110,35 @@ def test_nothing_is_missing_or_out_of_order_when_workers_are_killed(
     for number in range(40):
         seen = commands.noted()[f"o{number}"]
         assert list(dict.fromkeys(seen)) == list(range(1, 16)), f"o{number}: {seen}"
+
+
+def test_workers_end_when_the_command_that_started_them_is_killed(
+    commands: Commands, db: Db
+) -> None:
+    parent = commands.start("work", APP, "--workers", "2", "--from", "oldest", "--lease", "60")
+    try:
+        eventually(lambda: len(state_of(commands)["workers"]) == 2)
+        workers = children_of(parent.pid)
+        assert len(workers) == 2
+    finally:
+        parent.kill()
+    _, err = parent.communicate(timeout=60)  # the workers have the other end of the pipe, too
+    assert err.count("audit: 0 changes handled") == 2, err  # both have drained
+    eventually(lambda: not any(map(is_running, workers)))
+
+
+def state_of(commands: Commands) -> dict[str, Any]:
+    code, out, _ = commands.run("top", APP, "--json")
+    found: dict[str, Any] = json.loads(out) if code in (0, 1) and out else {"workers": []}
+    return found
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process exists and is no zombie: nobody may collect those of a killed parent."""
+    state = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False
+    ).stdout
+    return bool(state.strip()) and not state.startswith("Z")
 
 
 def children_of(pid: int) -> set[int]:

@@ -1,14 +1,25 @@
-"""Finds a stream app: ``work.py``, ``work.py:app`` or ``package.module:app``."""
+"""Finds a stream app: ``work.py``, ``work.py:app`` or ``package.module:app``. Opens its tables.
+
+Commands that look at an app, or repair it, open its tables with ``app_connection``.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import Final
 
+from stator.cli.checks.data_folder import check_exists
 from stator.cli.design_file import APP_HINT, DesignTarget, choices, parse_target, run_target
 from stator.design.plan.lock_file import lock_path, read_lock
-from stator.errors import ConfigurationError, DesignFileWrong
+from stator.errors import ConfigurationError, DesignFileWrong, ResourceNotFound
 from stator.pipeline.workers.app import StreamApp
+from stator.tables.connection import connect
+from stator.tables.db import Db
+
+MISSING_AT: Final = "--at is missing; write --at http://localhost:8000 or aws://region"
 
 
 def load_app(text: str) -> StreamApp:
@@ -52,3 +63,36 @@ def _app_in(module: ModuleType, target: DesignTarget) -> StreamApp:
     raise DesignFileWrong(
         path, 1, "the file defines no StreamApp", hint='write `app = StreamApp(design, "name")`'
     )
+
+
+@contextmanager
+def app_connection(app: StreamApp, address: str, prefix: str) -> Iterator[Db]:
+    """Open the tables of an app, which must exist.
+
+    Raises ConfigurationError if the address is a folder that does not exist, or, in the ``with``
+    block, if a table is missing.
+    """
+    check_exists(address)
+    with connect(app.design, address, prefix=prefix) as db:
+        try:
+            yield db
+        except ResourceNotFound as error:
+            missing = _missing_tables(db)
+            if not missing:
+                raise
+            raise ConfigurationError(
+                f"there is no table {missing[0]} at {address}",
+                hint="check the address and the prefix, or create the tables with"
+                " `stator work --ensure`",
+            ) from error
+
+
+def _missing_tables(db: Db) -> list[str]:
+    schema = db.context.schema
+    missing = []
+    for name in dict.fromkeys((*schema.tables, schema.place.table)):
+        try:
+            db.call("DescribeTable", {"TableName": name})
+        except ResourceNotFound:
+            missing.append(name)
+    return missing

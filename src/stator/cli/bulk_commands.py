@@ -1,7 +1,7 @@
 """Code that the commands load, export and copy share.
 
 It finds the target of ``--entity``, reports when ``--between`` makes a job
-wait, and handles Ctrl-C.
+wait, says where failed rows are, and handles Ctrl-C.
 """
 
 from __future__ import annotations
@@ -118,6 +118,16 @@ class WaitNotice:
             self._said = waits_until
             typer.echo(f"outside of {self._between}: waiting until {shown}", err=True)
         return f"waiting until {shown}  {facts}"
+
+
+def show_failed(what: str, dead_letters: str | None) -> None:
+    """Print how many rows or items failed, and where they are or could be kept."""
+    where = (
+        f"the reasons are in {dead_letters}"
+        if dead_letters
+        else "--dead-letters FILE keeps them with the reasons"
+    )
+    typer.echo(typer.style(f"{what} failed; {where}", fg="red"), err=True)
 
 
 @contextmanager

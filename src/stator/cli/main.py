@@ -11,6 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
+from stator.child_process import end_with_parent
+from stator.cli.checks.float_options import CheckedCommand
 from stator.cli.help_pages import GroupedCommands, help_ending, help_text
 from stator.cli.output import show_error
 from stator.cli.register import COMMANDS, CommandEntry
@@ -26,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # Threads wait for each other's answers. A computing thread lets others send theirs after
         # one millisecond instead of five.
         sys.setswitchinterval(0.001)
+        end_with_parent()
     try:
         build_app(words)(args=words, prog_name="stator")
     except StatorError as error:
@@ -61,7 +64,7 @@ def build_app(arguments: Sequence[str]) -> typer.Typer:
         if entry.name == called:
             command = _load(entry)
             text, ending = help_text(command), help_ending(command, entry)
-            app.command(entry.name, help=text, epilog=ending)(command)
+            app.command(entry.name, cls=CheckedCommand, help=text, epilog=ending)(command)
         else:
             app.command(entry.name, help=entry.summary)(_not_loaded)
     return app

@@ -1,6 +1,7 @@
 """Runs several workers as separate processes, and restarts a worker that is killed.
 
-Each process runs the same ``stator work`` command for a single worker.
+Each process runs the same ``stator work`` command for a single worker. If this process is killed,
+its workers finish the batches in flight and exit (``stator.child_process``).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from stator.child_process import child_options
 from stator.cli.stop_signal import StopSignal
 
 log = logging.getLogger("stator.workers")
@@ -51,7 +53,7 @@ class _Slot:
     def _start(self) -> None:
         # In a separate session: Ctrl-C reaches the worker once, through this process.
         self._process = subprocess.Popen(  # noqa: S603 - this program itself
-            self._command, start_new_session=True
+            self._command, start_new_session=True, **child_options()
         )
         self._started_at = time.monotonic()
         self._restart_at: float | None = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from stator.client.async_client import AsyncClient
 from stator.client.async_credentials import AsyncCredentials
@@ -20,9 +20,11 @@ from stator.client.sync_client import Client
 from stator.clock import Clock, SystemClock
 from stator.errors import ConfigurationError
 from stator.model.scope import DEFAULT_REGION
+from stator.model.seconds import check_seconds
 from stator.transport import AsyncTransport, Transport
 
 Kind = Literal["http", "aws"]
+_SECONDS: Final = {"connect_timeout_seconds", "read_timeout_seconds", "max_backoff_seconds"}
 
 
 def open_client(kind: Kind, where: str, clock: Clock | None, options: dict[str, Any]) -> Transport:
@@ -58,6 +60,9 @@ class _Target:
 
     def __init__(self, kind: Kind, where: str, options: dict[str, Any]) -> None:
         self._options = dict(options)
+        for name in _SECONDS & options.keys():
+            or_zero = name == "max_backoff_seconds"
+            check_seconds("connect()", or_zero=or_zero, **{name: options[name]})
         session = self._session()
         self._open_session = session
         self.region = self._region(kind, where, session)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from stator.child_process import child_options
 from stator.errors import ConfigurationError
 
 _APP = "stator.demo.app:app"
@@ -34,7 +35,10 @@ class ServerProcess:
             str(folder),
         ]
         self._process = subprocess.Popen(  # noqa: S603 - this program itself
-            [*command, "--durability", "process"], stdout=subprocess.PIPE, text=True
+            [*command, "--durability", "process"],
+            stdout=subprocess.PIPE,
+            text=True,
+            **child_options(),
         )
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
@@ -94,7 +98,7 @@ class WorkerProcess:
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
-            env=os.environ | {"STATOR_DEMO_FOLDER": str(self.folder)},
+            **child_options(os.environ | {"STATOR_DEMO_FOLDER": str(self.folder)}),
         )
         threading.Thread(target=self._listen, daemon=True).start()
         return self
@@ -148,7 +152,11 @@ def rebuild_views(url: str, names: list[str]) -> dict[str, dict[str, Any]]:
         "--json",
     ]
     ran = subprocess.run(  # noqa: S603 - this program itself
-        [sys.executable, "-m", "stator", *words], stdout=subprocess.PIPE, text=True, check=False
+        [sys.executable, "-m", "stator", *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+        **child_options(),
     )
     if ran.returncode:
         raise ConfigurationError(

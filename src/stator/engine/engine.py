@@ -41,6 +41,7 @@ from stator.errors import (
     ValueFailed,
 )
 from stator.model.scope import DEFAULT_ACCOUNT, DEFAULT_REGION, Scope
+from stator.model.seconds import check_seconds
 from stator.model.service import unknown_operation
 from stator.storage import MemoryStorage, Storage
 
@@ -141,6 +142,13 @@ class Engine:
         with a sub-folder per bucket, or an object store. ``recovery_lag_seconds`` is the age of a
         table's LatestRestorableDateTime.
         """
+        check_seconds(
+            "Engine.open()",
+            or_zero=True,
+            status_delay_seconds=status_delay_seconds,
+            transaction_seconds=transaction_seconds,
+            recovery_lag_seconds=recovery_lag_seconds,
+        )
         storage: Storage
         if path is None:
             storage = MemoryStorage()

@@ -98,6 +98,7 @@ hold the classes by subject; import them from ``stator.errors``.
     |   +-- SinkRefused                   a sink's receiver rejects the change and always will
     +-- BulkError                         a load, an export or a copy cannot continue
     |   +-- RowRefused                    a row cannot become an item
+    |   +-- JournalDamaged                the journal of a job cannot be read
     |   +-- JournalDiffers                the journal belongs to another job or input
     |   +-- TooManyErrors                 more rows failed than the job allows
     |   +-- DataDiffers                   a count or a checksum is wrong
@@ -160,6 +161,7 @@ from stator.errors.pipeline import (
     DataDiffers,
     IdentityUnknown,
     ImageNotShown,
+    JournalDamaged,
     JournalDiffers,
     NotAnEntity,
     RowRefused,
@@ -274,6 +276,7 @@ __all__ = [
     "ItemFormatUnsupported",
     "ItemMismatch",
     "ItemNotFound",
+    "JournalDamaged",
     "JournalDiffers",
     "LeaseLost",
     "LimitExceeded",

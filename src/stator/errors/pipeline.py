@@ -55,6 +55,10 @@ class RowRefused(BulkError):
     """A row cannot become an item. Its dead letter carries the message as the reason."""
 
 
+class JournalDamaged(BulkError):
+    """The journal of a job cannot be read. Only a new start of the job helps."""
+
+
 class JournalDiffers(BulkError):
     """The journal belongs to another job, or its input has changed. ``what`` says what differs."""
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from stator.errors import ConfigurationError
+from stator.model.seconds import check_seconds
 from stator.model.values import Item
 from stator.patterns.item_pages import ItemPages
 from stator.tables.blobs.blobs import blob_keys, blob_prefix
@@ -36,6 +37,10 @@ class BlobAudit(OnDb[D]):
         A blob is written before its item. Blobs younger than ``older_than_seconds`` are therefore
         skipped: their item may not have been written yet.
         """
+        # A negative age includes blobs that a clock ahead of this one has dated.
+        is_ahead = type(older_than_seconds) in (int, float) and older_than_seconds < 0
+        age = -older_than_seconds if is_ahead else older_than_seconds
+        check_seconds("unnamed", or_zero=True, older_than_seconds=age)
         # The store before the table: the scan then sees every item that refers to a listed blob.
         listed = yield BlockingCall(partial(lambda: list(self._store.keys(blob_prefix(self._of)))))
         oldest = self.context.now() - older_than_seconds

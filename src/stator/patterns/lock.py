@@ -29,7 +29,8 @@ from stator.backoff import Backoff
 from stator.clock import Clock, SystemClock
 from stator.coordination.lease import LeaseHold, LeaseItem, both
 from stator.coordination.stored_format import StoredFormat
-from stator.errors import ConfigurationError, LeaseLost, LockBusy
+from stator.errors import LeaseLost, LockBusy
+from stator.model.seconds import check_seconds
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.tables.db import AsyncDb, Db
@@ -86,11 +87,8 @@ class Lock(OnDb[D]):
         owner: str | None = None,
     ) -> None:
         super().__init__(db)
-        if not isinstance(lease_seconds, int | float) or not 0 < lease_seconds < float("inf"):
-            raise ConfigurationError(
-                f"lock {name}: lease_seconds={lease_seconds!r} must be a number above 0",
-                hint="choose a time that a holder needs at most to renew its lease, such as 30",
-            )
+        check_seconds(f"lock {name}", lease_seconds=lease_seconds)
+        check_seconds(f"lock {name}", or_zero=True, drift_seconds=drift_seconds)
         self.name = name
         self.lease_seconds = lease_seconds
         self.drift_seconds = drift_seconds
@@ -105,6 +103,7 @@ class Lock(OnDb[D]):
 
         Raises LockBusy if another process still holds it after ``wait_seconds``.
         """
+        check_seconds(f"lock {self.name}", or_zero=True, wait_seconds=wait_seconds)
         timer = self.context.timer(_BACKOFF, wait_seconds)
         token = self.context.token()
         owner = f"{self.owner} {token}" if self.owner else token

@@ -54,6 +54,7 @@ from stator.errors import (
     Unstorable,
     ValidationFailed,
 )
+from stator.model.seconds import check_seconds
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.typed_json import NotTypedJson, is_plain, read_typed, write_typed
@@ -109,12 +110,10 @@ class Once(OnDb[D]):
         unknown_errors: tuple[type[BaseException], ...] = (),
     ) -> None:
         super().__init__(db)
-        _check_seconds(name, remember_seconds=remember_seconds, running_seconds=running_seconds)
-        if wait_seconds < 0:
-            raise RequestRefused(
-                f"once {name}: wait_seconds is {wait_seconds!r}",
-                hint="0 does not wait; a positive number waits for as many seconds",
-            )
+        check_seconds(
+            f"once {name}", remember_seconds=remember_seconds, running_seconds=running_seconds
+        )
+        check_seconds(f"once {name}", or_zero=True, wait_seconds=wait_seconds)
         self.name = name
         self.remember_seconds = remember_seconds
         self.running_seconds = running_seconds
@@ -450,14 +449,6 @@ def _outcome(result: Any) -> Item:
     """Return the attributes that hold a result."""
     text = write_typed(result)
     return {"result": {"S": text}, **(_PLAIN if is_plain(text) else _FORMAT).attributes()}
-
-
-def _check_seconds(name: str, **seconds: float) -> None:
-    for option, value in seconds.items():
-        if not value > 0:
-            raise RequestRefused(
-                f"once {name}: {option} is {value!r}", hint="it must be a positive number"
-            )
 
 
 def _checksum(payload: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from stator.clock import Clock, pause
 from stator.errors import DbClosed, ServiceError, StatorError
+from stator.model.seconds import check_seconds
 from stator.tables.observers import Observer
 from stator.tables.runner import Observed
 from stator.tables.work import BlockingCall, Call, ConnectionState, Gather, Pages, Pause, Work
@@ -25,6 +26,8 @@ class AsyncRunner:
         observers: Sequence[Observer] = (),
         deadline_seconds: float | None = None,
     ) -> None:
+        if deadline_seconds is not None:
+            check_seconds("connect()", deadline_seconds=deadline_seconds)
         self.transport = transport
         self.clock = clock
         self.observers = tuple(observers)

@@ -23,6 +23,7 @@ from stator.design.plan.plan import Plan
 from stator.design.table_settings import TableSettings
 from stator.engine import Engine
 from stator.errors import ConfigurationError
+from stator.model.seconds import is_seconds
 from stator.tables.async_runner import AsyncRunner
 from stator.tables.blobs.stores import BlobStore, open_store
 from stator.tables.context import Context
@@ -263,8 +264,8 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "observers": (lambda given: isinstance(given, Sequence) and all(map(callable, given)),
                   "a list of functions"),
     "threads": (lambda given: type(given) is int and given >= 1, "a whole number of 1 or more"),
-    "deadline_seconds": (lambda given: given is None or (_is_number(given) and given > 0),
-                         "a number above 0, or None"),
+    "deadline_seconds": (lambda given: given is None or is_seconds(given),
+                         "a number of seconds above 0 and up to a hundred years, or None"),
 }  # fmt: skip
 """What the options of the data layer must be: a test, and the same in words."""
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from stator.clock import Clock
 from stator.errors import DbClosed, ServiceError, StatorError
+from stator.model.seconds import check_seconds
 from stator.tables.observers import MEASURED, WRITES, CallRecord, Observer, table_of, units_of
 from stator.tables.work import BlockingCall, Call, ConnectionState, Gather, Pages, Pause, Work
 from stator.transport import Transport
@@ -31,6 +32,8 @@ class Runner:
         threads: int = 16,
         deadline_seconds: float | None = None,
     ) -> None:
+        if deadline_seconds is not None:
+            check_seconds("connect()", deadline_seconds=deadline_seconds)
         self.transport = transport
         self.clock = clock
         self.observers = tuple(observers)

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from stator.engine import Engine
-from stator.errors import BulkError, DataDamaged, StatorError
+from stator.errors import BulkError, DataDamaged, JournalDamaged, StatorError
+from stator.pipeline.bulk.copy import Copy, CopyOptions
 from stator.pipeline.bulk.export.export import ExportOptions
 from stator.pipeline.bulk.export.parts import read_items
 from stator.pipeline.bulk.export.sources import snapshot_export, table_export
@@ -22,6 +23,7 @@ from stator.pipeline.bulk.job.dead_letters import DeadLetterFile
 from stator.pipeline.bulk.job.journal import Journal, JournalState
 from stator.pipeline.bulk.job.pending_rows import DeadLetter
 from stator.pipeline.bulk.load.load import LoadOptions, load
+from stator.pipeline.bulk.targets import BulkTarget
 
 from ...formats.damage import COMPRESS, DAMAGE, WHOLE, lines
 from .stock import create, engine_target, stored
@@ -225,3 +227,109 @@ def test_a_file_that_is_no_journal_is_never_deleted(tmp_path: Path) -> None:
     with pytest.raises(BulkError, match="is not a journal"):
         Journal(tmp_path / "journal", {}).begin(resume=False, restart=True)
     assert (tmp_path / "journal").exists()
+
+
+# -- damaged journals
+
+DAMAGED_JOURNALS = {
+    "empty": b"",
+    "cut": b'{"stator_journal": 2, "job": {"table"',
+    "zeros": b"\0" * 200,
+    "bytes": b"\xff\xfe\x00",
+    "a list as job": b'{"stator_journal": 2, "job": [], "state": {}}',
+    "a text as state": b'{"stator_journal": 2, "job": {}, "state": "x"}',
+}
+# Damage that only shows when the state is used.
+DAMAGED_STATES: dict[str, dict[str, Any]] = {
+    "no place": {"place": []},
+    "another place": {"place": {"x": 1}},
+    "no numbers": {"place": {"source": "x", "row": "y"}},
+    "no counts": {"counts": 5},
+    "other counts": {"counts": {"x": 1}},
+    "no length": {"dead_bytes": "x"},
+    "another field": {"x": 1},
+}
+
+
+def _load(engine: Engine, folder: Path, **options: Any) -> Any:
+    rows = folder / "rows.csv"
+    if not rows.exists():  # its time is part of the journal
+        rows.write_text("pk\na\nb\n")
+    with engine_target(engine) as target:
+        return load(str(folder / "rows.csv"), target, LoadOptions(**options))
+
+
+def _export(engine: Engine, folder: Path, **options: Any) -> Any:
+    with engine_target(engine) as target:
+        return table_export(target, str(folder / "out"), ExportOptions(**options)).run()
+
+
+def _copy(engine: Engine, folder: Path, **options: Any) -> Any:
+    with engine_target(engine) as source, BulkTarget.open(engine, "copy") as target:
+        return Copy(source, target, CopyOptions(create=True, **options)).run()
+
+
+JOBS = {"load": _load, "export": _export, "copy": _copy}
+
+
+@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize("damage", [*DAMAGED_JOURNALS, *DAMAGED_STATES])
+def test_a_damaged_journal_is_named_and_restart_discards_it(
+    job: str, damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if (job, damage) == ("export", "other counts"):
+        pytest.skip("an export has no counts of rows")
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "the.journal"
+    with Engine.open() as engine:
+        create(engine)
+        if damage in DAMAGED_JOURNALS:
+            path.write_bytes(DAMAGED_JOURNALS[damage])
+        else:
+            description = _description_of(job, engine, tmp_path, path)
+            state: dict[str, Any] = {"place": {}, "counts": {}, "dead_bytes": 0}
+            state |= DAMAGED_STATES[damage]
+            content = {"stator_journal": 2, "job": description, "state": state}
+            path.write_text(json.dumps(content))
+        for resume in (True, False) if damage in DAMAGED_JOURNALS else (True,):
+            with pytest.raises(JournalDamaged) as caught:
+                JOBS[job](engine, tmp_path, journal=path, resume=resume)
+            assert "--restart" in (caught.value.hint or "")
+        JOBS[job](engine, tmp_path, journal=path, restart=True)
+        assert not path.exists()
+        moved = path.with_name("the.journal.damaged")
+        assert moved.exists() == (damage in DAMAGED_JOURNALS)
+
+
+def _description_of(job: str, engine: Engine, folder: Path, path: Path) -> Any:
+    """Return how the job describes itself, from the journal of a run that is stopped."""
+    found: list[Any] = []
+
+    def write(self: Journal, state: JournalState) -> None:
+        found.append(self.job)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Journal, "write", write)
+        JOBS[job](engine, folder, journal=path)
+    for made in (folder / "out").glob("*"):
+        made.unlink()
+    return found[0]
+
+
+def test_restart_of_an_export_removes_what_a_run_with_a_damaged_journal_left(
+    tmp_path: Path,
+) -> None:
+    with Engine.open() as engine:
+        create(engine)
+        out = tmp_path / "out"
+        with engine_target(engine) as target:
+            job = table_export(target, str(out), ExportOptions(restart=True))
+            out.mkdir()
+            (out / "part-000-00000.jsonl").write_text("half")
+            job.journal_path.write_bytes(b"")
+            assert job.run().items == 0
+        assert [path.name for path in out.iterdir() if path.suffix == ".jsonl"] == []
+        job.journal_path.write_bytes(b"")
+        with engine_target(engine) as target, pytest.raises(BulkError, match="is not empty"):
+            table_export(target, str(out), ExportOptions(restart=True)).run()
+        assert (out / "manifest.json").exists()  # a finished export is never removed

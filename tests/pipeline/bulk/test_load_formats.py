@@ -270,3 +270,25 @@ def test_a_parquet_file_is_not_kept_in_memory(tmp_path: Path) -> None:
         most = max(most, pa.total_allocated_bytes() - before)
     assert seen == rows * groups
     assert path.stat().st_size > 20_000_000 and most < 5_000_000
+
+
+@pytest.mark.parametrize("before", ["\n", "\r\n\r\n", "\ufeff\n\n", "\n" * 5_000])
+def test_blank_lines_of_csv_are_skipped_before_the_header_too(before: str, tmp_path: Path) -> None:
+    whole = as_csv(tmp_path / "whole.csv").read_text()
+    header, first, rest = whole.split("\n", 2)
+    path = tmp_path / "orders.csv"
+    path.write_bytes(f"{before}{header}\n\n{first}\n\n\n{rest}\n\n".encode())
+    with Engine.open() as engine, engine_target(engine) as target:
+        create(engine)
+        report = load(str(path), target)
+        assert (report.read, report.written, report.failed) == (len(ROWS), len(ROWS), 0)
+        assert stored(engine) == ITEMS
+
+
+@pytest.mark.parametrize("content", ["", "\n", "\n\n\r\n"])
+def test_a_file_of_blank_lines_has_no_header(content: str, tmp_path: Path) -> None:
+    (tmp_path / "orders.csv").write_text(content)
+    with Engine.open() as engine, engine_target(engine) as target:
+        create(engine)
+        with pytest.raises(ConfigurationError, match="has no header line"):
+            load(str(tmp_path / "orders.csv"), target)

@@ -9,7 +9,6 @@ projection: test_views.py
 ranks: test_view_schedules.py
 reader: test_views.py
 rows: test_views.py
-sketch: test_sources.py
 updater: test_views.py
 view: test_views.py
 rebuild.compaction: test_compacting.py

@@ -148,7 +148,7 @@ class ViewSimulation(Simulation):
             assert (row is not None) == bool(inside)
             if row is not None:
                 compare_row(row, inside)
-            found = self.run(copies.find.work(zone=zone))
+            found = self.run(copies.page.work(limit=1000, zone=zone)).items
             there = [each for each in samples if each.zone == zone]
             assert sorted(each.sensor for each in found) == sorted(each.sensor for each in there)
             assert [each.value for each in found] == sorted(each.value for each in there)

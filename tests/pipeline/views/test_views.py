@@ -23,7 +23,14 @@ from stator import (
     ident,
     soft_delete,
 )
-from stator.errors import ConfigurationError, DesignError, StreamMissing, ValidationFailed
+from stator.errors import (
+    ConfigurationError,
+    CursorRefused,
+    DesignError,
+    RequestRefused,
+    StreamMissing,
+    ValidationFailed,
+)
 from stator.pipeline import Projection, StreamApp, View, count, sum_of, top
 from stator.pipeline.views.rebuild.rebuild import Rebuild, RebuildOptions, rebuild_together
 from stator.pipeline.workers.handlers.parked_retry import ParkedRetry
@@ -221,7 +228,10 @@ def test_a_projection_is_found_by_another_key(db: Db) -> None:
     keep(db, by_isp, whole)
     reader = by_isp.on(db)
     assert [row.test_id for row in reader.find(isp="acme")] == ["t2", "t1", "t0"]
-    assert [row.test_id for row in reader.find(2, isp="acme", newest_first=True)] == ["t0", "t1"]
+    assert [row.test_id for row in reader.find(isp="acme", newest_first=True, limit=2)] == [
+        "t0",
+        "t1",
+    ]
     assert whole.on(db).first(isp="acme", size=0) in [
         a_test(number, minutes=-number) for number in range(3)
     ]
@@ -234,16 +244,108 @@ def test_a_projection_is_found_by_another_key(db: Db) -> None:
     assert reader.first(isp="nobody") is None
 
 
+def _stored(db: Db, count: int, note: str = "") -> list[str]:
+    db.write_many([a_test(number, minutes=number, note=note) for number in range(count)])
+    return [f"t{number}" for number in range(count)]
+
+
+def _walked(reader: Any, limit: int, **options: Any) -> list[Any]:
+    found: list[Any] = []
+    cursor: str | None = None
+    while True:
+        page = reader.page(limit=limit, cursor=cursor, isp="acme", **options)
+        assert len(page) <= limit and page.previous is None
+        found += page
+        cursor = page.cursor
+        if cursor is None:
+            return found
+
+
+def test_a_projection_returns_every_item_of_a_key_however_many(db: Db) -> None:
+    whole = Projection("whole", of=Test, key=Test.isp, sort=Test.at)
+    names = _stored(db, 1_203, note="x" * 1_500)  # the items are two megabytes: several pages
+    keep(db, whole)
+    reader = whole.on(db)
+    assert [each.test_id for each in reader.find(isp="acme")] == names
+    assert [each.test_id for each in reader.find(isp="acme", newest_first=True)] == names[::-1]
+    assert [each.test_id for each in reader.find(isp="acme", limit=1_100)] == names[:1_100]
+    for limit in (100, 401, 1_203, 5_000):
+        assert [each.test_id for each in _walked(reader, limit)] == names
+    backwards = _walked(reader, 300, newest_first=True)
+    assert [each.test_id for each in backwards] == names[::-1]
+    latest = reader.first(isp="acme", newest_first=True)
+    assert latest is not None and latest.test_id == names[-1]
+
+
+def test_every_group_and_bucket_of_a_view_is_returned(db: Db) -> None:
+    view = View("sizes", of=Test, by=Test.isp, bucket=(Test.at, "hour"), tests=count())
+    db.write_many(a_test(number, minutes=60 * number) for number in range(1_100))
+    db.write_many(a_test(5_000 + number, isp=f"isp{number:04}") for number in range(1_100))
+    keep(db, view)
+    reader = view.on(db)
+    assert len(reader.all(isp="acme")) == 1_100
+    assert len(reader.range(START, at(60 * 1_100), isp="acme")) == 1_100
+    groups = reader.groups()
+    assert len(groups) == 1_101
+    assert len([row for row in reader.many([{**each, "at": START} for each in groups]) if row])
+
+
+def test_a_projection_is_read_to_its_end_while_it_is_rebuilt(db: Db) -> None:
+    whole = Projection("whole", of=Test, key=Test.isp, sort=Test.at)
+    names = _stored(db, 900, note="x" * 2_000)
+    keep(db, whole)
+    app = StreamApp(db.context.schema.design, "summaries")
+    app.add(whole)
+    reading = iter(whole.on(db).find(isp="acme"))
+    found = [next(reading).test_id]
+    page = whole.on(db).page(limit=10, isp="acme")
+    with app.start(db, QUICK):
+        whole.on(db).rebuild(RebuildOptions(settle_seconds=0.0, grace_seconds=0.0))
+    found += [each.test_id for each in reading]
+    assert found == names
+    following = whole.on(db).page(limit=10, cursor=page.cursor, isp="acme")
+    assert [each.test_id for each in (*page, *following)] == names[:20]
+
+
+def test_questions_to_a_projection_that_make_no_sense_are_explained(db: Db) -> None:
+    whole = Projection("whole", of=Test, key=Test.isp, sort=Test.at)
+    _stored(db, 5)
+    keep(db, whole)
+    reader = whole.on(db)
+    for limit in (0, -1, True, 2.5):
+        with pytest.raises(RequestRefused, match="limit"):
+            list(reader.find(isp="acme", limit=limit))  # type: ignore[arg-type]
+    page = reader.page(limit=2, isp="acme")
+    with pytest.raises(CursorRefused):
+        reader.page(limit=2, cursor=page.cursor, isp="other")
+    with pytest.raises(CursorRefused):
+        reader.page(limit=2, cursor=page.cursor, isp="acme", newest_first=True)
+    with pytest.raises(DesignError, match="exactly these"):
+        list(reader.find(size=1))
+    with pytest.raises(DesignError, match="option limit"):
+        Projection("by_limit", of=Limited, key=Limited.limit)
+
+
+class Limited(Entity):
+    limited_id: str = ident()
+    limit: int
+
+
 def test_views_are_read_by_asynchronous_programs_too(db: Db, engine: Engine) -> None:
     hours = make_hours()
     db.put(a_test(1))
-    keep(db, hours)
+    whole = Projection("whole", of=Test, key=Test.isp)
+    keep(db, hours, whole)
 
-    async def read() -> Any:
+    async def read() -> tuple[Any, list[Any], Any]:
         async with connect_async(fleet, engine) as asynchronous:
-            return await hours.on(asynchronous).get(isp="acme", at=START)
+            row = await hours.on(asynchronous).get(isp="acme", at=START)
+            copies = whole.on(asynchronous)
+            found = [each async for each in copies.find(isp="acme")]
+            return row, found, await copies.page(limit=1, isp="acme")
 
-    assert asyncio.run(read()).tests == 1
+    row, found, page = asyncio.run(read())
+    assert row.tests == 1 and found == page.items == [a_test(1)]
 
 
 def test_a_source_that_does_not_decode_is_parked_and_counts_once_when_it_is_retried(db: Db) -> None:

@@ -40,7 +40,7 @@ def test_a_view_is_kept_and_built_anew_on_dynamodb_local() -> None:
                 [row] = hours.on(db).all(isp="acme")
                 assert (row.tests, row.spread.count) == (len(inside), len(inside))
                 assert row.worst == max(each.latency_ms or 0 for each in inside)
-                assert len(by_isp.on(db).find(isp="acme")) == len(tests)
+                assert len(list(by_isp.on(db).find(isp="acme"))) == len(tests)
                 if generation == 1:
                     rebuilt = hours.on(db).rebuild(
                         RebuildOptions(settle_seconds=0.2, grace_seconds=0.0)

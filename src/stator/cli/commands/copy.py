@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from stator.addresses import TransportOptions
-from stator.cli.bulk_commands import WaitNotice, connection_options, resumable
+from stator.cli.bulk_commands import WaitNotice, connection_options, resumable, show_failed
+from stator.cli.checks.data_folder import check_exists
 from stator.cli.options import BetweenOption, JournalOption, RestartOption, ResumeOption
 from stator.cli.progress_bar import ProgressBar
 from stator.model.quantities import duration, plural
@@ -114,6 +115,9 @@ def command(
         between=between,
     )
     connecting = connection_options(region, profile)
+    check_exists(source)
+    if not create:
+        check_exists(to, "check the path, or create the folder and the table with --create")
     function = None if transform is None else find_transform(transform)
     with (
         BulkTarget.open(source, table, options=connecting) as origin,
@@ -170,11 +174,4 @@ def _show(report: CopyReport, table: str, *, as_json: bool) -> None:
     }
     typer.echo(f"checksum {report.checksum}, {words[report.verified]}")
     if report.failed:
-        typer.echo(
-            typer.style(
-                f"{plural(report.failed, 'item')} failed; --dead-letters FILE keeps them with the "
-                f"reasons",
-                fg="red",
-            ),
-            err=True,
-        )
+        show_failed(plural(report.failed, "item"), report.dead_letters)

@@ -14,6 +14,8 @@ from stator.cli.bulk_commands import (
     open_target,
     resumable,
 )
+from stator.cli.checks.data_folder import check_exists
+from stator.cli.checks.unused_options import refuse_unused
 from stator.cli.design_file import load_design_file
 from stator.cli.options import (
     BetweenOption,
@@ -38,6 +40,7 @@ from stator.pipeline.bulk.targets import BulkTarget
 
 
 def command(
+    context: typer.Context,
     address: Annotated[
         str | None,
         typer.Argument(
@@ -139,6 +142,13 @@ def command(
             "give either the ADDRESS of the table or --from-snapshot PATH"
             + ("" if address is None else ", not both")
         )
+    if snapshot is not None:
+        unused = ("table", "entity", "design", "prefix", "rate", "segments", "consistent")
+        refuse_unused(context, "with --from-snapshot", *unused, "region", "profile")
+    elif design is not None:
+        refuse_unused(context, "with --design, which goes with --table", "entity")
+    elif entity is None:
+        refuse_unused(context, "without --entity or --design", "prefix")
     options = ExportOptions(
         format=format_name,
         compression=compression,
@@ -173,6 +183,7 @@ def _target(
     region: str | None,
     profile: str | None,
 ) -> BulkTarget:
+    check_exists(address)
     if design is None:
         return open_target(address, table, entity, prefix=prefix, region=region, profile=profile)
     return BulkTarget.open(

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from stator.cli.bulk_commands import WaitNotice, open_target, resumable
+from stator.addresses import Address
+from stator.cli.bulk_commands import WaitNotice, open_target, resumable, show_failed
+from stator.cli.checks.data_folder import check_exists
+from stator.cli.checks.unused_options import refuse_unused
 from stator.cli.options import BetweenOption, ProfileOption, RestartOption, ResumeOption
 from stator.cli.progress_bar import ProgressBar
 from stator.model.quantities import duration, plural, size
 from stator.pipeline.bulk.load.estimate import LoadEstimate, estimate
 from stator.pipeline.bulk.load.inputs import FORMATS
 from stator.pipeline.bulk.load.load import LoadOptions, LoadPlan, LoadProgress, LoadReport
+from stator.pipeline.bulk.targets import BulkTarget
 
 _FAILED_ROWS = 1
+_MEMORY = "memory"
 
 
 def command(
+    context: typer.Context,
     files: Annotated[
         list[str],
         typer.Argument(
@@ -193,6 +200,10 @@ def command(
         raise typer.BadParameter(
             f"--format {format_name} is unknown; choose one of {', '.join(FORMATS)}"
         )
+    if entity is None:
+        refuse_unused(context, "without --entity", "prefix", "blobs")
+    else:
+        refuse_unused(context, "with --entity, whose design has the types", "types")
     options = LoadOptions(
         format=format_name,
         delimiter=delimiter,
@@ -212,9 +223,14 @@ def command(
         flatten=flatten,
         between=between,
     )
-    with open_target(
-        to, table, entity, prefix=prefix, blobs=blobs, region=region, profile=profile
-    ) as target:
+
+    def opened(address: str) -> BulkTarget:
+        return open_target(
+            address, table, entity, prefix=prefix, blobs=blobs, region=region, profile=profile
+        )
+
+    to = _checked_target(to, files, options, opened, writes=not dry_run)
+    with opened(to) as target:
         plan = LoadPlan(files, target, options)
         if not json_output:
             _show_types(plan)
@@ -234,6 +250,30 @@ def command(
     _show_report(report, as_json=json_output)
     if not report.ok:
         raise typer.Exit(_FAILED_ROWS)
+
+
+def _checked_target(
+    to: str,
+    files: list[str],
+    options: LoadOptions,
+    opened: Callable[[str], BulkTarget],
+    *,
+    writes: bool,
+) -> str:
+    """Return the address to open. A folder that does not exist is not created in vain.
+
+    Without --create it must exist, unless the design of --entity says which tables to create there.
+    Then the load is planned in memory first: if that fails, no folder remains. A dry run is done in
+    memory.
+    """
+    if options.create or not Address.parse(to).is_new_folder:
+        return to
+    with opened(_MEMORY) as target:
+        if target.entity is None:
+            check_exists(to, "check the path, or create the folder and the table with --create")
+        if "-" not in files:  # stdin can be read only once
+            LoadPlan(files, target, options)
+    return to if writes else _MEMORY
 
 
 def _show_types(plan: LoadPlan) -> None:
@@ -297,11 +337,4 @@ def _show_report(report: LoadReport, *, as_json: bool) -> None:
         f"{duration(report.seconds)}, {rate:,.0f}/s, {report.consumed_units:,.0f} WCU{resumed}"
     )
     if report.failed:
-        where = (
-            f"the reasons are in {report.dead_letters}"
-            if report.dead_letters
-            else "--dead-letters FILE keeps them with the reasons"
-        )
-        typer.echo(
-            typer.style(f"{plural(report.failed, 'row')} failed; {where}", fg="red"), err=True
-        )
+        show_failed(plural(report.failed, "row"), report.dead_letters)

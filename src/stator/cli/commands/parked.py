@@ -12,14 +12,14 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from stator.cli.app_file import load_app
+from stator.cli.app_file import MISSING_AT, app_connection, load_app
+from stator.cli.checks.unused_options import refuse_unused
 from stator.cli.options import AppArgument, AtOption, PrefixOption
 from stator.cli.output import plain_console
 from stator.errors import ConfigurationError
 from stator.model.quantities import plural
 from stator.pipeline.workers.handlers.parked_retry import ParkedRetry, RetryOutcome
 from stator.pipeline.workers.handlers.parking import ParkedKey
-from stator.tables.connection import connect
 from stator.tables.db import Db
 
 
@@ -30,6 +30,7 @@ class ParkedAction(StrEnum):
 
 
 def command(
+    context: typer.Context,
     action: Annotated[
         ParkedAction,
         typer.Argument(
@@ -61,11 +62,14 @@ def command(
     Example: stator parked retry billing.py:app --all --at http://localhost:8000
     """
     if not at:
-        raise typer.BadParameter(
-            "--at is missing; write --at http://localhost:8000 or aws://region"
-        )
+        raise typer.BadParameter(MISSING_AT)
+    if action is ParkedAction.list:
+        why = "on `stator parked list`, which lists every item"
+        refuse_unused(context, why, "marks", "everything")
+    if everything:
+        refuse_unused(context, "beside --all, which names every item", "marks")
     app = load_app(target)
-    with connect(app.design, at, prefix=prefix) as db:
+    with app_connection(app, at, prefix) as db:
         parked_retry = ParkedRetry(db.context, app)
         parked = db.run(parked_retry.parking.keys())
         if action is ParkedAction.list:

@@ -13,11 +13,10 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from stator.cli.app_file import load_app
+from stator.cli.app_file import MISSING_AT, app_connection, load_app
 from stator.cli.options import AppArgument, AtOption, PrefixOption
 from stator.model.quantities import plural
 from stator.pipeline.workers.group_state import GroupState, GroupWatch
-from stator.tables.connection import connect
 
 
 def command(
@@ -47,9 +46,11 @@ def command(
 
     Example: stator top billing.py:app --at aws://eu-west-1
     """
+    if not at:
+        raise typer.BadParameter(MISSING_AT)
     app = load_app(target)
     console = Console(highlight=False)
-    with connect(app.design, at, prefix=prefix) as db:
+    with app_connection(app, at, prefix) as db:
         watch = GroupWatch(db.context, app.name)
         state = db.run(watch.look())
         if json_output:

@@ -13,7 +13,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from stator.cli.app_file import load_app
+from stator.cli.app_file import MISSING_AT, app_connection, load_app
+from stator.cli.checks.unused_options import refuse_unused
 from stator.cli.options import AppArgument, AtOption, PrefixOption
 from stator.cli.output import plain_console
 from stator.errors import ConfigurationError
@@ -28,7 +29,6 @@ from stator.pipeline.views.rebuild.rebuild import (
 from stator.pipeline.views.updater import ViewUpdater
 from stator.pipeline.views.view import View
 from stator.pipeline.workers.app import StreamApp
-from stator.tables.connection import connect
 from stator.tables.db import Db
 
 
@@ -38,6 +38,7 @@ class ViewsAction(StrEnum):
 
 
 def command(
+    context: typer.Context,
     action: Annotated[
         ViewsAction,
         typer.Argument(
@@ -86,12 +87,15 @@ def command(
     Example: stator views rebuild summaries.py:app isp_hours --at http://localhost:8000
     """
     if not at:
-        raise typer.BadParameter(
-            "--at is missing; write --at http://localhost:8000 or aws://region"
-        )
+        raise typer.BadParameter(MISSING_AT)
+    if action is ViewsAction.list:
+        unused = ("names", "everything", "work", "grace", "settle")
+        refuse_unused(context, "on `stator views list`, which lists every view", *unused)
+    if everything:
+        refuse_unused(context, "beside --all, which rebuilds every view", "names")
     app = load_app(target)
     views = [each for each in app.subscribers if isinstance(each, (View, Projection))]
-    with connect(app.design, at, prefix=prefix) as db:
+    with app_connection(app, at, prefix) as db:
         if action is ViewsAction.list:
             _show([_facts(db, view) for view in views], as_json=json_output)
             return
@@ -104,7 +108,7 @@ def command(
 
 
 def _chosen(views: list[Any], names: list[str], *, everything: bool, app: StreamApp) -> list[Any]:
-    if everything:
+    if everything and views:
         return views
     known = {view.name: view for view in views}
     if not names:

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from stator.cli.app_file import load_app
+from stator.cli.checks.data_folder import check_exists
 from stator.cli.options import AppArgument, PrefixOption
 from stator.cli.stop_signal import StopSignal
 from stator.cli.worker_processes import WorkerProcesses
@@ -120,6 +121,8 @@ def command(
                 hint=f"run `stator serve --data {at}`, and pass its URL to --at",
             )
         sys.exit(WorkerProcesses(workers, sys.argv[1:]).run())
+    if not ensure:
+        check_exists(at, "check the path, or create the tables there with --ensure")
     options = WorkerOptions(
         start=start,
         batch_records=batch,
@@ -150,7 +153,7 @@ def _run(running: RunningWorker, name: str, *, catch_up: bool, every: float, as_
             threading.Thread(
                 target=_stop_on_signal, args=(running, stop_signal), daemon=True
             ).start()
-            running.catch_up(timeout_seconds=float("inf"))
+            running.catch_up(timeout_seconds=None)
         else:
             while not stop_signal.wait(every) and not running.wait(0.0):
                 display.show()

@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
+from stator.errors import DesignError
+from stator.model.seconds import is_seconds
+
 _METADATA: Final = "stator"
 _STORED: Final = "stator_stored"
 NOT_YET: Final = datetime.fromtimestamp(0, UTC)
@@ -137,8 +140,8 @@ def ttl(
     Write ``ttl(days=90, default=None)``: PEP 681 lets type checkers see a default only where it is
     written out.
     """
-    after = timedelta(days=days, hours=hours)
-    return _marked(Marker("ttl", after=after or None), default, stored=stored)
+    after = _duration("ttl", days, hours)
+    return _marked(Marker("ttl", after=after), default, stored=stored)
 
 
 def soft_delete(
@@ -151,8 +154,22 @@ def soft_delete(
     is deleted; the entity then needs a ``ttl()`` field. Declare it as
     ``deleted_at: datetime | None = soft_delete(days=30)``.
     """
-    after = timedelta(days=days, hours=hours)
-    return _set_by_writes(Marker("soft_delete", after=after or None), _none, stored)
+    after = _duration("soft_delete", days, hours)
+    return _set_by_writes(Marker("soft_delete", after=after), _none, stored)
+
+
+def _duration(marker: str, days: float, hours: float) -> timedelta | None:
+    """Return the duration that a marker names, or None if it names none."""
+    if days == 0 and hours == 0:
+        return None
+    if not (is_seconds(days, or_zero=True) and is_seconds(hours, or_zero=True)) or not is_seconds(
+        days * 86_400 + hours * 3_600
+    ):
+        raise DesignError(
+            f"{marker}(days={days!r}, hours={hours!r}) is not a duration",
+            hint="use numbers of 0 or more, together up to a hundred years",
+        )
+    return timedelta(days=days, hours=hours)
 
 
 def created(*, stored: str | None = None, init: Literal[False] = False) -> Any:

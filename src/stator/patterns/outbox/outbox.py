@@ -58,6 +58,7 @@ from stator.errors import (
     TransactionFailed,
     TryLater,
 )
+from stator.model.seconds import check_seconds
 from stator.model.values import Item
 from stator.patterns.consistent_read import read_snapshot
 from stator.patterns.explanation import OperationCost, PatternExplanation
@@ -127,6 +128,13 @@ class Outbox(OnDb[D]):
                 f"max_attempts={max_attempts} must be 1 or more",
                 hint="set the number of deliveries to try before a message is parked",
             )
+        check_seconds(
+            f"outbox {name}",
+            lease_seconds=lease_seconds,
+            retry_seconds=retry_seconds,
+            longest_retry_seconds=longest_retry_seconds,
+        )
+        check_seconds(f"outbox {name}", or_zero=True, keep_seconds=keep_seconds)
         self.name = name
         self.lease_seconds = lease_seconds
         self.max_attempts = max_attempts

@@ -32,6 +32,7 @@ from stator.model.periods import (
     period_start,
     period_text,
 )
+from stator.model.seconds import is_seconds
 from stator.model.values import Item
 from stator.tables.schema import Place, Schema
 
@@ -102,9 +103,9 @@ class SeriesLayout:
                 " which a series does not support",
                 hint="use keep=... for a time to live; remove other markers from the entity",
             )
-        if self.keep is not None and self.keep <= timedelta(0):
+        if self.keep is not None and not is_seconds(self.keep.total_seconds()):
             raise ConfigurationError(
-                f"keep={self.keep} must be a positive duration",
+                f"keep={self.keep} must be a duration above 0, and up to a hundred years",
                 hint="pass a duration such as keep=timedelta(days=90)",
             )
         if self.table_per is not None:

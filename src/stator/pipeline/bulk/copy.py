@@ -101,6 +101,7 @@ class CopyReport:
     verified: bool | None
     write_units: float
     seconds: float
+    dead_letters: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -218,9 +219,11 @@ class Copy:
             }
             state = JournalState(place)
         place = state.place
-        self._digest = Digest.from_data(place["digest"])
-        self._dropped = int(place["dropped"])
-        start = {int(lane): end for lane, end in place["lanes"].items()}
+        with journal.reading_state():
+            self._digest = Digest.from_data(place["digest"])
+            self._dropped = int(place["dropped"])
+            start = {int(lane): dict(end) for lane, end in place["lanes"].items()}
+            place["was_empty"] = bool(place["was_empty"])
         job = WriteJob(
             self.target,
             self._key,
@@ -282,6 +285,7 @@ class Copy:
             verified=verified,
             write_units=round(counts.consumed_units, 1),
             seconds=round(job.seconds, 3),
+            dead_letters=None if job.letters.path is None else str(job.letters.path),
         )
 
     # -- reading

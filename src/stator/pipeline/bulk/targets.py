@@ -124,14 +124,12 @@ class BulkTarget:
         if blobs is not None:
             settings["blobs"] = blobs
         context = make_context(design, settings)
+        schema = context.schema
+        entity_map = None if entity is None else schema.of(entity)
+        name = _table_of(schema, table) if entity_map is None else entity_map.table.name
         runner = Runner(transport, context.clock, threads=1)
         if where.is_embedded:
             runner.run(TableSetup(context, TableSettings()).run())
-        schema = context.schema
-        entity_map = None if entity is None else schema.of(entity)
-        name = (
-            entity_map.table.name if entity_map is not None else table or next(iter(schema.tables))
-        )
         return cls(
             transport,
             name,
@@ -181,6 +179,19 @@ class BulkTarget:
             self.transport.close()
 
 
+def _table_of(schema: Schema, table: str | None) -> str:
+    """Return the name of a table of the design, or of its only table if ``table`` is None."""
+    names = list(schema.tables)
+    if table is None and len(names) == 1:
+        return names[0]
+    if table is None or table not in schema.tables:
+        problem = "no table is named for" if table is None else f"there is no table {table} in"
+        raise ConfigurationError(
+            f"{problem} design {schema.design.name}", hint=f"name one of {', '.join(names)}"
+        )
+    return table
+
+
 def find_description(
     target: BulkTarget, clock: Clock, chance: random.Random
 ) -> dict[str, Any] | None:
@@ -221,4 +232,6 @@ def described(
 
 
 def _tables(target: BulkTarget) -> str:
-    return ", ".join(target.transport.call("ListTables", {})["TableNames"]) or "none"
+    reply = target.transport.call("ListTables", {})
+    more = ["..."] if "LastEvaluatedTableName" in reply else []
+    return ", ".join([*reply["TableNames"], *more]) or "none"

@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Unpack
 
 from stator.errors import ConfigurationError, SinkRefused, TryLater
+from stator.model.seconds import check_seconds
 from stator.pipeline.sinks.change_sink import Message, SinkOptions
 from stator.pipeline.sinks.sink import LazyResource, Refusal
 from stator.pipeline.sinks.waves import WaveSink
@@ -75,6 +76,7 @@ class KafkaSink(WaveSink):
             if hasattr(self._kafka.KafkaError, code)
         }
         self._topic = topic
+        check_seconds(f"sink {name}", timeout_seconds=timeout_seconds)
         self._timeout_seconds = timeout_seconds
         self._config = {
             "partitioner": "murmur2_random",

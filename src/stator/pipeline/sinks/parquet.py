@@ -57,6 +57,7 @@ from stator.coordination.position import sequence_text
 from stator.errors import BlobMissing, ConfigurationError, StatorError
 from stator.formats.extras import pyarrow
 from stator.formats.plain import plain_item
+from stator.model.seconds import check_seconds
 from stator.model.values import Item
 from stator.patterns.plain_values import encode_plain
 from stator.pipeline.sinks.change_sink import Message, SinkOptions
@@ -103,10 +104,10 @@ class ParquetSink(Sink):
                 f"sink {name!r} takes only plain images: they become columns",
                 hint="leave out images=",
             )
-        if target_bytes < 1 or roll_seconds < 0:
+        check_seconds(f"sink {name}", or_zero=True, roll_seconds=roll_seconds)
+        if target_bytes < 1:
             raise ConfigurationError(
-                f"target_bytes={target_bytes}, roll_seconds={roll_seconds} is out of range",
-                hint="use target_bytes of at least 1 and roll_seconds of at least 0",
+                f"target_bytes={target_bytes} is out of range", hint="use 1 or more"
             )
         pyarrow()  # fail now, not after the first batch was staged
         self._store = _open_place(place)

@@ -30,6 +30,7 @@ from typing import Unpack
 from urllib.parse import urlsplit
 
 from stator.errors import ConfigurationError, SinkRefused, TryLater
+from stator.model.seconds import check_seconds
 from stator.pipeline.sinks.change_sink import Message, SinkOptions
 from stator.pipeline.sinks.sink import Refusal, Sink
 
@@ -78,6 +79,7 @@ class WebhookSink(Sink):
         self._tls = (tls or ssl.create_default_context()) if parts.scheme == "https" else None
         self._secret = secret.encode() if isinstance(secret, str) else secret
         self._headers = dict(headers or {})
+        check_seconds(f"sink {name}", timeout_seconds=timeout_seconds)
         self._timeout_seconds = timeout_seconds
         self._now = now
         self._idle: deque[Connection] = deque()  # append and pop are thread-safe
@@ -167,6 +169,7 @@ def verify_signature(
     if not stamp.isascii() or not stamp.isdigit() or len(stamp) > 12:
         return False
     current = time.time() if now is None else now
+    check_seconds("is_genuine", or_zero=True, max_age_seconds=max_age_seconds)
     return abs(current - int(stamp)) <= max_age_seconds and hmac.compare_digest(
         signature(key, body, int(stamp)).encode(), given.encode()
     )

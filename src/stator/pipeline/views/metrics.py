@@ -18,7 +18,7 @@ from stator.design.entities.conditions import FieldRef
 from stator.errors import DesignError
 from stator.model.limits import NUMBER_DIGITS
 from stator.model.wide_numbers import EXACT
-from stator.pipeline.views.sketch import Percentiles, bucket_of
+from stator.pipeline.views.sketch import Percentiles, bucket_of, repaired
 
 Number = int | Decimal
 Parts = tuple[tuple[str, Number], ...]
@@ -130,8 +130,8 @@ def avg(of: Any) -> Additive:
 def percentiles(of: Any, *, accuracy: float = 0.02) -> Additive:
     """Return a metric from which every percentile of a field can be read.
 
-    If it is declared as ``spread``, ``row.spread[99]`` is the 99th percentile. ``accuracy`` is the
-    largest relative error. Halving it doubles how many numbers are stored.
+    If it is declared as ``spread``, ``row.spread[99]`` is the 99th percentile, by nearest rank.
+    ``accuracy`` is the largest relative error. Halving it doubles how many numbers are stored.
     """
     if not 0.001 <= accuracy <= 0.5:
         raise DesignError(
@@ -149,7 +149,7 @@ def percentiles(of: Any, *, accuracy: float = 0.02) -> Additive:
             for attribute, each in totals.items()
             if attribute.startswith(start)
         }
-        return Percentiles({bucket: each for bucket, each in counts.items() if each}, accuracy)
+        return Percentiles(repaired(counts), accuracy)
 
     return Additive(field_of(of, "percentiles(of)"), parts, read)
 

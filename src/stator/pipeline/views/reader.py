@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from stator.errors import DesignError
 from stator.model.values import Item
 from stator.patterns.item_pages import prefix_query, query_all
 from stator.pipeline.views.layout import BASE, LABEL, NO_BUCKET, ViewGroup, after
-from stator.pipeline.views.metrics import Additive, Ordered
+from stator.pipeline.views.metrics import Additive, Metric, Ordered
 from stator.pipeline.views.rebuild.compaction import added
 from stator.pipeline.views.rebuild.rebuild import (
     Rebuild,
@@ -21,6 +21,7 @@ from stator.pipeline.views.rebuild.rebuild import (
     RebuildReport,
 )
 from stator.pipeline.views.rows import Row
+from stator.pipeline.views.sketch import Percentiles
 from stator.pipeline.views.updater import MaintainedView
 from stator.tables.operation import D, OnDb, operation
 from stator.tables.reads.items import decoded
@@ -43,7 +44,7 @@ class MaintainedReader(OnDb[D]):
 
     def __init__(self, db: D, view: MaintainedView) -> None:
         super().__init__(db)
-        self._view = view
+        self.view = view
 
     @operation
     def rebuild(
@@ -53,10 +54,11 @@ class MaintainedReader(OnDb[D]):
 
         ``progress`` is called from time to time. ``rebuild.rebuild`` explains how this works.
         """
-        return (yield from Rebuild(self._view, options, progress).run())
+        return (yield from Rebuild(self.view, options, progress).run())
 
-    def _generation(self) -> Work[int]:
-        head = yield from self._view.heads.load()
+    def generation(self) -> Work[int]:
+        """Return the generation in use."""
+        head = yield from self.view.heads.load()
         return 1 if head is None else head.generation
 
 
@@ -69,15 +71,15 @@ class ViewReader(MaintainedReader[D]):
 
         Pass the group's fields and any time in the bucket: ``get(isp=..., at=...)``.
         """
-        asked = self._view.source.group_of(group, with_bucket=True)
+        asked = self.view.source.group_of(group, with_bucket=True)
         rows = yield from self._rows(asked.by, BucketRange(asked.bucket, asked.bucket))
         return rows[0] if rows else None
 
     @operation
     def many(self, groups: Iterable[Mapping[str, Any]], /) -> Work[list[Row | None]]:
         """Return a row or None for each group: ``many([{"isp": ..., "at": ...}, ...])``."""
-        asked = [self._view.source.group_of(group, with_bucket=True) for group in groups]
-        generation = yield from self._generation()
+        asked = [self.view.source.group_of(group, with_bucket=True) for group in groups]
+        generation = yield from self.generation()
         while True:
             found: list[list[Row]] = []
             for at in range(0, len(asked), _SIDE_BY_SIDE):
@@ -87,15 +89,15 @@ class ViewReader(MaintainedReader[D]):
                     for each in some
                 ]
                 found += gathered((yield Gather(work)))
-            before, generation = generation, (yield from self._generation())
+            before, generation = generation, (yield from self.generation())
             if before == generation:
                 return [rows[0] if rows else None for rows in found]
 
     @operation
     def range(self, start: datetime, end: datetime, /, **group: Any) -> Work[list[Row]]:
         """Return the rows of a group whose buckets overlap ``start`` to ``end``, oldest first."""
-        asked = self._view.source.group_of(group, with_bucket=False)
-        text = self._view.source.bucket_text
+        asked = self.view.source.group_of(group, with_bucket=False)
+        text = self.view.source.bucket_text
         if end <= start:
             return []
         buckets = BucketRange(text(start), text(end - timedelta(microseconds=1)))
@@ -104,23 +106,23 @@ class ViewReader(MaintainedReader[D]):
     @operation
     def all(self, /, **group: Any) -> Work[list[Row]]:
         """Return every row of a group, oldest first."""
-        asked = self._view.source.group_of(group, with_bucket=False)
+        asked = self.view.source.group_of(group, with_bucket=False)
         return (yield from self._rows(asked.by, None))
 
     @operation
     def groups(self) -> Work[list[dict[str, Any]]]:
         """Return the groups that exist or have existed, as the values of their fields."""
-        generation = yield from self._generation()
-        place = self._view.layout.place
+        generation = yield from self.generation()
+        place = self.view.layout.place
         items = yield from query_all(
-            prefix_query(place, self._view.layout.groups(generation), ""), LABEL
+            prefix_query(place, self.view.layout.groups(generation), ""), LABEL
         )
-        names = [field.name for field in self._view.source.declared.by]
+        names = [field.name for field in self.view.source.declared.by]
         found = []
         for item in items:
             text = item[place.sort]["S"] if names else ""
-            bucket = "1970" if self._view.source.declared.bucket is not None else NO_BUCKET
-            values = self._view.source.values_of(ViewGroup(text, bucket))
+            bucket = "1970" if self.view.source.declared.bucket is not None else NO_BUCKET
+            values = self.view.source.values_of(ViewGroup(text, bucket))
             found.append({name: values[name] for name in names})
         return found
 
@@ -128,18 +130,18 @@ class ViewReader(MaintainedReader[D]):
 
     def _rows(self, by: str, buckets: BucketRange | None) -> Work[list[Row]]:
         while True:
-            generation = yield from self._generation()
+            generation = yield from self.generation()
             rows = yield from self._rows_of(generation, by, buckets)
-            if rows or generation == (yield from self._generation()):
+            if rows or generation == (yield from self.generation()):
                 return rows  # otherwise another generation took over, and this one may be deleted
 
     def _rows_of(self, generation: int, by: str, buckets: BucketRange | None) -> Work[list[Row]]:
-        now = self._view.context.now()
+        now = self.view.context.now()
         partials = yield from self._partials(generation, by, buckets)
         groups = {
             ViewGroup(by, bucket): added(items)
             for bucket, items in partials.items()
-            if not self._view.source.is_over(bucket, now)
+            if not self.view.source.is_over(bucket, now)
         }
         groups = {group: totals for group, totals in groups.items() if totals.get("n", 0) > 0}
         work = [self._row(generation, group, totals) for group, totals in groups.items()]
@@ -149,7 +151,7 @@ class ViewReader(MaintainedReader[D]):
         self, generation: int, by: str, buckets: BucketRange | None
     ) -> Work[dict[str, list[Item]]]:
         """Return the partials to sum, by bucket. ``rebuild.compaction`` says which are left out."""
-        layout = self._view.layout
+        layout = self.view.layout
         request = _range_query(layout.place, layout.partials(generation, by), buckets)
         while True:
             items = yield from query_all(request, LABEL)
@@ -161,7 +163,7 @@ class ViewReader(MaintainedReader[D]):
                 return {bucket: _to_sum(shards) for bucket, shards in found.items()}
 
     def _row(self, generation: int, group: ViewGroup, totals: Any) -> Work[Row]:
-        source = self._view.source
+        source = self.view.source
         values = source.values_of(group)
         for name, metric in source.declared.metrics.items():
             if isinstance(metric, Additive):
@@ -172,35 +174,46 @@ class ViewReader(MaintainedReader[D]):
                 )
                 values[name] = metric.read(name, totals, kind)
             else:
-                values[name] = yield from ranked(self._view, generation, group, metric)
-        return Row(values)
+                values[name] = yield from ranked(self.view, generation, group, metric)
+        return Row(_bounded(values, source.declared.metrics))
 
 
-def ranked(
-    view: MaintainedView,
-    generation: int,
-    group: ViewGroup,
-    metric: Ordered,
-    limit: int | None = None,
-) -> Work[Any]:
+def _bounded(values: dict[str, Any], metrics: Mapping[str, Metric]) -> dict[str, Any]:
+    """Give percentiles the exact extremes of their field, if the view has them as metrics."""
+    for name, metric in metrics.items():
+        if not isinstance(values[name], Percentiles) or metric.field is None:
+            continue
+        for other, extreme in metrics.items():
+            if (
+                isinstance(extreme, Ordered)
+                and extreme.gives == "value"
+                and extreme.field.name == metric.field.name
+                and values[other] is not None
+            ):
+                bound = "highest" if extreme.descending else "lowest"
+                values[name] = replace(values[name], **{bound: float(values[other])})
+    return values
+
+
+def ranked(view: MaintainedView, generation: int, group: ViewGroup, metric: Ordered) -> Work[Any]:
     """Return the result of an ordered metric, such as ``top`` or ``minimum``.
 
-    Reads the group's rows in the metric's order, up to ``limit`` or the metric's own count.
+    Reads the group's rows in the metric's order, up to the metric's count.
     """
     layout = view.layout
     name = metric.field.name
     request = prefix_query(
-        layout.place, layout.rows(generation, group), f"{name}{SEPARATOR}", limit or metric.count
+        layout.place, layout.rows(generation, group), f"{name}{SEPARATOR}", metric.count
     )
     request["ScanIndexForward"] = not metric.descending
     found: list[Item] = []
-    while len(found) < (limit or metric.count):
+    while len(found) < metric.count:
         reply = yield Call("Query", request, LABEL)
         found += [item["source"]["M"] for item in reply["Items"]]
         if "LastEvaluatedKey" not in reply:
             break
         request["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
-    found = found[: limit or metric.count]
+    found = found[: metric.count]
     if metric.gives == "value":
         return view.source.of.codec.decode_field[name](found[0][name]) if found else None
     copies = yield from copied(view, found, metric)

@@ -16,6 +16,7 @@ from typing import Any
 
 from stator.errors import DesignError
 from stator.model.periods import Period, check_period
+from stator.model.seconds import is_seconds
 from stator.pipeline.views.metrics import Additive, Metric, Ordered, field_of
 from stator.pipeline.views.reader import ViewReader, check_groupable
 from stator.pipeline.views.sources import ViewDeclaration
@@ -65,6 +66,11 @@ class View(ViewUpdater):
         if bucket is not None:
             check_period(bucket[1], "the period of a bucket")
             time = (field_of(bucket[0], "bucket"), bucket[1])
+        if keep is not None and not is_seconds(keep.total_seconds()):
+            raise DesignError(
+                f"keep={keep} is not a duration above 0, and up to a hundred years",
+                hint="for example keep=timedelta(days=90)",
+            )
         if keep is not None and time is None:
             raise DesignError(
                 "keep= needs time buckets", hint="add bucket=(field, 'hour'), or remove keep="

@@ -12,11 +12,11 @@ bisection and destinations do the rest.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from stator.errors import ConfigurationError
-from stator.pipeline.workers.handlers.change import Record, read_record
+from stator.pipeline.workers.handlers.change import Record
 from stator.pipeline.workers.handlers.change_handlers import ChangeHandlers
 from stator.pipeline.workers.handlers.subscribers import (
     HandlerFailure,
@@ -26,6 +26,7 @@ from stator.pipeline.workers.handlers.subscribers import (
     refuse_small_stream,
     tables_of,
 )
+from stator.pipeline.workers.lambda_event import read_event
 from stator.tables.context import Context
 from stator.tables.db import Db
 from stator.tables.work import Work
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("stator.workers")
 
-_SOURCE = "aws:dynamodb"
 LambdaHandler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
 
@@ -47,7 +47,7 @@ def lambda_handler(app: StreamApp, db: Db) -> LambdaHandler:
         )
 
     def handler(event: Mapping[str, Any], context: Any = None) -> dict[str, Any]:
-        records = [_read(raw, db.context) for raw in _records(event)]
+        records = read_event(event, db.context)
         for table, view in {(each.table, _view_of(each)) for each in records}:
             if view is not None:
                 refuse_small_stream(view, table, app.subscribers, db.context)
@@ -57,42 +57,9 @@ def lambda_handler(app: StreamApp, db: Db) -> LambdaHandler:
     return handler
 
 
-def _records(event: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    records = event.get("Records")
-    if not isinstance(records, list):
-        raise ConfigurationError(
-            f"the event is not from a DynamoDB stream: it has no Records but {_shown(event)}",
-            hint="invoke the function through an event source mapping of the table's stream",
-        )
-    return records
-
-
-def _read(raw: Mapping[str, Any], context: Context) -> Record:
-    """Read a record. Raises ConfigurationError if it is from another service or table."""
-    source = raw.get("eventSource") or raw.get("EventSource")
-    if source != _SOURCE or "dynamodb" not in raw:
-        raise ConfigurationError(
-            f"the event is from {source or 'an unknown source'}, not from a DynamoDB stream",
-            hint="invoke the function through an event source mapping of the table's stream",
-        )
-    arn = str(raw.get("eventSourceARN", ""))
-    name = arn.partition(":table/")[2].partition("/")[0]
-    tables = (*context.schema.tables, context.schema.place.table)
-    if name not in tables:
-        raise ConfigurationError(
-            f"the event is from table {name or arn}; the app follows {', '.join(tables)}",
-            hint="map the stream of one of these tables, or pass the right prefix= to connect()",
-        )
-    return read_record(raw, name, "")
-
-
 def _view_of(record: Record) -> str | None:
     view = record.raw["dynamodb"].get("StreamViewType")
     return None if view is None else str(view)
-
-
-def _shown(event: Mapping[str, Any]) -> str:
-    return ", ".join(sorted(map(str, event))[:5]) or "nothing"
 
 
 def _handled(app: StreamApp, context: Context, records: list[Record]) -> Work[str | None]:

@@ -7,6 +7,7 @@ from typing import Final
 
 from stator.backoff import Backoff
 from stator.errors import ConfigurationError
+from stator.model.seconds import check_seconds
 
 RETENTION_SECONDS: Final = 24 * 3600.0
 
@@ -53,19 +54,21 @@ class WorkerOptions:
             raise ConfigurationError(
                 f"start={self.start!r} is unknown", hint="use latest, oldest or snapshot"
             )
-        positive = (
-            "lease_seconds",
-            "handover_seconds",
-            "retry_seconds",
-            "idle_seconds",
-            "sync_seconds",
+        check_seconds(
+            "WorkerOptions",
+            lease_seconds=self.lease_seconds,
+            handover_seconds=self.handover_seconds,
+            retry_seconds=self.retry_seconds,
+            longest_retry_seconds=self.longest_retry_seconds,
+            idle_seconds=self.idle_seconds,
+            sync_seconds=self.sync_seconds,
         )
-        for name in positive:
-            if getattr(self, name) <= 0:
-                raise ConfigurationError(
-                    f"{name}={getattr(self, name)} must be greater than 0",
-                    hint="set a positive number",
-                )
+        check_seconds(
+            "WorkerOptions",
+            or_zero=True,
+            drift_seconds=self.drift_seconds,
+            window_seconds=self.window_seconds,
+        )
         for name in ("batch_records", "max_attempts", "max_leases"):
             if getattr(self, name) < 1:
                 raise ConfigurationError(

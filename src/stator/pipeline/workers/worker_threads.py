@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.clock import SystemClock
 from stator.errors import StatorError, StreamError
+from stator.model.seconds import check_seconds
 from stator.pipeline.workers.group_state import GroupWatch
 from stator.pipeline.workers.handlers.subscribers import ClosingSubscriber
 from stator.pipeline.workers.options import WorkerOptions
@@ -145,6 +146,7 @@ class RunningWorker:
         one. Raises StreamError if threads are still running at the end. They may still be handling
         changes, so the subscribers are then left open.
         """
+        check_seconds("stop", or_zero=True, timeout_seconds=timeout_seconds)
         self.tell_to_stop()
         left = timeout_seconds
         while left > 0 and (alive := self._alive()):
@@ -179,16 +181,20 @@ class RunningWorker:
 
         Raises the error that ended the worker, if there was one.
         """
+        if timeout_seconds is not None:
+            check_seconds("wait", or_zero=True, timeout_seconds=timeout_seconds)
         over = self._over.wait(timeout_seconds)
         self._raise()
         return over
 
-    def catch_up(self, timeout_seconds: float = 120.0) -> None:
+    def catch_up(self, timeout_seconds: float | None = 120.0) -> None:
         """Wait until the group has handled or parked every change made before this call.
 
         A change that keeps failing is parked after about a minute. If a worker died, its changes
-        are handled once its leases have expired.
+        are handled once its leases have expired. ``timeout_seconds=None`` waits without a limit.
         """
+        if timeout_seconds is not None:
+            check_seconds("catch_up", or_zero=True, timeout_seconds=timeout_seconds)
         since = self._db.context.now()
         self.worker.look_again()
         self._wake()
@@ -198,7 +204,7 @@ class RunningWorker:
                 self._raise()
                 raise StreamError("the worker was stopped before it caught up")
             waited += _POLL_SECONDS
-            if waited > timeout_seconds:
+            if timeout_seconds is not None and waited > timeout_seconds:
                 lag = self.progress().lag_seconds
                 behind = "its lag is unknown" if lag is None else f"it is {lag:.0f} seconds behind"
                 raise StreamError(

@@ -29,7 +29,7 @@ from uuid import uuid4
 import orjson
 
 from stator.clock import Clock, SystemClock
-from stator.errors import BulkError, ConfigurationError, DataDiffers
+from stator.errors import BulkError, ConfigurationError, DataDiffers, JournalDamaged
 from stator.model.values import Item
 from stator.pipeline.bulk.checksum import Digest, digest
 from stator.pipeline.bulk.export.destinations import SPOOL, Destination
@@ -161,7 +161,7 @@ class ExportJob:
     def run(self, watch: Callable[[ExportProgress], None] | None = None) -> ExportReport:
         """Export until the manifest is written, and return the result."""
         self._started, started_at = time.monotonic(), self.clock.now()
-        earlier = self._journal.earlier_job()
+        is_unfinished = self._is_unfinished()
         state = self._journal.begin(resume=self.options.resume, restart=self.options.restart)
         place = (state or JournalState()).place
         if self.options.resume:
@@ -171,17 +171,18 @@ class ExportJob:
         self.to.create_folder()
         if state is not None:
             self.to.remove_leftovers({each["name"] for each in place.get("files", [])})
-        elif earlier is not None and earlier.get("out") == self.to.out:
+        elif is_unfinished:
             self.to.remove_unfinished()
         if state is None:
             self.to.check_empty()
         self._first_pages = _PART_PAGES if state is None else 1
-        self._run = place.get("run") or uuid4().hex
-        self._pieces: dict[str, Any] = place.get("pieces", {})
-        self._files = [PartFile(**each) for each in place.get("files", [])]
-        self._digest = Digest.from_data(place["digest"]) if place else Digest()
-        self._columns: set[str] = set(place.get("columns", []))
-        self._units = float(place.get("units", 0.0))
+        with self._journal.reading_state():
+            self._run = place.get("run") or uuid4().hex
+            self._pieces: dict[str, Any] = dict(place.get("pieces", {}))
+            self._files = [PartFile(**each) for each in place.get("files", [])]
+            self._digest = Digest.from_data(place["digest"]) if place else Digest()
+            self._columns: set[str] = set(place.get("columns", []))
+            self._units = float(place.get("units", 0.0))
         self._journal.write(self._state())
         self._read(watch or (lambda _: None))
         if self._expected is not None and self._digest.items != self._expected:
@@ -194,6 +195,20 @@ class ExportJob:
         return self._finished(started_at)
 
     # -- after an earlier run
+
+    def _is_unfinished(self) -> bool:
+        """Whether the journal shows that an earlier run to the same destination did not finish.
+
+        A damaged journal does not name its destination. At its default path it belongs to this one,
+        and --restart removes the parts there, unless a manifest says that they are complete.
+        """
+        try:
+            earlier = self._journal.earlier_job()
+        except JournalDamaged:
+            if not self.options.restart:
+                raise
+            return self.options.journal is None and self.to.read_manifest() is None
+        return earlier is not None and earlier.get("out") == self.to.out
 
     def _manifest_of_this_export(self, run: str | None) -> dict[str, Any] | None:
         """Return the manifest if this export is complete, else None.

@@ -20,14 +20,16 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stator.errors import BulkError, JournalDiffers
+from stator.errors import BulkError, JournalDamaged, JournalDiffers
 
 VERSION = 2
-_OTHER = "name the journal's path with --journal"
+_OTHER = "name another journal with --journal"
 
 
 @dataclass(slots=True)
@@ -58,17 +60,18 @@ class Journal:
     def begin(self, *, resume: bool, restart: bool) -> JournalState | None:
         """Return the state to resume from, or None to start from the beginning.
 
-        ``restart`` deletes an existing journal. Without ``resume`` or ``restart``, an existing
+        ``restart`` deletes an existing journal, or moves it aside if it cannot be read: it may be
+        another file, named by mistake. Without ``resume`` or ``restart``, an existing
         journal raises BulkError. ``resume`` without a journal starts from the beginning, so a
         supervisor can start and restart a job with the same command.
         """
         if self.path is None:
             return None
+        if restart:
+            self._discard()
+            return None
         earlier = self._read()
         if earlier is None:
-            return None
-        if restart:
-            self.path.unlink()
             return None
         self._check_version(earlier)
         if not resume:
@@ -77,15 +80,26 @@ class Journal:
                 hint="continue that run with --resume, or start over with --restart",
             )
         self._check(earlier["job"])
-        try:
-            return JournalState(**earlier["state"])
-        except TypeError:
-            raise self.damaged() from None
+        with self.reading_state():
+            state = JournalState(**earlier["state"])
+        parts = (state.place, state.counts, state.ahead)
+        if not all(isinstance(each, dict) for each in parts) or type(state.dead_bytes) is not int:
+            raise self.damaged()
+        return state
 
-    def damaged(self) -> BulkError:
-        return BulkError(
-            f"the journal {self.path} is damaged: its state cannot be read",
-            hint="start over with --restart",
+    def _discard(self) -> None:
+        assert self.path is not None
+        try:
+            self._read()
+        except JournalDamaged:
+            self.path.replace(self.path.with_name(f"{self.path.name}.damaged"))
+        else:
+            self.path.unlink(missing_ok=True)
+
+    def damaged(self, reason: str = "its state cannot be read") -> JournalDamaged:
+        return JournalDamaged(
+            f"the journal {self.path} is damaged: {reason}",
+            hint=f"start over with --restart, or {_OTHER}",
         )
 
     def earlier_job(self) -> dict[str, Any] | None:
@@ -93,18 +107,31 @@ class Journal:
         earlier = None if self.path is None else self._read()
         return None if earlier is None else dict(earlier["job"])
 
+    @contextmanager
+    def reading_state(self) -> Iterator[None]:
+        """Raise JournalDamaged if the state does not have the form that the block expects."""
+        try:
+            yield
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise self.damaged() from None
+
     def _read(self) -> dict[str, Any] | None:
         assert self.path is not None
         try:
             found = json.loads(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
-        except (ValueError, OSError) as error:
+        except ValueError as error:
+            raise self.damaged(f"it cannot be read: {error}") from None
+        except OSError as error:
             raise BulkError(
-                f"the journal {self.path} cannot be read: {error}", hint=_OTHER
+                f"the journal {self.path} cannot be read: {error.strerror or error}",
+                hint=f"check its permissions, or {_OTHER}",
             ) from None
         if not isinstance(found, dict) or not {"job", "state"} <= found.keys():
             raise BulkError(f"{self.path} is not a journal of Stator", hint=_OTHER)
+        if not isinstance(found["job"], dict) or not isinstance(found["state"], dict):
+            raise self.damaged()
         return found
 
     def _check_version(self, earlier: dict[str, Any]) -> None:

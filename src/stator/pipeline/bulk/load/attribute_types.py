@@ -122,7 +122,7 @@ def column_types(
     left out. Raises ConfigurationError if no column supplies a key attribute, if two columns supply
     the same attribute, if a column has no name, or if a ``--map`` option names an unknown column.
     """
-    check_named(rows.names, renamed)
+    check_names(rows.names, renamed)
     found = []
     for at, source in enumerate(rows.names):
         target = renamed.get(source, source)
@@ -141,24 +141,23 @@ def column_types(
         raise ConfigurationError(
             f"two columns become {twice}", hint=f"drop one with --map {twice}="
         )
-    _check_names(rows.names, renamed, "column")
     return tuple(found)
 
 
-def check_named(names: Sequence[str], renamed: Mapping[str, str]) -> None:
-    """Raise ConfigurationError if a column has no name, unless ``--map =`` drops it."""
+def check_names(names: Sequence[str], renamed: Mapping[str, str]) -> None:
+    """Raise ConfigurationError if a column has no name, or if a ``--map`` option names no column.
+
+    ``--map =`` drops columns without a name.
+    """
     if "" in names and "" not in renamed:
         raise ConfigurationError(
             f"column {names.index('') + 1} has no name",
             hint="name it in the header line, or drop columns without a name with --map =",
         )
-
-
-def _check_names(names: Sequence[str], renamed: Mapping[str, str], word: str) -> None:
     unknown = next((name for name in renamed if name not in names), None)
     if unknown is not None:
         raise ConfigurationError(
-            f"--map names {unknown}, but there is no such {word}",
+            f"--map names {unknown}, but there is no such column",
             hint=f"choose one of {', '.join(names)}",
         )
 

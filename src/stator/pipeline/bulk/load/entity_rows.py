@@ -37,7 +37,7 @@ from stator.formats.dynamodb_json import unwrap
 from stator.formats.exact_json import loads_exact
 from stator.pipeline.bulk.job.dead_letters import LetterContent
 from stator.pipeline.bulk.job.pending_rows import Block, PendingEntity, PendingRow
-from stator.pipeline.bulk.load.attribute_types import check_named
+from stator.pipeline.bulk.load.attribute_types import check_names
 from stator.pipeline.bulk.load.columns import Dead
 from stator.pipeline.bulk.load.flat_rows import flattened, map_members
 from stator.pipeline.bulk.load.lines import rename
@@ -182,7 +182,7 @@ def _create(of: EntityMap, values: dict[str, Any]) -> Any:
 
 def check_columns(of: EntityMap, names: tuple[str, ...], renamed: Mapping[str, str]) -> None:
     """Raise ConfigurationError if a column is not a field of the entity, before any row is read."""
-    check_named(names, renamed)
+    check_names(names, renamed)
     for name in names:
         target = renamed.get(name, name)
         if target and of.info.stored_names.get(target, target) not in of.fields:

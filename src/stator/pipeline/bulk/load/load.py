@@ -187,7 +187,7 @@ class LoadPlan:
             )
         self.gate = Gate.between(self.clock, self.options.between)
         self._check_flatten()
-        _check_delimiter(self.options.delimiter)
+        _check_delimiter(self.options.delimiter, self.inputs)
         self.creation: dict[str, Any] | None = None
         """The CreateTable request for a table that does not exist yet."""
         description = self.description = self._described()
@@ -200,6 +200,7 @@ class LoadPlan:
         self._known: dict[str, AttributeType] = {}
         self._first = self._peeked(self.inputs[0])
         self.types = tuple(self._known.values())
+        self._check_given_types()
 
     # -- the table
 
@@ -260,6 +261,30 @@ class LoadPlan:
             raise ConfigurationError(
                 f"--flatten is for JSON lines, and {other.name} is {other.format or 'unknown'}",
                 hint="leave out --flatten, or load the JSON files on their own",
+            )
+
+    def _check_given_types(self) -> None:
+        """Refuse a ``--type`` option if no input has a column for its attribute.
+
+        Lines of JSON have no columns, so any of them may have the attribute.
+        """
+        if self.options.types and self.target.entity is not None:
+            raise ConfigurationError(
+                f"--type {self.options.types[0]} has no effect: the design of"
+                f" {self.target.entity_name} has the types",
+                hint="leave it out",
+            )
+        missing = set(self._given) - {each.target for each in self.types}
+        for source in self.inputs[1:]:
+            if missing and source.format not in _NESTED:
+                head = next(self._read(source), None)
+                names = () if head is None or head.lines is not None else head.names
+                missing -= {self._renamed.get(name, name) for name in names}
+        if missing and self.types and not any(each.format in _NESTED for each in self.inputs):
+            name = min(missing)
+            raise ConfigurationError(
+                f"--type names {name}, but no column becomes that attribute",
+                hint=f"choose one of {', '.join(each.target for each in self.types)}",
             )
 
     def _peeked(self, source: Input) -> Iterator[RawRows]:
@@ -369,7 +394,13 @@ class LoadPlan:
     def journal(self) -> Journal:
         """The journal of this load, from which a killed load is resumed."""
         options = self.options
-        if not options.keep_journal or any(each.is_stdin for each in self.inputs):
+        is_stdin = any(each.is_stdin for each in self.inputs)
+        if is_stdin and options.journal is not None:
+            raise BulkError(
+                "--journal has no effect: a load from stdin cannot resume",
+                hint="leave it out, or write the data to a file first and load that",
+            )
+        if not options.keep_journal or is_stdin:
             if options.resume:
                 raise BulkError(
                     "a load from stdin cannot resume",
@@ -422,11 +453,11 @@ class _LoadRun:
         state = (
             self._journal.begin(resume=options.resume, restart=options.restart) or JournalState()
         )
-        try:
+        with self._journal.reading_state():
             self._start = RowPosition(**state.place)
+            if not all(type(each) is int for each in asdict(self._start).values()):
+                raise self._journal.damaged()
             self._ahead = RowsAhead(state.ahead)
-        except (TypeError, ValueError, AttributeError):
-            raise self._journal.damaged() from None
         self._job = WriteJob(
             plan.target,
             plan.key.names,
@@ -506,8 +537,14 @@ class _LoadRun:
         )
 
 
-def _check_delimiter(delimiter: str | None) -> None:
-    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+def _check_delimiter(delimiter: str | None, inputs: Iterable[Input]) -> None:
+    if delimiter is None:
+        return
+    if not any(each.format in ("csv", None) for each in inputs):
+        raise ConfigurationError(
+            f"--delimiter {delimiter!r} has no effect: no input is CSV", hint="leave it out"
+        )
+    if len(delimiter) != 1 or delimiter in '"\r\n':
         raise ConfigurationError(
             f"--delimiter {delimiter!r} is not one character that can separate fields",
             hint="write one character, for example --delimiter ';'",

@@ -200,7 +200,7 @@ def _read_csv(source: Input, start: RowPosition, delimiter: str) -> Iterator[Raw
     with stream:
         # Bytes that are not UTF-8 are kept apart, so that they spoil their own row and no other.
         blocks = CsvReader(stream, delimiter, errors="surrogateescape").blocks()
-        head = next(blocks, None)
+        head = _without_blank_start(blocks)
         names, row = _header(source, head), 0
         assert head is not None
         if start.byte and source.can_seek:
@@ -224,8 +224,17 @@ def _read_csv(source: Input, start: RowPosition, delimiter: str) -> Iterator[Raw
                 row += found.count
 
 
+def _without_blank_start(blocks: Iterator[CsvBlock]) -> CsvBlock | None:
+    """Return the first block with a line that is not blank, from that line on."""
+    for block in blocks:
+        for at, row in enumerate(block.rows):
+            if row or at in block.bad:
+                return _without(block, at)
+    return None
+
+
 def _header(source: Input, head: CsvBlock | None) -> tuple[str, ...]:
-    if head is None or (not head.rows[0] and not head.bad.get(0)):
+    if head is None:
         raise ConfigurationError(
             f"{source.name} has no header line", hint="name the columns in the first line"
         )

@@ -43,6 +43,7 @@ from stator.coordination.lease import seconds
 from stator.coordination.position import sequence_text
 from stator.coordination.retry import retry, retry_call
 from stator.errors import ConditionFailed, LeaseLost, StreamError
+from stator.model.seconds import check_seconds
 from stator.model.values import Item
 from stator.model.wide_numbers import wide_attributes
 from stator.pipeline.views.batch_writes import write_all
@@ -84,6 +85,15 @@ class RebuildOptions:
     wait_seconds: float = 60.0
     grace_seconds: float = 15.0
     page_items: int = 1000
+
+    def __post_init__(self) -> None:
+        check_seconds(
+            "RebuildOptions",
+            or_zero=True,
+            settle_seconds=self.settle_seconds,
+            wait_seconds=self.wait_seconds,
+            grace_seconds=self.grace_seconds,
+        )
 
 
 @dataclass(slots=True)
@@ -376,6 +386,8 @@ class Rebuild:
 
 def rebuild_together(builds: Sequence[Rebuild]) -> Work[list[RebuildReport]]:
     """Rebuild several views. A table that several views share is scanned only once."""
+    if not builds:
+        return []
     tables: dict[str, list[Rebuild]] = {}
     for build in builds:
         yield from build.take_head()
