@@ -354,6 +354,21 @@ def size_bytes(value: Value) -> int:
             return set_size(kind, content)
 
 
+def shared_size_bytes(value: Value, known: dict[int, int]) -> int:
+    """Return the size of a normalised value, and remember it in ``known``.
+
+    The content of a list, map or set is measured once, in however many places a request uses it.
+    The caller keeps these contents alive and unchanged as long as it uses ``known``.
+    """
+    [content] = value.values()
+    if isinstance(content, (str, bool)):
+        return size_bytes(value)
+    size = known.get(id(content))
+    if size is None:
+        size = known[id(content)] = size_bytes(value)
+    return size
+
+
 def depth_of(value: Value) -> int:
     [(kind, content)] = value.items()
     if kind == "M":
