@@ -143,7 +143,7 @@ class PlannedUpdate:
         copies: dict[int, Value] = {}
         for path, result in sorted(self._sets, key=_index_order):
             container, last = _own_parent(item, path, copies), path.parts[-1]
-            if isinstance(container, list) and last >= len(container):  # type: ignore[operator]
+            if isinstance(last, int) and last >= len(container):
                 container.append(_value(result))
             else:
                 container[last] = _value(result)
