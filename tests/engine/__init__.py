@@ -15,7 +15,7 @@ Where modules without a test file of their own are tested:
     housekeeper: streams/test_expiry.py
     items.actions: test_items.py
     items.capacity: test_items.py
-    items.item_update: facts/test_updates.py
+    items.item_update: facts/test_updates.py, test_request_cost.py
     items.key_ranges: test_items.py
     items.pages: test_items.py
     items.records: test_items.py

@@ -12,5 +12,5 @@ parser: test_language.py
 paths: test_language.py
 reserved: test_language.py
 tree: test_language.py
-update: test_language.py
+update: test_update.py
 """

@@ -13,7 +13,7 @@ from stator.expr.bind import bind_condition, bind_projection, bind_update
 from stator.expr.condition import evaluate
 from stator.expr.parser import parse_condition, parse_projection, parse_update
 from stator.expr.paths import project
-from stator.expr.update import apply
+from stator.expr.update import PlannedUpdate
 
 ITEM: dict[str, Any] = {
     "a": {"N": "5"},
@@ -100,7 +100,7 @@ def test_conditions_that_are_refused(text: str, problem: str) -> None:
 
 def updated(text: str) -> dict[str, Any]:
     item = {name: dict(value) for name, value in ITEM.items()}
-    apply(bind_update(parse_update(text), {}, VALUES), item)
+    PlannedUpdate(bind_update(parse_update(text), {}, VALUES), item).carry_out(item)
     return item
 
 
@@ -130,7 +130,8 @@ def test_updates(text: str, name: str, value: dict[str, Any]) -> None:
 def test_an_update_leaves_what_it_shares_with_the_old_item_alone() -> None:
     old = {"m": {"M": {"x": {"M": {"y": {"N": "1"}}}}}}
     new: dict[str, Any] = dict(old)
-    apply(bind_update(parse_update("SET m.x.y = :one, m.x.z = :six REMOVE m.w"), {}, VALUES), new)
+    text = "SET m.x.y = :one, m.x.z = :six REMOVE m.w"
+    PlannedUpdate(bind_update(parse_update(text), {}, VALUES), new).carry_out(new)
     assert old == {"m": {"M": {"x": {"M": {"y": {"N": "1"}}}}}}
     assert new["m"]["M"]["x"]["M"]["z"] == {"N": "6"}
 
@@ -182,7 +183,9 @@ def test_whatever_is_written_either_works_or_is_refused(text: str, kind: str) ->
         if kind == "condition":
             evaluate(bind_condition(parse_condition(text), {"#n": "a"}, VALUES), ITEM)
         elif kind == "update":
-            apply(bind_update(parse_update(text), {"#n": "a"}, VALUES), dict(ITEM))
+            item = dict(ITEM)
+            update = bind_update(parse_update(text), {"#n": "a"}, VALUES)
+            PlannedUpdate(update, item).carry_out(item)
         else:
             project(ITEM, bind_projection(parse_projection(text), {"#n": "a"}).paths)
     except ValidationFailed:

@@ -128,3 +128,13 @@ def test_a_row_ends_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(rows_of(whole)) == 3
     longer = 'pk\n"' + "x\n" * 600 + '"\nb\n'
     assert bad_of(longer)[0][0] == 2
+
+
+@pytest.mark.parametrize("line", ["x" * 5_000, "x," * 2_500, '"' + "x" * 5_000])
+def test_a_line_is_not_read_beyond_its_limit(monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+    monkeypatch.setattr(csv_rows, "LINE_BYTES", 2_000)
+    monkeypatch.setattr(csv_rows, "_READ_BYTES", 100)
+    stream = io.BytesIO(f"pk,v\na,b\n{line}\n".encode())
+    with pytest.raises(DataDamaged, match="a line after line 2 is longer than 2,000 bytes"):
+        list(CsvReader(stream).blocks())
+    assert stream.tell() < 3_000

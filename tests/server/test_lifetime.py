@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 
@@ -136,6 +137,59 @@ def test_stopping_lets_requests_in_flight_finish(serve: Serve, engine: FakeEngin
         assert waiting.read().json == {"echo": 1}
         assert waiting.is_closed()
     server.stop()
+
+
+HALVES = [
+    request_bytes("1")[:20],
+    request_bytes("1")[: request_bytes("1").index(b"\r\n\r\n")],
+    request_bytes('{"a":1}')[:-3],
+    request_bytes(b"", length=False, headers={"Transfer-Encoding": "chunked"}) + b"5\r\nab",
+]
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_stopping_does_not_wait_for_half_a_request(
+    serve: Serve, engine: FakeEngine, half: bytes
+) -> None:
+    server = serve(engine, limits=ServerLimits(shutdown_arrival_seconds=0.0))
+    with WireClient(server.port) as client, WireClient(server.port) as other:
+        client.send(half)
+        other.ask()
+        asyncio.run_coroutine_threadsafe(server.server.stop(3600.0), server._loop).result(30)
+        assert client.is_closed()
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_stopping_answers_the_request_before_half_a_request(
+    serve: Serve, engine: FakeEngine, half: bytes
+) -> None:
+    server = serve(engine, limits=ServerLimits(shutdown_arrival_seconds=0.0))
+    with WireClient(server.port) as client, WireClient(server.port) as other:
+        client.send(request_bytes("1", operation="PutItem"))
+        commits = engine.await_commits(1)
+        client.send(half)
+        other.ask()
+        stopped = asyncio.run_coroutine_threadsafe(server.server.stop(3600.0), server._loop)
+        other.is_closed()
+        engine.settle(*commits)
+        assert client.read().json == {"echo": 1}
+        stopped.result(30)
+        assert client.is_closed()
+
+
+def test_stopping_does_not_wait_after_a_refusal(serve: Serve, engine: FakeEngine) -> None:
+    server = serve(engine)
+    with WireClient(server.port) as client, WireClient(server.port) as other:
+        client.send(request_bytes("1", operation="PutItem"))
+        commits = engine.await_commits(1)
+        client.send(b"this is not HTTP\r\n\r\n")
+        other.ask()
+        stopped = asyncio.run_coroutine_threadsafe(server.server.stop(3600.0), server._loop)
+        other.is_closed()
+        engine.settle(*commits)
+        assert client.read().json == {"echo": 1}
+        assert client.read().status == 400
+        stopped.result(30)
 
 
 def test_stopping_has_a_deadline(engine: FakeEngine) -> None:

@@ -254,17 +254,85 @@ os.kill(os.getpid(), 9)
                 RocksStorage(str(path))
 
 
+@pytest.mark.parametrize("end", ["closed", "killed"])
+def test_a_folder_that_lost_any_of_its_files_is_refused_or_whole(
+    folders: Callable[[str, str], Path], tmp_path: Path, end: str
+) -> None:
+    whole = folders("disk", end)
+    patterns = ("FORMAT", "DURABLE", "CURRENT", "MANIFEST-*", "*.sst", "*.log")
+    rest = [name for name in os.listdir(whole) if not any(map(Path(name).match, patterns))]
+    path = tmp_path / "data"
+    for kept in range(2 ** (len(patterns) + 1)):
+        shutil.rmtree(path, ignore_errors=True)
+        shutil.copytree(whole, path)
+        lost = [name for number, name in enumerate(patterns) if not kept >> number & 1]
+        files = [file for pattern in lost for file in path.glob(pattern)]
+        if not kept >> len(patterns) & 1:
+            files += [path / name for name in rest]
+        for file in files:
+            file.unlink()
+        if not os.listdir(path):
+            continue  # then nobody can tell it from a new one
+        before = sorted(os.listdir(path))
+        try:
+            assert _holds_everything(path), lost
+        except StorageCorrupt:
+            if "FORMAT" in lost:
+                assert sorted(os.listdir(path)) == before
+        else:
+            assert "FORMAT" not in lost
+
+
+def test_a_folder_without_its_format_opens_on_request(
+    folders: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    path = tmp_path / "data"
+    shutil.copytree(folders("disk", "killed"), path)
+    (path / "FORMAT").unlink()
+    with pytest.raises(StorageCorrupt, match="write 1 into its FORMAT file"):
+        _holds_everything(path)
+    (path / "FORMAT").write_text("1\n")
+    assert _holds_everything(path)
+    assert (path / "FORMAT").read_text() == "2\n"
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "app.jar", "lost+found", ".hidden"])
+def test_a_folder_with_unrelated_files_is_not_a_new_one(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("")
+    with pytest.raises(StorageCorrupt, match="none that Stator wrote"):
+        RocksStorage(str(tmp_path))
+    assert os.listdir(tmp_path) == [name]
+
+
+_CREATE = """
+import os, sys
+from stator.storage import folder
+from stator.storage.rocks import RocksStorage
+path, step = sys.argv[1], int(sys.argv[2])
+left = iter(range(step))
+def watch(frame, event, _):
+    if frame.f_code.co_filename.endswith(("folder.py", "high_water.py")) and event == "line":
+        if next(left, None) is None:
+            os.kill(os.getpid(), 9)
+    return watch
+sys.settrace(watch)
+RocksStorage(path)
+sys.settrace(None)
+"""
+
+
 def test_a_store_killed_while_it_is_created_is_opened(tmp_path: Path) -> None:
-    whole = tmp_path / "whole"
-    RocksStorage(str(whole)).close()
-    started = tmp_path / "started"
-    started.mkdir()
-    for name in ("LOCK", "LOG", "IDENTITY", "DURABLE", "rocksdict-config.json"):
-        shutil.copy(whole / name, started / name)
-    (started / "000001.dbtmp").write_bytes(b"MANIFEST-000001\n")
-    storage = RocksStorage(str(started))
-    storage.write({b"a": b"1"})
-    storage.close()
+    step, ended = 0, -9
+    while ended == -9:
+        path = tmp_path / str(step)
+        command = [sys.executable, "-c", _CREATE, str(path), str(step)]
+        ended = subprocess.run(command, check=False).returncode
+        storage = RocksStorage(str(path))
+        storage.write({b"a": b"1"})
+        storage.close()
+        step += 5
+    assert ended == 0
+    assert step > 20
 
 
 def test_a_copy_has_a_mark_of_its_own(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ definition and is written with each chunk, so after a crash the backfill resumes
 
 from __future__ import annotations
 
+import copy
+import logging
 import threading
 
 from stator.engine import keyspace
@@ -18,12 +20,15 @@ from stator.engine.items import records
 from stator.engine.items.write_path import Mutation, Writer
 from stator.engine.recovery import Recovery
 from stator.engine.tables.table import Index, Table, TableDefinition
+from stator.errors import StorageError
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix
 
 CHUNK_ITEMS = 500
 # Tables up to this many chunks are indexed before UpdateTable answers; larger ones afterwards.
 CHUNKS_AT_ONCE = 8
+
+_log = logging.getLogger("stator.engine")
 
 
 class Lifecycle:
@@ -127,7 +132,7 @@ class Lifecycle:
     def fill(self, table: Table, *, at_once: bool = True) -> None:
         if at_once:
             for _ in range(CHUNKS_AT_ONCE):
-                if self._fill_chunk(table.definition.number):
+                if self._fill_or_end(table.definition.number):
                     return
         thread = threading.Thread(
             target=self._fill_all,
@@ -141,10 +146,39 @@ class Lifecycle:
     def _fill_all(self, number: int) -> None:
         while not self._stopping.is_set():
             with self._database.lock:
-                if self._stopping.is_set() or self._fill_chunk(number):
+                if self._stopping.is_set() or self._fill_or_end(number):
                     return
             # Let waiting requests take the lock.
             self._stopping.wait(0.0005)
+
+    def _fill_or_end(self, number: int) -> bool:
+        """Fill the next chunk, and return True when no items are left.
+
+        An unexpected error would be raised again at every opening, so it ends the backfill. An
+        error of the storage says nothing about the backfill, which resumes at the next opening.
+        """
+        try:
+            return self._fill_chunk(number)
+        except StorageError:
+            raise
+        except Exception:
+            _log.exception("a backfill failed; the index is removed")
+            self._remove_unfilled(number)
+            return True
+
+    def _remove_unfilled(self, number: int) -> None:
+        """Remove indexes whose backfill failed: one that lacks entries must not be read."""
+        table = next(t for t in self._database.catalog.all() if t.definition.number == number)
+        unfilled = {
+            index.definition.number for index in table.indexes if index.backfilled_to is not None
+        }
+        definition = copy.deepcopy(table.definition)
+        definition.drop_indexes(unfilled)
+        changes: Changes = {}
+        self._database.catalog.put(definition, changes)
+        self._database.storage.write(changes)
+        for each in unfilled:
+            self._remove_data(keyspace.data_prefix(number, each))
 
     def _fill_chunk(self, number: int) -> bool:
         """Add the next chunk of a table's items to the indexes that are being backfilled.

@@ -14,6 +14,9 @@ DYNAMODB = "com.amazonaws.dynamodb.v20120810"
 CORAL_SERVICE = "com.amazon.coral.service"
 CORAL_VALIDATE = "com.amazon.coral.validate"
 
+MESSAGE_CHARACTERS = 32_768
+"""Some messages repeat a part of the request, which may have 16 MB. Longer messages are cut."""
+
 
 class ServiceError(StatorError):
     """An error reply from DynamoDB."""
@@ -32,7 +35,10 @@ class ServiceError(StatorError):
     message_member: ClassVar[str] = "message"
 
     def __init__(self, message: str | None = None, *, hint: str | None = None) -> None:
-        super().__init__(self.default_message if message is None else message, hint=hint)
+        text = self.default_message if message is None else message
+        if len(text) > MESSAGE_CHARACTERS:
+            text = text[:MESSAGE_CHARACTERS] + "..."
+        super().__init__(text, hint=hint)
 
     def facts(self) -> dict[str, Any]:
         """Return the members of the reply other than its type and message."""

@@ -1,4 +1,4 @@
-"""Document paths on an item: look up, assign, remove and project."""
+"""Document paths on an item: look up and project."""
 
 from __future__ import annotations
 
@@ -30,38 +30,18 @@ def _child(value: Value, part: PathPart) -> Value | None:
     return elements[part] if elements is not None and part < len(elements) else None
 
 
-def assign(item: Item, path: Path, value: Value) -> None:
-    """Put a value at a path, whose parent must exist. An index past the end of a list appends."""
-    container, last = _parent(item, path)
-    if isinstance(container, list):
-        assert isinstance(last, int)
-        if last < len(container):
-            container[last] = value
-        else:
-            container.append(value)
-    else:
-        container[last] = value
-
-
-def remove(item: Item, path: Path) -> None:
-    """Remove the value at a path, if there is one. The list or map around it must exist."""
-    container, last = _parent(item, path)
-    if isinstance(container, dict):
-        container.pop(last, None)
-    elif isinstance(last, int) and last < len(container):
-        del container[last]
-
-
-def _parent(item: Item, path: Path) -> tuple[dict[Any, Any] | list[Any], PathPart]:
-    if len(path.parts) == 1:
-        return item, path.parts[0]
-    parent = lookup(item, Path(path.parts[:-1]))
-    last = path.parts[-1]
-    if parent is not None:
-        if isinstance(last, int) and "L" in parent:
-            return parent["L"], last
-        if isinstance(last, str) and "M" in parent:
-            return parent["M"], last
+def parent(item: Item, path: Path) -> dict[Any, Any] | list[Any]:
+    """Return the map or list around the value at a path, which need not exist itself."""
+    parts = path.parts
+    if len(parts) == 1:
+        return item
+    around = lookup(item, Path(parts[:-1]))
+    if around is not None:
+        if isinstance(parts[-1], int):
+            if "L" in around:
+                return around["L"]  # type: ignore[no-any-return]
+        elif "M" in around:
+            return around["M"]  # type: ignore[no-any-return]
     raise ExpressionError(INVALID_PATH)
 
 

@@ -1,13 +1,19 @@
-"""Applies bound updates to an item.
+"""Updates of an item, planned before anything is changed.
 
-Every right-hand side is computed from the item before the update. SET, ADD and DELETE are applied
-first, REMOVE last. List elements are removed from the highest index down and appended in the order
-of their indexes.
+Every path and every right-hand side refers to the item before the update. So the size of the
+finished item is known before anything is copied, and a short expression that asks for gigabytes is
+refused at once: ``PlannedUpdate.growth`` is exact.
+
+SET, ADD and DELETE are carried out first, REMOVE last. List elements are removed from the highest
+index down and appended in the order of their indexes. The finished item shares with the item before
+whatever the update does not change: values that are set are not copied, and a map or list around a
+changed value is copied once, however many values in it change. So nothing may change the values of
+an item in place.
 """
 
 from __future__ import annotations
 
-from copy import deepcopy
+from typing import Any, Union
 
 from stator.expr import paths
 from stator.expr.lexer import ExpressionError
@@ -24,88 +30,200 @@ from stator.expr.tree import (
     UpdateExpression,
 )
 from stator.model import numbers
-from stator.model.values import Item, Value, kind_of, sort_set
+from stator.model.values import (
+    Item,
+    Value,
+    content_of,
+    depth_of,
+    kind_of,
+    shared_size_bytes,
+    sort_set,
+)
 
 MISSING = "The provided expression refers to an attribute that does not exist in the item"
 WRONG_TYPE = "An operand in the update expression has an incorrect data type"
+_LIST_BYTES = 3
+_ELEMENT_BYTES = 1
+"""What a list or map adds to the size of its content, and what each entry adds to its own size."""
 
 
-def apply(update: UpdateExpression, item: Item) -> None:
-    """Change ``item`` in place.
+class _JoinedList:
+    """The result of ``list_append``: its parts, which are joined once their size is known."""
 
-    Nested values are copied first, because other items may share them.
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: list[Value]) -> None:
+        self.parts = parts
+
+    def size_bytes(self, known: dict[int, int]) -> int:
+        return _LIST_BYTES + sum(
+            [shared_size_bytes(part, known) - _LIST_BYTES for part in self.parts]
+        )
+
+    def depth(self) -> int:
+        return max(map(depth_of, self.parts))
+
+    def join(self) -> Value:
+        return {"L": [element for part in self.parts for element in part["L"]]}
+
+
+_Result = Union[Value, _JoinedList]
+
+
+class PlannedUpdate:
+    """What an update will do to an item. ``growth`` is how many bytes larger the item becomes."""
+
+    __slots__ = ("_is_nested", "_removals", "_sets", "growth")
+
+    def __init__(self, update: UpdateExpression, item: Item) -> None:
+        self.growth = 0
+        self._is_nested = False
+        self._sets: list[tuple[Path, _Result]] = []
+        self._removals: list[Path] = []
+        removals: list[Path] = []
+        known_sets: dict[int, frozenset[str]] = {}
+        for action in update.actions:
+            if isinstance(action, SetAction):
+                self._sets.append((action.path, _operand(action.value, item)))
+            elif isinstance(action, RemoveAction):
+                removals.append(action.path)
+            elif isinstance(action, AddAction):
+                self._sets.append((action.path, _sum(action, item)))
+            else:
+                left = _members_left(action, item, known_sets)
+                if left is None:
+                    removals.append(action.path)
+                else:
+                    self._sets.append((action.path, left))
+        self._measure(item, removals)
+
+    def _measure(self, item: Item, removals: list[Path]) -> None:
+        """Compute the growth, and leave out removals of values that the item does not have."""
+        known: dict[int, int] = {}
+        for path, result in self._sets:
+            old = self._present(item, path)
+            if isinstance(result, _JoinedList):
+                self.growth += result.size_bytes(known)
+            else:
+                self.growth += shared_size_bytes(result, known)
+            self.growth += _entry_bytes(path) if old is None else -shared_size_bytes(old, known)
+        for path in removals:
+            old = self._present(item, path)
+            if old is not None:
+                self._removals.append(path)
+                self.growth -= _entry_bytes(path) + shared_size_bytes(old, known)
+
+    def _present(self, item: Item, path: Path) -> Value | None:
+        """Return the value at a path, or None. Raises ExpressionError if nothing is around it."""
+        if len(path.parts) == 1:
+            return item.get(path.parts[0])  # type: ignore[arg-type]
+        self._is_nested = True
+        paths.parent(item, path)
+        return paths.lookup(item, path)
+
+    def depth(self) -> int:
+        """Return the deepest level of nesting that the update writes to."""
+        deepest = 0
+        for path, result in self._sets:
+            depth = result.depth() if isinstance(result, _JoinedList) else depth_of(result)
+            deepest = max(deepest, len(path.parts) - 1 + depth)
+        return deepest
+
+    def carry_out(self, item: Item) -> None:
+        """Change the item from which the update was planned. Its values stay as they are."""
+        if self._is_nested:
+            self._carry_out_nested(item)
+            return
+        for path, result in self._sets:
+            item[path.parts[0]] = _value(result)  # type: ignore[index]
+        for path in self._removals:
+            del item[path.parts[0]]  # type: ignore[arg-type]
+
+    def _carry_out_nested(self, item: Item) -> None:
+        copies: dict[int, Value] = {}
+        for path, result in sorted(self._sets, key=_index_order):
+            container, last = _own_parent(item, path, copies), path.parts[-1]
+            if isinstance(last, int) and last >= len(container):
+                container.append(_value(result))
+            else:
+                container[last] = _value(result)
+        # Every path leads to its place before the first removal, because removals move elements.
+        places = [(_own_parent(item, path, copies), path.parts[-1]) for path in self._removals]
+        for container, last in sorted(places, key=_removal_order, reverse=True):
+            del container[last]
+
+
+def _own_parent(item: Item, path: Path, copies: dict[int, Value]) -> Any:
+    """Return the map or list around a path, after copying it and those around it.
+
+    ``copies`` are the values that this update has copied already, by their identity.
     """
-    sets: list[tuple[Path, Value]] = []
-    removals: list[Path] = []
-    for action in update.actions:
-        if isinstance(action, SetAction):
-            sets.append((action.path, _operand(action.value, item)))
-        elif isinstance(action, RemoveAction):
-            removals.append(action.path)
-        elif isinstance(action, AddAction):
-            sets.append((action.path, _sum(action, item)))
-        else:
-            _delete_members(action, item, sets, removals)
-    changed = [path for path, _ in sets] + removals
-    if any(len(path.parts) > 1 for path in changed):
-        _apply_nested(changed, sets, removals, item)
-        return
-    for path, value in sets:
-        item[path.parts[0]] = value  # type: ignore[index]
-    for path in removals:
-        item.pop(path.parts[0], None)  # type: ignore[arg-type]
+    container: Any = item
+    for part in path.parts[:-1]:
+        value: Value = container[part]
+        if id(value) not in copies:
+            [(kind, content)] = value.items()
+            value = container[part] = {kind: content.copy()}
+            copies[id(value)] = value
+        container = content_of(value)
+    return container
 
 
-def _apply_nested(
-    changed: list[Path], sets: list[tuple[Path, Value]], removals: list[Path], item: Item
-) -> None:
-    for name in {str(path.parts[0]) for path in changed if len(path.parts) > 1}:
-        if name in item:
-            item[name] = deepcopy(item[name])
-    for path, value in sorted(sets, key=_index_order):
-        paths.assign(item, path, value)
-    for path in sorted(removals, key=_index_order, reverse=True):
-        paths.remove(item, path)
-
-
-def _index_order(entry: Path | tuple[Path, Value]) -> int:
-    path = entry if isinstance(entry, Path) else entry[0]
-    last = path.parts[-1]
+def _index_order(entry: tuple[Path, _Result]) -> int:
+    last = entry[0].parts[-1]
     return last if isinstance(last, int) else -1
 
 
-def _operand(node: Operand, item: Item) -> Value:
+def _removal_order(place: tuple[Any, Any]) -> int:
+    last = place[1]
+    return last if isinstance(last, int) else -1
+
+
+def _entry_bytes(path: Path) -> int:
+    """Return what an entry of an item, map or list takes besides its value."""
+    last = path.parts[-1]
+    if isinstance(last, int):
+        return _ELEMENT_BYTES
+    name_bytes = len(last.encode())
+    return name_bytes if len(path.parts) == 1 else _ELEMENT_BYTES + name_bytes
+
+
+def _value(result: _Result) -> Value:
+    return result.join() if isinstance(result, _JoinedList) else result
+
+
+def _operand(node: Operand, item: Item) -> _Result:
     match node:
         case Literal(value):
-            return _copied(value)
+            return value
         case Path():
             found = paths.lookup(item, node)
             if found is None:
                 raise ExpressionError(MISSING)
-            return _copied(found)
+            return found
         case Arithmetic(operator, left, right):
             first, second = _operand(left, item), _operand(right, item)
+            if isinstance(first, _JoinedList) or isinstance(second, _JoinedList):
+                raise ExpressionError(WRONG_TYPE)
             if "N" not in first or "N" not in second:
                 raise ExpressionError(WRONG_TYPE)
             compute = numbers.add if operator == "+" else numbers.subtract
             return {"N": compute(first["N"], second["N"])}
         case Function("if_not_exists", (Path() as path, default)):
             found = paths.lookup(item, path)
-            return _operand(default, item) if found is None else _copied(found)
+            return _operand(default, item) if found is None else found
         case Function("list_append", (first_list, second_list)):
             head, tail = _operand(first_list, item), _operand(second_list, item)
-            if "L" not in head or "L" not in tail:
-                raise ExpressionError(WRONG_TYPE)
-            return {"L": head["L"] + tail["L"]}
+            return _JoinedList(_parts(head) + _parts(tail))
     raise AssertionError(node)
 
 
-def _copied(value: Value) -> Value:
-    """Return a copy of a map or list.
-
-    Scalars and sets are returned as they are: nothing edits them.
-    """
-    return deepcopy(value) if "M" in value or "L" in value else value
+def _parts(result: _Result) -> list[Value]:
+    if isinstance(result, _JoinedList):
+        return result.parts
+    if "L" not in result:
+        raise ExpressionError(WRONG_TYPE)
+    return [result]
 
 
 def _sum(action: AddAction, item: Item) -> Value:
@@ -126,24 +244,23 @@ def _sum(action: AddAction, item: Item) -> Value:
     return {kind: sort_set(kind, list({*present[kind], *added[kind]}))}
 
 
-def _delete_members(
-    action: DeleteAction, item: Item, sets: list[tuple[Path, Value]], removals: list[Path]
-) -> None:
-    """Plan the deletion of members from a set; the item itself is not changed yet.
+def _members_left(
+    action: DeleteAction, item: Item, known_sets: dict[int, frozenset[str]]
+) -> Value | None:
+    """Return a set after DELETE, or None if no member is left.
 
-    The remaining set is added to ``sets``. If no member remains, the path is added to ``removals``.
+    ``known_sets`` has the deleted members by the identity of their list: an expression can delete
+    one large set from many attributes.
     """
     assert isinstance(action.value, Literal)
     present = paths.lookup(item, action.path)
     if present is None:
-        removals.append(action.path)
-        return
+        return None
     [(kind, members)] = action.value.value.items()
     if kind not in present:
         raise ExpressionError(WRONG_TYPE)
-    deleted = frozenset(members)
+    deleted = known_sets.get(id(members))
+    if deleted is None:
+        deleted = known_sets[id(members)] = frozenset(members)
     left = [member for member in present[kind] if member not in deleted]
-    if left:
-        sets.append((action.path, {kind: left}))
-    else:
-        removals.append(action.path)
+    return {kind: left} if left else None

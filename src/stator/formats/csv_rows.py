@@ -23,6 +23,8 @@ from stator.formats.dynamodb_json import BYTE_ORDER_MARK
 
 ROW_BYTES: Final = 16 << 20
 """The longest row that is read."""
+LINE_BYTES: Final = 32 << 20
+"""No line is read beyond this: a file that is not CSV may be a single line of any length."""
 BLOCK_ROWS: Final = 2_000
 _BLOCK_BYTES: Final = 2 << 20
 _HEAD_BYTES: Final = 32 << 20
@@ -89,7 +91,8 @@ class CsvReader:
         """Yield the blocks.
 
         Raises UnicodeDecodeError (one of ``DAMAGE``) for bytes that are not UTF-8, if ``errors`` is
-        "strict". Raises DataDamaged for UTF-16, or if too many quotes do not close.
+        "strict". Raises DataDamaged for UTF-16, for a line of more than ``LINE_BYTES``, and if too
+        many quotes do not close.
         """
         block, size, held, limit = CsvBlock(), 0, b"", _HEAD_BYTES
         while True:
@@ -111,7 +114,14 @@ class CsvReader:
         """Read about ``size`` bytes, up to the end of a line."""
         data = self._stream.read(size)
         if not data.endswith(b"\n"):
-            data += self._stream.readline()
+            rest = self._stream.readline(LINE_BYTES)
+            if len(rest) == LINE_BYTES and not rest.endswith(b"\n"):
+                before = self._line + data.count(b"\n")
+                raise DataDamaged(
+                    f"a line after line {before:,} is longer than {LINE_BYTES:,} bytes",
+                    hint="check that the file is CSV, and that a line feed ends each line",
+                )
+            data += rest
         if self._is_start:
             self._is_start = False
             check_utf8_start(data)

@@ -21,6 +21,8 @@ from stator.model.values import Item
 
 KINDS: Final = ("S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M")
 """The types of attribute values, by their names on the wire."""
+LINE_BYTES: Final = 8 << 20
+"""The longest line that is read. An item of 400 KB takes at most 4 MB of JSON: empty strings."""
 _DECODER: Final = json.JSONDecoder()
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
@@ -43,9 +45,12 @@ def change_line(keys: Item, images: dict[str, Item], micros: int) -> bytes:
 def read_records(stream: BinaryIO) -> Iterator[Any]:
     """Yield every JSON value in the stream. Blank lines are skipped.
 
-    A line usually has one value, but may have more. Raises DataDamaged at a line that is not JSON.
+    A line usually has one value, but may have more. Raises DataDamaged at a line that is not JSON,
+    and at one that is too long or nested too deeply to be an item.
     """
-    for number, line in enumerate(stream, 1):
+    for number, line in enumerate(iter(lambda: stream.readline(LINE_BYTES + 1), b""), 1):
+        if len(line) > LINE_BYTES:
+            raise DataDamaged(f"line {number:,} is longer than {LINE_BYTES:,} bytes")
         if number == 1:
             line = line.removeprefix(BYTE_ORDER_MARK)
         if line.isspace() or not line:
@@ -71,6 +76,8 @@ def _several(line: bytes, number: int, error: orjson.JSONDecodeError) -> Iterato
             record, at = _DECODER.raw_decode(text, at)
         except ValueError:
             raise damaged from None
+        except RecursionError:
+            raise DataDamaged(f"line {number:,} is nested too deeply") from None
         yield record
         while at < len(text) and text[at].isspace():
             at += 1

@@ -17,6 +17,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from stator.errors import SerializationFailed, ValidationFailed, ValueFailed
+from stator.errors.service import MESSAGE_CHARACTERS
 from stator.model import numbers
 from stator.model.limits import ATTRIBUTE_NAME_BYTES, NESTING_LEVELS
 
@@ -86,10 +87,12 @@ def _check_other(value: Value) -> None:
             case "BOOL" | "NULL":
                 value[kind] = check_boolean(content)
             case "SS" | "NS":
-                for member in _check_list(content):
-                    check_string(member)
+                members = _check_list(content)
+                if set(map(type, members)) != {str}:
+                    for member in members:
+                        check_string(member)
             case "BS":
-                value["BS"] = [_check_binary(member) for member in _check_list(content)]
+                value["BS"] = _check_binaries(_check_list(content))
             case "L":
                 for inner in _check_list(content):
                     check_types(inner)
@@ -167,6 +170,14 @@ def _check_binary(value: Any) -> str:
         raise SerializationFailed("Invalid last non-pad Base64 character dectected") from None
 
 
+def _check_binaries(members: list[Any]) -> list[str]:
+    if set(map(type, members)) != {str}:
+        return [_check_binary(member) for member in members]
+    # Each text once, in the order of the set: a request may repeat one millions of times.
+    checked = {member: _check_binary(member) for member in dict.fromkeys(members)}
+    return [checked[member] for member in members]
+
+
 def well_typed(values: Any) -> bool:
     """Whether all values of a map have the right types and canonical form.
 
@@ -204,11 +215,15 @@ def levels(node: Any) -> int:
     waiting = [(node, 0)]  # not recursive: JSON may nest five hundred values
     while waiting:
         inner, depth = waiting.pop()
-        deepest = max(deepest, depth)
         if isinstance(inner, dict):
-            waiting += [(content, depth + (kind in ("L", "M"))) for kind, content in inner.items()]
-        elif isinstance(inner, list):
-            waiting += [(content, depth) for content in inner]
+            for kind, content in inner.items():
+                level = depth + (kind == "L" or kind == "M")
+                if level > deepest:
+                    deepest = level
+                if content and isinstance(content, (dict, list)):
+                    waiting.append((content, level))
+        else:  # most members of a large list are not looked at again
+            waiting += [(each, depth) for each in inner if each and isinstance(each, (dict, list))]
     return deepest
 
 
@@ -296,19 +311,23 @@ def _duplicates(kind: str, members: list[str]) -> ValueFailed:
             older="Input collection contains duplicates",
         )
     tail = "of type BS contains duplicates." if kind == "BS" else " contains duplicates."
-    quoted = [f'"{member}"' for member in _up_to_repeat(kind, members)]
+    # A message is cut after so many characters, and each member takes more than one.
+    quoted = [f'"{member}"' for member in _up_to_repeat(kind, members)[:MESSAGE_CHARACTERS]]
     current = ("," if kind == "BS" else ", ").join(quoted)
+    older = ", ".join(members[:MESSAGE_CHARACTERS])
     return ValueFailed(
         f"{INVALID}Input collection [{current}]{tail}",
-        older=f"{INVALID}Input collection [{', '.join(members)}]{tail}",
+        older=f"{INVALID}Input collection [{older}]{tail}",
     )
 
 
 def _up_to_repeat(kind: str, members: list[str]) -> list[str]:
     """Return members in the order AWS prints them: sorted up to the first repeat, then as sent."""
+    seen: set[str] = set()
     for index, member in enumerate(members):
-        if member in members[:index]:
+        if member in seen:
             return sort_set(kind, members[:index]) + members[index:]
+        seen.add(member)
     return members
 
 
@@ -352,6 +371,21 @@ def size_bytes(value: Value) -> int:
             return 3 + sum(1 + size_bytes(inner) for inner in content)
         case _:
             return set_size(kind, content)
+
+
+def shared_size_bytes(value: Value, known: dict[int, int]) -> int:
+    """Return the size of a normalised value, and remember it in ``known``.
+
+    The content of a list, map or set is measured once, in however many places a request uses it.
+    The caller keeps these contents alive and unchanged as long as it uses ``known``.
+    """
+    [content] = value.values()
+    if isinstance(content, (str, bool)):
+        return size_bytes(value)
+    size = known.get(id(content))
+    if size is None:
+        size = known[id(content)] = size_bytes(value)
+    return size
 
 
 def depth_of(value: Value) -> int:

@@ -5,6 +5,11 @@ with a newer version is refused before RocksDB touches it. LOCK_HOLDER names the
 the folder open. DURABLE is the high-water mark (``high_water``). Folders of format 1 may lack it;
 a folder of format 2 without a readable mark is refused, because a lost mark hides lost writes.
 
+FORMAT is the first file of a new folder, and says "creating" until the store can acknowledge
+writes. So a folder that holds anything but lacks FORMAT is never taken for a new one: it has lost a
+file, and may have lost more. A folder in which a process was killed while it created the store is
+opened as new, because nothing was acknowledged there.
+
 RocksDB opens a folder that lost acknowledged writes as if nothing had happened. So the folder is
 first opened to read, which changes nothing, and compared with its mark:
 
@@ -26,9 +31,10 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import suppress
 from pathlib import Path
 from struct import Struct
-from typing import Final
+from typing import Final, TextIO
 
 from rocksdict import (
     AccessType,
@@ -66,8 +72,19 @@ _MIB = 1024 * 1024
 # number of its first write (8) and their count (4); see log_format.h and write_batch.cc of RocksDB.
 _LOG_HEAD: Final = Struct("<IHBQI")
 
-# Before it creates CURRENT, RocksDB has not stored anything.
-_BEFORE_CURRENT = ("LOCK", "LOG", "IDENTITY", "MANIFEST-", "OPTIONS-", "rocksdict-config")
+_CREATING: Final = "creating"
+_ON_REQUEST: Final = "to open it with what it holds, write 1 into its FORMAT file"
+_OURS: Final = (
+    "DURABLE",
+    "CURRENT",
+    "MANIFEST-",
+    "OPTIONS-",
+    "IDENTITY",
+    "LOCK",
+    "LOG",
+    "rocksdict",
+)
+_NUMBERED: Final = (".log", ".sst", ".dbtmp")
 _HOLDER = "LOCK_HOLDER"
 
 
@@ -105,37 +122,49 @@ def check_format(folder: Path) -> None:
     This happens before RocksDB touches anything in it. RocksDB would create an empty store in a
     folder without CURRENT, and delete the tables there.
     """
-    marker = folder / "FORMAT"
     try:
-        if folder.exists() and not folder.is_dir():
-            raise StorageCorrupt(str(folder), "it is a file, not a folder")
-        has_store = (folder / "CURRENT").exists()
-        if not marker.exists():
-            if folder.exists() and not has_store and not all(map(_is_start, folder.iterdir())):
-                raise StorageCorrupt(str(folder), "it holds files, but none that Stator wrote")
+        if not folder.exists():
             return
-        text = marker.read_bytes()[:_FORMAT_BYTES].decode("latin-1").strip()
+        if not folder.is_dir():
+            raise StorageCorrupt(str(folder), "it is a file, not a folder")
+        names = {path.name for path in folder.iterdir()}
+        if not names:
+            return
+        if "FORMAT" not in names:
+            raise StorageCorrupt(str(folder), _without_format(names))
+        text = (folder / "FORMAT").read_bytes()[:_FORMAT_BYTES].decode("latin-1").strip()
     except OSError as error:
         raise storage_failure(str(folder), error) from None
+    if text == _CREATING or (not text and len(names) == 1):
+        return
     if not (text.isascii() and text.isdecimal() and int(text)):
         raise StorageCorrupt(str(folder), f"its FORMAT file contains {text!r} instead of a number")
     if int(text) > FORMAT_VERSION:
         raise StorageFormatUnsupported(str(folder), int(text), FORMAT_VERSION)
-    if not has_store:
+    if "CURRENT" not in names:
         raise StorageCorrupt(str(folder), "its CURRENT file is missing")
     if int(text) >= _MARKED_SINCE and not high_water.is_marked(folder):
         raise StorageCorrupt(
             str(folder),
             f"its {high_water.NAME} file is missing or damaged, so nobody can tell whether "
-            "acknowledged writes are missing; to open it with what it holds, write 1 into its "
-            "FORMAT file",
+            f"acknowledged writes are missing; {_ON_REQUEST}",
         )
 
 
-def _is_start(path: Path) -> bool:
-    """Whether a file may exist before RocksDB has finished creating the store."""
-    name = path.name
-    return name == high_water.NAME or name.endswith(".dbtmp") or name.startswith(_BEFORE_CURRENT)
+def _without_format(names: set[str]) -> str:
+    if any(name.startswith(_OURS) or name.endswith(_NUMBERED) for name in names):
+        return (
+            "its FORMAT file is missing, so nobody can tell whether other files are missing, too; "
+            + _ON_REQUEST
+        )
+    return "it holds files, but none that Stator wrote"
+
+
+def _begin_format(folder: Path) -> None:
+    """Say in a new folder that its store is being created, before anything else is in it."""
+    with suppress(FileExistsError), (folder / "FORMAT").open("x") as file:
+        file.write(f"{_CREATING}\n")
+        _sync(file)
 
 
 def write_format(folder: Path) -> None:
@@ -143,8 +172,26 @@ def write_format(folder: Path) -> None:
     marker = folder / "FORMAT"
     if not marker.exists() or marker.read_text().strip() != str(FORMAT_VERSION):
         temporary = folder / "FORMAT.new"
-        temporary.write_text(f"{FORMAT_VERSION}\n")
+        with temporary.open("w") as file:
+            file.write(f"{FORMAT_VERSION}\n")
+            _sync(file)
         temporary.replace(marker)
+        _sync_names(folder)
+
+
+def _sync(file: TextIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _sync_names(folder: Path) -> None:
+    """Make a renamed file durable, where the system can open folders."""
+    with suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 def open_to_write(path: str, prefix_bytes: int, durability: Durability) -> tuple[Rdict, HighWater]:
@@ -153,6 +200,7 @@ def open_to_write(path: str, prefix_bytes: int, durability: Durability) -> tuple
     water = None
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        _begin_format(folder)
         water = HighWater(folder)
         if _is_open(folder):
             raise StorageLocked(path, _holder(folder))

@@ -8,5 +8,5 @@ objects: test_s3.py
 recovery: test_point_in_time.py
 registry: test_backups.py
 restores: test_backups.py
-tasks: test_crash.py
+tasks: test_crash.py, test_failed_tasks.py
 """

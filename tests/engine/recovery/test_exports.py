@@ -404,3 +404,24 @@ def test_a_filter_of_changes_looks_at_both_images(world: World) -> None:
     chosen = {"FilterExpression": "g = :x", "ExpressionAttributeValues": {":x": {"S": "x"}}}
     found = world.lines(world.export_changes(since, FilterSpecification=chosen))
     assert sorted(line["Keys"]["pk"]["S"] for line in found) == ["in", "out"]
+
+
+def test_a_bucket_may_be_a_link_to_a_folder_elsewhere(world: World) -> None:
+    elsewhere = world.bucket.parent.parent / "elsewhere"
+    elsewhere.mkdir()
+    world.bucket.rmdir()
+    world.bucket.symlink_to(elsewhere)
+    fill(world)
+    export = world.export()
+    assert export["ExportStatus"] == "COMPLETED"
+    assert len(world.exported(export)) == 21
+
+
+def test_a_link_in_a_bucket_does_not_lead_out_of_it(world: World) -> None:
+    outside = world.bucket.parent.parent / "outside"
+    outside.mkdir()
+    (world.bucket / "AWSDynamoDB").symlink_to(outside)
+    fill(world)
+    export = world.export()
+    assert (export["ExportStatus"], export["FailureCode"]) == ("FAILED", "S3AccessDenied")
+    assert not list(outside.iterdir())

@@ -21,7 +21,6 @@ from stator.engine.tables.item_keys import (
 )
 from stator.engine.tables.table import Table
 from stator.errors import ValidationFailed
-from stator.expr import update as updates
 from stator.expr.lexer import ExpressionError
 from stator.expr.tree import (
     AddAction,
@@ -36,8 +35,9 @@ from stator.expr.tree import (
     SetAction,
     UpdateExpression,
 )
+from stator.expr.update import PlannedUpdate
 from stator.model.limits import ITEM_SIZE_BYTES, NESTING_LEVELS
-from stator.model.values import INVALID, TOO_DEEP, Item, depth_of, item_size, kind_of, size_bytes
+from stator.model.values import INVALID, TOO_DEEP, Item, item_size, kind_of, shared_size_bytes
 
 UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
 _OPERATOR_COST = {"+": 34, "-": 37, "if_not_exists": 39, "list_append": 37}
@@ -135,41 +135,23 @@ class ItemUpdate:
         ):
             return None, 0  # removing from an item that does not exist does not create it
         try:
-            updates.apply(self.update, item)
+            planned = PlannedUpdate(self.update, item)
         except ExpressionError as error:
             if self.is_legacy:
                 raise ValidationFailed("Type mismatch for attribute to update") from None
             raise ValidationFailed(error.message) from None
-        size = item_size(item) if old is None else old_size + self._growth(old, item)
+        # The finished item is measured before it is made: a short expression may ask for gigabytes.
+        size = (item_size(item) if old is None else old_size) + planned.growth
         if size > ITEM_SIZE_BYTES:
             raise ValidationFailed(UPDATE_TOO_LARGE)
-        self._check_depth(item)
+        if planned.depth() > NESTING_LEVELS:
+            raise ValidationFailed(TOO_DEEP)
+        planned.carry_out(item)
         if table.index_key_names and any(
             action.path.parts[0] in table.index_key_names for action in self.update.actions
         ):
             self._check_index_values(table, item)
         return item, size
-
-    def _check_depth(self, item: Item) -> None:
-        assert self.update is not None
-        for action in self.update.actions:
-            if isinstance(action, SetAction) and not isinstance(action.value, Arithmetic):
-                value = item.get(str(action.path.parts[0]))
-                if value is not None and depth_of(value) > NESTING_LEVELS:
-                    raise ValidationFailed(TOO_DEEP)
-
-    def _growth(self, old: Item, new: Item) -> int:
-        """Return how many bytes larger the item became.
-
-        Only attributes that the update names are measured: no others can change.
-        """
-        assert self.update is not None
-        growth = 0
-        for name in {str(action.path.parts[0]) for action in self.update.actions}:
-            for item, sign in ((new, 1), (old, -1)):
-                if name in item:
-                    growth += sign * (len(name.encode()) + size_bytes(item[name]))
-        return growth
 
     def _check_index_values(self, table: Table, item: Item) -> None:
         for index in table.indexes:
@@ -197,12 +179,13 @@ class ItemUpdate:
 
 
 def update_cost(update: UpdateExpression) -> int:
-    return 3 + sum(_action_cost(action) for action in update.actions)
+    known: dict[int, int] = {}
+    return 3 + sum([_action_cost(action, known) for action in update.actions])
 
 
-def _action_cost(action: object) -> int:
+def _action_cost(action: object, known: dict[int, int]) -> int:
     if isinstance(action, (SetAction, AddAction)):
-        return 19 + _target(action.path) + _operand(action.value)
+        return 19 + _target(action.path) + _operand(action.value, known)
     return 1 + _target(action.path)  # type: ignore[attr-defined]
 
 
@@ -211,14 +194,14 @@ def _target(path: Path) -> int:
     return len(str(first).encode()) + sum(4 + len(str(part).encode()) for part in rest)
 
 
-def _operand(node: Operand) -> int:
+def _operand(node: Operand, known: dict[int, int]) -> int:
     match node:
         case Literal(value):
-            return size_bytes(value)
+            return shared_size_bytes(value, known)
         case Path(parts):
             return 1 + sum(14 + len(str(part).encode()) for part in parts)
         case Arithmetic(operator, left, right):
-            return _OPERATOR_COST[operator] + _operand(left) + _operand(right)
+            return _OPERATOR_COST[operator] + _operand(left, known) + _operand(right, known)
         case Function(name, arguments):
-            return _OPERATOR_COST[name] + sum(map(_operand, arguments))
+            return _OPERATOR_COST[name] + sum([_operand(each, known) for each in arguments])
     return 0

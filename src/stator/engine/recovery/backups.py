@@ -125,6 +125,20 @@ class Backups:
             self._tasks.advance(task, changes)
             self._database.storage.write(changes)
 
+    def end_failed(self, task: Task) -> bool:
+        """Remove the backup that a task could not complete: AWS has no state for a failed one.
+
+        Returns False if the task has no backup in progress.
+        """
+        backup = self.registry.restored(task.number)
+        if backup is None or backup.complete:
+            return False
+        changes: Changes = {}
+        self.delete(backup, changes)
+        self._captures.give_up(task, changes)
+        self._database.storage.write(changes)
+        return True
+
     def get(self, scope: Scope, arn: str) -> Backup:
         check_arn(arn, "backup", scope)
         self.expire()

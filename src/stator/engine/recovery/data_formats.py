@@ -18,7 +18,7 @@ from stator.errors import ConfigurationError, DataDamaged, ServiceError, Validat
 from stator.formats import csv_rows, dynamodb_json, ion
 from stator.formats.compression import open_decompressed
 from stator.formats.extras import library
-from stator.model.values import INVALID, Item, check_types, normalise_item
+from stator.model.values import INVALID, TOO_DEEP, Item, check_types, normalise_item
 
 _BUFFER_BYTES = 64 * 1024
 _COMPRESSIONS = {"GZIP": "gzip", "ZSTD": "zstd"}
@@ -120,7 +120,12 @@ def checked(item: Item) -> ImportedItem:
             check_types(value)
         return ImportedItem(item, normalise_item(item))
     except ServiceError as error:
-        return ImportedItem(None, problem=error.message)
+        # The text may quote a value that is not valid Unicode.
+        return ImportedItem(None, problem=error.message.encode(errors="replace").decode())
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can escape
+        return ImportedItem(None, problem=f"{INVALID}A text is not valid Unicode")
+    except RecursionError:
+        return ImportedItem(None, problem=TOO_DEEP)
 
 
 def _read_json(stream: BinaryIO, input_format: InputFormat) -> Iterator[ImportedItem]:

@@ -33,7 +33,7 @@ from stator.engine.recovery.export_filter import ExportFilter
 from stator.engine.recovery.log import iso
 from stator.engine.recovery.objects import Encryption, ObjectStore, ObjectStoreError
 from stator.engine.recovery.registry import Registry
-from stator.engine.recovery.tasks import Task, Tasks
+from stator.engine.recovery.tasks import DAMAGED, INTERNAL_FAILURE, Task, Tasks
 from stator.engine.tables.key_schema import KeySchema
 from stator.engine.tables.table import read_schema
 from stator.errors import StorageCorrupt
@@ -201,7 +201,18 @@ class Exports:
         export = next((each for each in self.registry.all() if each.number == task.number), None)
         if export is None or export.status != "IN_PROGRESS":
             return False
-        self._fail(task, export, ObjectStoreError("InternalServerError", str(error)))
+        self._fail(task, export, ObjectStoreError(*DAMAGED))
+        return True
+
+    def end_failed(self, task: Task) -> bool:
+        """Mark a task's export as FAILED after an unexpected error.
+
+        Returns False if the task has no export in progress.
+        """
+        export = self.registry.restored(task.number)
+        if export is None or export.status != "IN_PROGRESS":
+            return False
+        self._fail(task, export, ObjectStoreError(*INTERNAL_FAILURE))
         return True
 
     def _fail(self, task: Task, export: Export, error: ObjectStoreError) -> None:

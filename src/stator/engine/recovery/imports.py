@@ -34,7 +34,7 @@ from stator.engine.recovery.data_formats import (
 from stator.engine.recovery.objects import ObjectStore, ObjectStoreError
 from stator.engine.recovery.registry import Registry
 from stator.engine.recovery.restores import Restores
-from stator.engine.recovery.tasks import Task, Tasks
+from stator.engine.recovery.tasks import INTERNAL_FAILURE, Task, Tasks
 from stator.engine.tables.table import Table
 from stator.errors import DataDamaged, ServiceError
 from stator.model.limits import IMPORT_OBJECTS
@@ -144,6 +144,17 @@ class Imports:
             self._put(task, running, chunk)
         else:
             self._end(task, running, _ITEMS_FAILED if running.errors else None)
+
+    def end_failed(self, task: Task) -> bool:
+        """Mark a task's import as FAILED after an unexpected error.
+
+        Returns False if the task has no import in progress.
+        """
+        running = self.registry.restored(task.number)
+        if running is None or running.status != "IN_PROGRESS":
+            return False
+        self._end(task, running, INTERNAL_FAILURE)
+        return True
 
     def _places(self, running: Import, start: tuple[int, int]) -> Iterator[_Place]:
         """Yield a place for each item of each object, and one for each object's end.

@@ -100,7 +100,7 @@ class FolderBuckets:
             beside.replace(path)
         except OSError as error:
             raise ObjectStoreError(
-                "S3AccessDenied", f"{path} cannot be written: {error.strerror}"
+                "S3AccessDenied", f"{key} cannot be written: {error.strerror}"
             ) from error
         return md5(content, usedforsecurity=False).hexdigest()
 
@@ -129,8 +129,15 @@ class FolderBuckets:
         return path
 
     def _path(self, bucket: str, key: str) -> Path:
-        """Return the path of an object. Refuses a key that leads out of its bucket."""
+        """Return the path of an object.
+
+        Refuses a key that leads out of its bucket, and one that no file can have.
+        """
         root = self._bucket(bucket)
+        if "\0" in key:
+            raise ObjectStoreError(
+                "S3AccessDenied", f"{key!r} cannot be written: a file name cannot hold a NUL"
+            )
         path = root / key.lstrip("/")
         if not path.resolve().is_relative_to(root.resolve()) or ".." in path.parts:
             raise ObjectStoreError("S3AccessDenied", f"the key {key} leads out of the bucket")

@@ -12,7 +12,7 @@ from stator.engine.recovery.backups import Backups
 from stator.engine.recovery.capture import Captures
 from stator.engine.recovery.log import Log
 from stator.engine.recovery.objects import ObjectStore
-from stator.engine.recovery.tasks import Tasks
+from stator.engine.recovery.tasks import Task, Tasks
 from stator.engine.tables.table import Table, TableDefinition
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix
@@ -58,6 +58,7 @@ class Recovery:
         self.tasks.register("write export", lambda task: self.exports.write(task))
         self.tasks.register("import", lambda task: self.imports.read(task))
         self.tasks.on_damage = lambda task, error: self.exports.fail_damaged(task, error)
+        self.tasks.on_failure = self._end_failed
 
     # -- parts that few engines need, loaded on first use
 
@@ -105,6 +106,17 @@ class Recovery:
 
     def stop(self) -> None:
         self.tasks.stop()
+
+    def _end_failed(self, task: Task) -> None:
+        """End a task after an unexpected error, and release its table."""
+        if task.stage == "drop":  # opening the folder removes areas that no task has
+            self.tasks.forget(task)
+        elif not (
+            self.exports.end_failed(task)
+            or self.imports.end_failed(task)
+            or self.backups.end_failed(task)
+        ):
+            self.restores.end_failed(task, self.captures)
 
     # -- continuous backups
 

@@ -38,6 +38,8 @@ class Registry(Generic[T]):
         self, storage: Storage, letter: bytes, read: Callable[[dict[str, Any]], T]
     ) -> None:
         self._prefix = keyspace.META + letter
+        self._storage = storage
+        self._read = read
         self._entries: dict[str, T] = {}
         for _, value in storage.scan(self._prefix, after_prefix(self._prefix)):
             entry = read(orjson.loads(value))
@@ -48,6 +50,16 @@ class Registry(Generic[T]):
 
     def numbered(self, number: int) -> T:
         return next(entry for entry in self._entries.values() if entry.number == number)
+
+    def restored(self, number: int) -> T | None:
+        """Return an entry as it is stored, without changes that were not written, or None."""
+        entry = next((each for each in self.all() if each.number == number), None)
+        stored = None if entry is None else self._storage.get(self._key(entry))
+        if stored is None:
+            return None
+        entry = self._read(orjson.loads(stored))
+        self._entries[entry.arn] = entry
+        return entry
 
     def put(self, entry: T, changes: Changes) -> None:
         self._entries[entry.arn] = entry

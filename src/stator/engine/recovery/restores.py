@@ -12,9 +12,10 @@ import copy
 from typing import Any
 from uuid import uuid4
 
+from stator.engine import keyspace
 from stator.engine.database import Database
 from stator.engine.items.write_path import Writer
-from stator.engine.recovery.capture import CHUNK_BYTES, CHUNK_ITEMS
+from stator.engine.recovery.capture import CHUNK_BYTES, CHUNK_ITEMS, Captures
 from stator.engine.recovery.tasks import Task, Tasks
 from stator.engine.tables import settings as table_settings
 from stator.engine.tables import throughput
@@ -113,6 +114,19 @@ class Restores:
         if definition.restored is not None:
             definition.restored["RestoreInProgress"] = False
         self._database.catalog.put(definition, changes)
+
+    def end_failed(self, task: Task, captures: Captures) -> None:
+        """Remove the table that a task could not fill: AWS has no state for a failed restore.
+
+        A table that lacks items must not pass for a restored one.
+        """
+        table = self.table_numbered(task.facts["target"])
+        changes: Changes = {}
+        self._database.catalog.remove(table, changes)
+        captures.give_up(task, changes)
+        self._database.storage.write(changes)
+        prefix = keyspace.table_prefix(table.definition.number)
+        self._database.storage.delete_range(prefix, after_prefix(prefix))
 
     def table_numbered(self, number: int) -> Table:
         return next(

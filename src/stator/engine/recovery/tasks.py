@@ -8,6 +8,10 @@ as JSON under ``m w <number>``, so opening a folder resumes what a crash interru
 A step takes the engine's lock itself, and only for as long as needed. A step that uses S3 does not
 hold the lock during the transfer. Other requests run between steps. Small tasks finish before the
 request that started them is answered.
+
+A step that raises an unexpected error would raise it again at every opening, so its task ends:
+``on_failure`` releases what the task holds. An error of the storage is different. It says nothing
+about the task, which stays and resumes at the next opening.
 """
 
 from __future__ import annotations
@@ -22,13 +26,24 @@ import orjson
 
 from stator.engine import keyspace
 from stator.engine.database import Database
-from stator.errors import StorageClosed, StorageCorrupt
+from stator.errors import StorageClosed, StorageCorrupt, StorageError
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix
 
 _TASKS = keyspace.META + b"w"
 # Steps that run before the request is answered; a background thread runs the rest.
 STEPS_AT_ONCE = 8
+
+# The FailureCode and FailureMessage of jobs that failed for reasons inside the engine. The errors
+# themselves hold the folder's path, so they are only logged.
+INTERNAL_FAILURE = (
+    "InternalServerError",
+    "The job failed because of an internal error. The log of the engine has the details.",
+)
+DAMAGED = (
+    "InternalServerError",
+    "The table's data is damaged. The log of the engine has the details.",
+)
 
 _log = logging.getLogger("stator.recovery")
 
@@ -63,6 +78,8 @@ class Tasks:
         self._stopping = threading.Event()
         # Called when damaged data ends a task in the background. Returns whether it dealt with it.
         self.on_damage: Callable[[Task, StorageCorrupt], bool] = lambda task, error: False
+        # Ends a task after an unexpected error of one of its steps. Called with the lock held.
+        self.on_failure: Callable[[Task], None] = self.forget
         for _, value in database.storage.scan(_TASKS, after_prefix(_TASKS)):
             task = Task(**orjson.loads(value))
             self._tasks[task.number] = task
@@ -89,11 +106,18 @@ class Tasks:
         if task.stages:
             self.save(task, changes)
         else:
-            self._forget(task, changes)
+            self._remove(task, changes)
 
-    def _forget(self, task: Task, changes: Changes) -> None:
+    def _remove(self, task: Task, changes: Changes) -> None:
         self._tasks.pop(task.number, None)
         changes[_key(task)] = None
+
+    def forget(self, task: Task) -> None:
+        """End a task without its remaining stages."""
+        task.stages.clear()
+        changes: Changes = {}
+        self._remove(task, changes)
+        self._database.storage.write(changes)
 
     # -- running
 
@@ -104,7 +128,7 @@ class Tasks:
         """
         if at_once:
             for _ in range(STEPS_AT_ONCE):
-                self.step(task)
+                self._step_or_end(task)
         if task.stage is not None:
             self._spawn(task)
 
@@ -112,6 +136,30 @@ class Tasks:
         """Run one step of the task's current stage, if a stage is left."""
         if task.stage is not None:
             self._stages[task.stage](task)
+
+    def _step_or_end(self, task: Task) -> None:
+        """Run one step. If it raises an error that is not the storage's, end the task."""
+        try:
+            self.step(task)
+        except StorageError:
+            raise
+        except Exception:
+            _log.exception("task %d failed in stage %s", task.number, task.stage)
+            with self._database.lock:
+                self._end_failed(task)
+
+    def _end_failed(self, task: Task) -> None:
+        stored = self._database.storage.get(_key(task))
+        if stored is not None:  # the step may have changed the task halfway
+            found = orjson.loads(stored)
+            task.stages, task.facts, task.cursor = found["stages"], found["facts"], found["cursor"]
+        try:
+            self.on_failure(task)
+        except StorageError:
+            raise
+        except Exception:
+            _log.exception("task %d is dropped", task.number)
+            self.forget(task)
 
     def resume(self) -> None:
         for task in list(self._tasks.values()):
@@ -127,7 +175,7 @@ class Tasks:
     def _run(self, task: Task) -> None:
         try:
             while task.stage is not None and not self._stopping.is_set():
-                self.step(task)
+                self._step_or_end(task)
                 # Let waiting requests have the lock.
                 self._stopping.wait(0.0005)
         except StorageClosed:
@@ -136,7 +184,7 @@ class Tasks:
             _log.error("task %d stopped in stage %s: %s", task.number, task.stage, error)
             if self.on_damage(task, error):
                 self._spawn(task)
-        except Exception:  # a thread has no caller; the task stays, and resumes at the next opening
+        except StorageError:  # the task stays, and resumes at the next opening
             _log.exception("task %d stopped in stage %s", task.number, task.stage)
         finally:
             if self._threads.get(task.number) is threading.current_thread():

@@ -374,6 +374,9 @@ class Connection(asyncio.Protocol):
             self._work_off_backlog()
 
     def _linger(self) -> None:
+        if self._context.stopping:  # the sweep, which ends the wait, has stopped
+            self._close()
+            return
         self._lingering = True
         if self._transport.can_write_eof():
             self._transport.write_eof()
@@ -411,6 +414,14 @@ class Connection(asyncio.Protocol):
         """Close for shutdown: now if no request has begun, otherwise after the last reply."""
         if self._is_finished():
             self._close()
+
+    def stop_reading(self) -> None:
+        """Give up a request whose head or body is not complete, and close after the last reply."""
+        if self._reading:
+            self._deaf = True
+            self._reading = False
+            self._drop_body()
+            self.finish()
 
     def abort(self) -> None:
         self._transport.abort()

@@ -93,15 +93,29 @@ class ServerContext:
         self._freed_memory.sweep(self.arrived_bytes, self.arriving_bytes)
 
     async def drain(self, timeout_seconds: float) -> None:
-        """Let every connection finish the requests it has begun. Abort the rest at the timeout."""
+        """Let every connection finish the requests that are in flight. Abort at the timeout.
+
+        A request is in flight once its body is complete. One that is still arriving has a moment to
+        arrive: a client that sends half a request and stops must not delay the shutdown.
+        """
         self.stopping = True
         self._each(lambda connection: connection.finish())
-        if not self.connections:
+        arrival_seconds = min(self.limits.shutdown_arrival_seconds, timeout_seconds)
+        if await self._all_leave(arrival_seconds):
             return
+        self._each(lambda connection: connection.stop_reading())
+        if not await self._all_leave(timeout_seconds - arrival_seconds):
+            self._each(lambda connection: connection.abort())
+
+    async def _all_leave(self, timeout_seconds: float) -> bool:
+        """Wait until no connection is left. Return False at the timeout."""
+        if not self.connections:
+            return True
         try:
             await asyncio.wait_for(self._nobody_left.wait(), timeout_seconds)
         except TimeoutError:
-            self._each(lambda connection: connection.abort())
+            return False
+        return True
 
     def _each(self, action: Callable[[SweptConnection], None]) -> None:
         for connection in tuple(self.connections):

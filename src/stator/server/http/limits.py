@@ -29,6 +29,9 @@ class ServerLimits:
     # After a refusal (400, 413) the rest of the request is read and discarded for this time.
     # Closing at once would reset the connection, and the client would never see the reply.
     linger_seconds: float = 5.0
+    # On shutdown, a request that is still arriving must be complete within this time. One that is
+    # complete is answered.
+    shutdown_arrival_seconds: float = 1.0
     # The interval of the sweep, and so the precision of every limit in seconds.
     sweep_seconds: float = 1.0
     # Replies of at least this size are compressed if the client accepts it, as on AWS.
