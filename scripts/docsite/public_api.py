@@ -77,7 +77,9 @@ class PublicModule:
 @cache
 def public_modules() -> tuple[PublicModule, ...]:
     """Every public module, read once."""
-    package = griffe.load("stator", search_paths=[str(ROOT / "src")], submodules=True)
+    package = griffe.load(
+        "stator", search_paths=[str(ROOT / "src")], submodules=True, allow_inspection=False
+    )
     assert isinstance(package, griffe.Module)
     return tuple(_module(package, name) for name in PUBLIC_MODULES)
 

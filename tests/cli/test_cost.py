@@ -210,7 +210,3 @@ def test_wrong_usage_exits_with_2(folder: Path, arguments: list[str]) -> None:
     done = stator_in(folder, "cost", *arguments)
     assert done.returncode == 2
     assert "Usage: stator cost" in done.stderr
-
-
-def test_help_has_an_example(folder: Path) -> None:
-    assert "Example: stator cost shop.py" in stator_in(folder, "cost", "--help").stdout

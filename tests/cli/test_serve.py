@@ -201,12 +201,6 @@ def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_help_has_an_example() -> None:
-    done = run("serve", "--help")
-    assert done.returncode == 0
-    assert "Example: stator serve --data ./stator-data" in done.stdout
-
-
 def test_the_way_to_the_first_answer_imports_nothing_heavy() -> None:
     script = """
 import sys

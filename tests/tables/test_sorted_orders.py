@@ -89,7 +89,7 @@ def shown(found: Any) -> list[tuple[int, str]]:
 def test_a_sort_in_memory_has_the_order_of_the_pattern(target: Target, count: int) -> None:
     made = tasks(count)
     db = stored(target, DESIGN, made)
-    assert all(db.context.schema.pattern(each.name).in_memory for each in DESIGN.reads)
+    assert all(db.context.schema.pattern(name).in_memory for name in ("by_rank", "by_due"))
     wanted = sorted(made, key=lambda each: (-each.rank, each.title))
     assert shown(db.fetch(by_rank("b"))) == shown(wanted)
     assert shown(db.all(by_rank("b"))) == shown(wanted)

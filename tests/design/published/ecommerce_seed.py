@@ -29,7 +29,7 @@ from stator import (
     write,
 )
 
-from .model import Difference, Keys, Model, Wanted, indexes_of
+from .model import Keys, Model, Wanted
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -214,15 +214,5 @@ MODEL = Model(
         ("product_sales", {"product_id": "p#1", "start": START, "end": START + timedelta(hours=3)}),
         ("product_page", {"product_id": "p#2"}),
     ),
-    differences={
-        "User": Difference(
-            "Users by email get an index on the attribute itself. It shares no index with orders, "
-            "so users carry no key attributes for it; order items move into the free index.",
-            lambda ours, theirs: (
-                [set(each.entities) for each in indexes_of(ours) if each.native]
-                == [{"Order"}, {"User"}]
-                and ours.dollars_per_month < theirs.dollars_per_month
-            ),
-        ),
-    },
+    differences={},
 )

@@ -397,13 +397,6 @@ MODEL = Model(
                 and base_of(theirs, "Order")[1] == ("customer_id",)
             ),
         ),
-        "Shipment": Difference(
-            "Shipments of a warehouse are read from an index on the attributes themselves, so "
-            "that a shipment does not carry two more key attributes.",
-            lambda ours, theirs: (
-                next(each for each in indexes_of(ours) if each.entities == ("Shipment",)).native
-            ),
-        ),
         "indexes": Difference(
             "Six indexes cost less than two. An entity that is often updated and rarely listed "
             "(stock by warehouse, invoices) gets an index that holds only keys, so updates do "

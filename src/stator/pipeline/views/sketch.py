@@ -25,7 +25,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import accumulate
 from numbers import Rational
-from typing import Final
+from typing import Any, Final
 
 from stator.errors import RequestRefused
 
@@ -85,11 +85,11 @@ class Percentiles:
     def count(self) -> int:
         return sum(self.counts.values())
 
-    def __getitem__(self, percent: float) -> float | None:
+    def __getitem__(self, percent: Any) -> float | None:
         """Return a percentile. Raises RequestRefused unless ``percent`` is from 0 to 100."""
         return self._ranked(_exact(percent, 100, "percentiles[{}]", "percentiles[99]") / 100)
 
-    def at(self, share: float) -> float | None:
+    def at(self, share: Any) -> float | None:
         """Return the smallest value with at least this share of all values at or below it.
 
         Returns None if there are no values. Raises RequestRefused unless ``share`` is from 0 to 1.
@@ -125,7 +125,7 @@ class Percentiles:
         return f"<Percentiles of {self.count}: {shown}>"
 
 
-def _exact(given: float, most: int, asked: str, example: str) -> Fraction:
+def _exact(given: Any, most: int, asked: str, example: str) -> Fraction:
     """Return a number from 0 to ``most`` exactly as it is written: 0.07 * 100 is 7, not 7.0...01.
 
     ``asked`` and ``example`` are for the error about other values.
