@@ -131,7 +131,8 @@ def _exact(given: Any, most: int, asked: str, example: str) -> Fraction:
     ``asked`` and ``example`` are for the error about other values.
     """
     is_number = isinstance(given, (int, float, Decimal, Rational)) and not isinstance(given, bool)
-    if not is_number or not 0 <= given <= most:  # NaN is not within
+    number: Any = given
+    if not is_number or not 0 <= number <= most:  # NaN is not within
         raise RequestRefused(
             f"{asked.format(repr(given))} is not a number from 0 to {most}",
             hint=f"for example {example}",
