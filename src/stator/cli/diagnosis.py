@@ -118,7 +118,7 @@ def _how_to_compile(package: Path) -> str:
         return f"install a C compiler ({compiler} is not on the PATH), then compile"
     if _is_checkout(package):
         return "run `make compile`"
-    return "install with `STATOR_COMPILE=1 pip install --no-binary stator stator`"
+    return "install from a checkout with `STATOR_COMPILE=1 pip install .`"
 
 
 # --- extras ---------------------------------------------------------------------------------------
