@@ -61,3 +61,10 @@ def test_json(tmp_path: Path) -> None:
         "folder": "notes",
         "files": ["README.md", "design.py", "test_design.py"],
     }
+
+
+@pytest.mark.parametrize("example", ["shop", "routers", "blank"])
+def test_every_estimate_of_a_new_project_holds(tmp_path: Path, example: str) -> None:
+    run(tmp_path, "new", "my-thing", "--example", example)
+    done = run(tmp_path / "my-thing", "plan", "--verify", "--most-items", "20000")
+    assert done.returncode == 0, done.stdout
