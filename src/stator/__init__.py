@@ -1,9 +1,10 @@
 """Stator: data platforms on DynamoDB.
 
 The names that most programs need can be imported from here. Others are grouped by topic:
-``stator.patterns`` (counters, locks, series, trees, ...), ``stator.pipeline`` (handlers of changes,
-views, sinks), ``stator.bulk`` (loads, exports, copies), ``stator.testing``, ``stator.engine`` and
-``stator.errors``.
+``stator.data`` (what the methods of ``Db`` return), ``stator.patterns`` (counters, locks, series,
+trees, ...), ``stator.pipeline`` (handlers of changes, views, sinks), ``stator.bulk`` (loads,
+exports, copies), ``stator.plans`` and ``stator.costs`` (what a design returns), ``stator.testing``,
+``stator.engine`` and ``stator.errors``.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from stator.design.table_settings import TableSettings as TableSettings
     from stator.design.value_facts import distinct as distinct
     from stator.design.value_facts import largest as largest
+    from stator.design.value_facts import moving as moving
     from stator.design.value_facts import share as share
     from stator.engine import Engine as Engine
     from stator.tables.connection import connect as connect
@@ -91,7 +93,7 @@ _HOME_OF = homes_of(
             "read together updates write"
         ),
         "stator.design.table_settings": "ProvisionedCapacity TableSettings",
-        "stator.design.value_facts": "distinct largest share",
+        "stator.design.value_facts": "distinct largest moving share",
         "stator.engine": "Engine",
         "stator.tables.connection": "connect connect_async",
         "stator.tables.db": "AsyncDb Db",
@@ -104,5 +106,15 @@ _HOME_OF = homes_of(
 )
 __all__ = sorted(_HOME_OF)  # pyright: ignore[reportUnsupportedDunderAll]
 __getattr__, __dir__ = lazy_names(
-    __name__, _HOME_OF, ("stator.patterns", "stator.pipeline", "stator.bulk", "stator.testing")
+    __name__,
+    _HOME_OF,
+    (
+        "stator.patterns",
+        "stator.pipeline",
+        "stator.bulk",
+        "stator.data",
+        "stator.plans",
+        "stator.costs",
+        "stator.testing",
+    ),
 )

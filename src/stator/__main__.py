@@ -1,6 +1,7 @@
-"""The ``stator`` command, also as ``python -m stator``.
+"""The ``stator`` command. ``python -m stator`` runs it, too.
 
-Its modules are imported inside the handler of Ctrl-C, which may come before they are loaded.
+Ctrl-C ends it with exit status 130. The command's modules are imported inside the ``try`` block,
+because Ctrl-C may come while they are being imported.
 """
 
 import sys

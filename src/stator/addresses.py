@@ -1,6 +1,6 @@
 """The composition root: opens the transport that an address stands for.
 
-memory, or none           the embedded engine, in memory
+memory, or no address     the embedded engine, in memory
 shop.db, ./data           the embedded engine, in a folder
 http://localhost:8000     any DynamoDB endpoint
 aws://eu-west-1           AWS, with credentials as boto3 finds them
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,10 +18,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
 import orjson
 
-from stator.clock import Clock
+from stator.client.retry import Attempts, RetryPolicy, SharedRetries
+from stator.clock import Clock, pause
 from stator.engine import Engine
 from stator.engine.engine import Durability
-from stator.errors import ConfigurationError, StorageClosed, from_wire
+from stator.errors import ConfigurationError, SlowDown, StorageClosed, from_wire
 from stator.model.scope import DEFAULT_ACCOUNT, DEFAULT_REGION, Scope
 from stator.transport import AsyncTransport, CallOptions, Transport
 
@@ -32,14 +34,26 @@ _HOST_AND_PORT = re.compile(r"[\w.-]+:\d{1,5}/?")
 
 
 class EngineTransport:
-    """The embedded engine, called in-process. An ``owned`` engine is closed with the transport."""
+    """The embedded engine, called in-process. An ``owned`` engine is closed with the transport.
+
+    An engine that enforces throughput throttles as AWS does. This transport then retries and slows
+    down as the HTTP client does; the waits pass on the engine's clock.
+    """
 
     parallel = False
 
-    def __init__(self, engine: Engine, *, owned: bool = True, region: str = DEFAULT_REGION) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        owned: bool = True,
+        region: str = DEFAULT_REGION,
+        max_attempts: int | None = None,
+    ) -> None:
         self.engine = engine
         self._owned = owned
         self._region = region
+        self._retries = _retries(max_attempts)
 
     @property
     def address(self) -> str:
@@ -48,7 +62,20 @@ class EngineTransport:
     def call(
         self, operation: str, request: Mapping[str, Any], **options: Unpack[CallOptions]
     ) -> dict[str, Any]:
-        return self.engine.call(operation, dict(request), region=self._region)
+        if not self.engine.enforces_throughput:
+            return self.engine.call(operation, dict(request), region=self._region)
+        clock = self.engine.clock
+        attempts = _attempts(self._retries, operation, request, options, clock)
+        if wait := attempts.before(clock.now()):
+            clock.sleep(wait)
+        while True:
+            try:
+                reply = self.engine.call(operation, dict(request), region=self._region)
+            except SlowDown as error:
+                clock.sleep(attempts.after(error, clock.now()))
+            else:
+                attempts.succeeded(clock.now())
+                return reply
 
     def close(self) -> None:
         if self._owned:
@@ -56,13 +83,25 @@ class EngineTransport:
 
 
 class AsyncEngineTransport:
-    """The embedded engine for asyncio. A call runs at once; only durability is awaited."""
+    """The embedded engine for asyncio.
 
-    def __init__(self, engine: Engine, *, owned: bool = True, region: str = DEFAULT_REGION) -> None:
+    The engine runs a call directly on the event loop, without a thread. A write then awaits its
+    fsync, so other tasks run meanwhile.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        owned: bool = True,
+        region: str = DEFAULT_REGION,
+        max_attempts: int | None = None,
+    ) -> None:
         self.engine = engine
         self.owned = owned
         self.region = region
         self._scope = Scope(DEFAULT_ACCOUNT, region)
+        self._retries = _retries(max_attempts)
 
     @property
     def address(self) -> str:
@@ -71,6 +110,22 @@ class AsyncEngineTransport:
     async def call(
         self, operation: str, request: Mapping[str, Any], **options: Unpack[CallOptions]
     ) -> dict[str, Any]:
+        if not self.engine.enforces_throughput:
+            return await self._once(operation, request)
+        clock = self.engine.clock
+        attempts = _attempts(self._retries, operation, request, options, clock)
+        if wait := attempts.before(clock.now()):
+            await pause(clock, wait)
+        while True:
+            try:
+                reply = await self._once(operation, request)
+            except SlowDown as error:
+                await pause(clock, attempts.after(error, clock.now()))
+            else:
+                attempts.succeeded(clock.now())
+                return reply
+
+    async def _once(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         if self.engine.is_closed:
             raise StorageClosed
         reply = self.engine.submit(operation, orjson.dumps(request), self._scope)
@@ -104,8 +159,35 @@ class AsyncEngineTransport:
             self.engine.close()
 
 
+def _retries(max_attempts: int | None) -> SharedRetries:
+    policy = RetryPolicy() if max_attempts is None else RetryPolicy(max_attempts)
+    return SharedRetries(policy, random.random)
+
+
+def _attempts(
+    retries: SharedRetries,
+    operation: str,
+    request: Mapping[str, Any],
+    options: CallOptions,
+    clock: Clock,
+) -> Attempts:
+    seconds = options.get("deadline_seconds")
+    return Attempts(
+        retries,
+        operation,
+        request,
+        idempotent=options.get("idempotent", True),
+        deadline=None if seconds is None else clock.now() + seconds,
+        raise_hot_key=options.get("raise_hot_key", False),
+        raise_table_limit=options.get("raise_table_limit", False),
+        on_retry=options.get("on_retry"),
+    )
+
+
 class TransportOptions(TypedDict, total=False):
-    """How a connection is opened. The embedded engine takes only ``durability`` and ``region``.
+    """How a connection is opened.
+
+    The embedded engine takes only ``durability``, ``region`` and ``max_attempts``.
 
     ``durability``: "disk" (fsync before a write is acknowledged) or "process" (no fsync: writes
     survive a crash of the process, but not of the machine).
@@ -150,7 +232,7 @@ class Address:
             return cls("engine", engine=given)
         if not isinstance(given, (str, os.PathLike)):
             raise ConfigurationError(
-                f"an address is a str, a path or an Engine, not {type(given).__name__}",
+                f"an address must be a str, a path or an Engine, not {type(given).__name__}",
                 hint="use memory, a folder, http://host:port, https://... or aws://region",
             )
         text = os.fspath(given)
@@ -188,7 +270,12 @@ class Address:
 def open_transport(address: Address, clock: Clock | None, options: TransportOptions) -> Transport:
     if address.is_embedded:
         engine, owned = _engine(address, clock, options)
-        return EngineTransport(engine, owned=owned, region=options.get("region", DEFAULT_REGION))
+        return EngineTransport(
+            engine,
+            owned=owned,
+            region=options.get("region", DEFAULT_REGION),
+            max_attempts=options.get("max_attempts"),
+        )
     # Imported late: the embedded engine does not need botocore.
     from stator.client.factory import open_client
 
@@ -201,14 +288,17 @@ def open_async_transport(
     if address.is_embedded:
         engine, owned = _engine(address, clock, options)
         return AsyncEngineTransport(
-            engine, owned=owned, region=options.get("region", DEFAULT_REGION)
+            engine,
+            owned=owned,
+            region=options.get("region", DEFAULT_REGION),
+            max_attempts=options.get("max_attempts"),
         )
     from stator.client.factory import open_async_client
 
     return open_async_client(cast("Kind", address.kind), address.where, clock, dict(options))
 
 
-_EMBEDDED_OPTIONS = frozenset({"durability", "region"})
+_EMBEDDED_OPTIONS = frozenset({"durability", "region", "max_attempts"})
 
 
 def _engine(

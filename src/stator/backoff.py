@@ -1,4 +1,6 @@
-"""Back-off: how long to wait before a retry. Pure arithmetic, plus a counter for one caller.
+"""Back-off: how long to wait before a retry. Nothing here sleeps.
+
+``Backoff`` computes the wait for a number of failed attempts; ``BackoffTimer`` counts the attempts.
 
 The wait doubles with each attempt up to a cap. Part of it is random, so that callers that failed
 together do not retry together. AWS compares the kinds of jitter in "Exponential Backoff And
@@ -38,7 +40,10 @@ class Backoff:
     floor_seconds: float = 0.0
 
     def ceiling(self, attempt: int) -> float:
-        """Return the longest wait after ``attempt`` earlier failures, without the floor."""
+        """Return the longest wait after ``attempt`` earlier failures.
+
+        The result does not include ``floor_seconds``.
+        """
         return min(self.cap_seconds, self.base_seconds * 2.0 ** min(attempt, _LAST_DOUBLING))
 
     def delay(self, attempt: int, chance: float) -> float:

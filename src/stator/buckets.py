@@ -98,7 +98,7 @@ def _owned(owner: str | None) -> dict[str, str]:
 def _as_object_store_errors() -> Iterator[None]:
     """Turn errors from S3 inside the ``with`` block into ObjectStoreErrors.
 
-    Their codes are those that DynamoDB reports for an export or import.
+    The codes of these errors are the codes that DynamoDB reports for an export or import.
     """
     from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 

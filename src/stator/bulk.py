@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from stator.pipeline.bulk.export.export import ExportReport as ExportReport
     from stator.pipeline.bulk.export.sources import snapshot_export as snapshot_export
     from stator.pipeline.bulk.export.sources import table_export as table_export
+    from stator.pipeline.bulk.job.governor import Pace as Pace
+    from stator.pipeline.bulk.job.pending_rows import RowCounts as RowCounts
     from stator.pipeline.bulk.load.load import LoadOptions as LoadOptions
     from stator.pipeline.bulk.load.load import LoadPlan as LoadPlan
     from stator.pipeline.bulk.load.load import LoadProgress as LoadProgress
@@ -33,6 +35,8 @@ _HOME_OF = homes_of(
         "stator.pipeline.bulk.copy": "Copy CopyOptions CopyProgress CopyReport",
         "stator.pipeline.bulk.export.export": "ExportJob ExportOptions ExportProgress ExportReport",
         "stator.pipeline.bulk.export.sources": "snapshot_export table_export",
+        "stator.pipeline.bulk.job.governor": "Pace",
+        "stator.pipeline.bulk.job.pending_rows": "RowCounts",
         "stator.pipeline.bulk.load.load": "LoadOptions LoadPlan LoadProgress LoadReport load",
         "stator.pipeline.bulk.targets": "BulkTarget",
     }

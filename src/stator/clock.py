@@ -11,6 +11,8 @@ from typing import Protocol
 
 
 class Clock(Protocol):
+    """Tells the time and waits: the system's clock, or a virtual one in tests."""
+
     def now(self) -> float:
         """Return the seconds since the epoch."""
         ...
@@ -26,6 +28,17 @@ class SystemClock:
 
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
+
+
+def sleep_until_set(clock: Clock, seconds: float, event: threading.Event) -> None:
+    """Sleep on a clock until ``seconds`` have passed or ``event`` is set.
+
+    ``event`` ends only a sleep of the system's clock; the sleep of a virtual clock returns at once.
+    """
+    if isinstance(clock, SystemClock):
+        event.wait(seconds)
+    else:
+        clock.sleep(seconds)
 
 
 async def pause(clock: Clock, seconds: float) -> None:

@@ -14,16 +14,21 @@ from typing import Any
 
 
 def homes_of(names_in: Mapping[str, str]) -> dict[str, str]:
-    """Return the module of each name. ``names_in`` lists the names in a module, with blanks."""
+    """Return the module of each name.
+
+    ``{"stator.clock": "Clock VirtualClock"}`` becomes
+    ``{"Clock": "stator.clock", "VirtualClock": "stator.clock"}``.
+    """
     return {name: module for module, names in names_in.items() for name in names.split()}
 
 
 def lazy_names(
     package: str, home_of: Mapping[str, str], neighbours: Sequence[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` for a package, which import its names on use.
+    """Return ``__getattr__`` and ``__dir__`` for a package whose names are imported on first use.
 
-    ``neighbours`` are packages that may have a name that is asked for here; the error says so.
+    ``home_of`` has the module of each name (see ``homes_of``). If the package lacks a name, and one
+    of the packages ``neighbours`` has it, the error names that package.
     """
 
     def find(name: str) -> Any:

@@ -7,11 +7,12 @@ import socket
 import time
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 from stator.client.async_credentials import AsyncCredentials
 from stator.client.connections import (
     check_tunnel,
+    closed,
     connect_request,
     is_reusable,
     not_sent,
@@ -22,8 +23,9 @@ from stator.client.connections import (
 from stator.client.endpoint import Endpoint
 from stator.client.exchange import Exchange, Limits
 from stator.client.replies import HttpReply, ReplyParser
-from stator.clock import pause
+from stator.clock import Clock, SystemClock, pause
 from stator.errors import ConnectionTrouble, ReplyLost, ServiceError, Unreachable
+from stator.transport import CallOptions, ResentReply
 
 
 class AsyncClient:
@@ -37,24 +39,29 @@ class AsyncClient:
         self,
         operation: str,
         request: Mapping[str, Any],
-        *,
-        idempotent: bool = True,
-        deadline_seconds: float | None = None,
+        **options: Unpack[CallOptions],
     ) -> dict[str, Any]:
         exchange = self.exchange
         body = exchange.encode(request)
-        attempts = exchange.attempts(idempotent, deadline_seconds)
+        attempts = exchange.attempts(operation, request, options)
+        deadline_seconds = options.get("deadline_seconds")
         deadline = None if deadline_seconds is None else time.monotonic() + deadline_seconds
+        if wait := attempts.before(exchange.clock.now()):
+            await self._pool.pause(exchange.clock, wait)
+        is_uncertain = False
         while True:
             try:
                 credentials = self.credentials.fresh() or await self.credentials.current(deadline)
                 message = exchange.message(operation, body, credentials)
-                answer = exchange.decode(await self._pool.send(message, deadline))
+                answer = exchange.decode(operation, await self._pool.send(message, deadline))
             except (ServiceError, ConnectionTrouble) as error:
-                await pause(exchange.clock, exchange.before_retry(operation, attempts, error))
+                delay = exchange.before_retry(operation, attempts, error)
+                is_uncertain = is_uncertain or error.sent
+                if await self._pool.pause(exchange.clock, delay):
+                    raise error  # the client was closed: nobody waits for another attempt
             else:
-                attempts.succeeded()
-                return answer
+                attempts.succeeded(exchange.clock.now())
+                return ResentReply(answer) if is_uncertain else answer
 
     async def close(self) -> None:
         self._pool.close()
@@ -69,6 +76,8 @@ class _Pool:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._used = 0
         self._closed = False
+        self._in_use: set[_Connection] = set()
+        self._pauses: set[asyncio.Future[None]] = set()
 
     async def send(self, message: bytes, deadline: float | None) -> HttpReply:
         self._enter_loop()
@@ -77,6 +86,10 @@ class _Pool:
         self._used += 1
         try:
             connection = self._take_idle() or await self._open(deadline)
+            if self._closed:  # meanwhile
+                connection.close()
+                raise closed()
+            self._in_use.add(connection)
             try:
                 reply = await connection.send(
                     message, timeout_left(self._limits.read_timeout_seconds, deadline)
@@ -84,6 +97,8 @@ class _Pool:
             except BaseException:  # cancelled, too: a late reply would pass for the next request's
                 connection.close()
                 raise
+            finally:
+                self._in_use.discard(connection)
             if reply.keeps_alive and not self._closed:
                 connection.idle_since = time.monotonic()
                 self._idle.append(connection)
@@ -104,6 +119,8 @@ class _Pool:
             self._loop = loop
             self._idle.clear()
             self._waiting.clear()
+            self._in_use.clear()
+            self._pauses.clear()
             self._used = 0
             self._closed = False
 
@@ -153,10 +170,38 @@ class _Pool:
         except OSError as error:
             raise unreachable(authority, error) from None
 
+    async def pause(self, clock: Clock, seconds: float) -> bool:
+        """Sleep before a retry, or until the pool is closed. Return whether it is closed."""
+        if not isinstance(clock, SystemClock):
+            await pause(clock, seconds)
+        elif not self._closed:
+            loop = asyncio.get_running_loop()
+            waiting: asyncio.Future[None] = loop.create_future()
+            timer = loop.call_later(seconds, _wake, waiting)
+            self._pauses.add(waiting)
+            try:
+                await waiting
+            finally:
+                timer.cancel()
+                self._pauses.discard(waiting)
+        return self._closed
+
     def close(self) -> None:
+        """Close the idle connections, and end the requests that other tasks wait for."""
         self._closed = True
         while self._idle:
             self._idle.pop().close()
+        if self._loop is not asyncio.get_running_loop():
+            return  # their event loop is over
+        for connection in list(self._in_use):
+            connection.abort()
+        for waiting in list(self._pauses):
+            _wake(waiting)
+
+
+def _wake(waiting: asyncio.Future[None]) -> None:
+    if not waiting.done():
+        waiting.set_result(None)
 
 
 async def _open(endpoint: Endpoint) -> _Connection:
@@ -232,6 +277,10 @@ class _Connection(asyncio.Protocol):
     def _fail(self, error: ConnectionTrouble) -> None:
         if self._reply is not None and not self._reply.done():
             self._reply.set_exception(error)
+
+    def abort(self) -> None:
+        """Make a ``send`` of another task fail at once."""
+        self._fail(ReplyLost("the client was closed before the reply arrived"))
 
     def close(self) -> None:
         self.is_open = False

@@ -28,6 +28,10 @@ def is_reusable(idle_seconds: float, descriptor: int) -> bool:
     return not poll.poll(0)
 
 
+_NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "RECORD_LAYER_FAILURE")
+"""The reasons of OpenSSL for a reply that is no TLS."""
+
+
 def unreachable(authority: str, error: OSError) -> Unreachable:
     """Return the error for a connection that could not be opened."""
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -35,9 +39,21 @@ def unreachable(authority: str, error: OSError) -> Unreachable:
             f"{authority} has a certificate that is not trusted: {error.verify_message}",
             hint="set ca_bundle=... or AWS_CA_BUNDLE to the file of its certificate authority",
         )
+    if isinstance(error, ssl.SSLError) and error.reason in _NOT_TLS:
+        return Unreachable(
+            f"{authority} does not speak TLS: it seems to answer http",
+            hint=f"write http://{authority}",
+        )
     return Unreachable(
         f"no connection to {authority}: {error}",
         hint="check that the server is running and that the address is right",
+    )
+
+
+def closed() -> Unreachable:
+    """Return the error for a request that was not sent because the client was closed."""
+    return Unreachable(
+        "the client was closed before the request was sent", hint="open a new connection"
     )
 
 
@@ -54,7 +70,7 @@ def check_tunnel(reply: bytes) -> None:
     """Raise OSError unless the proxy has opened the tunnel."""
     if reply[9:12] != b"200":
         status_line = reply.split(b"\r", 1)[0].decode(errors="replace")
-        raise OSError(f"the proxy answered {status_line}")
+        raise OSError(f"the proxy refused the tunnel: {status_line}")
 
 
 # -- deadlines, on the monotonic clock

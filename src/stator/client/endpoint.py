@@ -15,7 +15,7 @@ from stator.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A proxy.
+    """The HTTP proxy through which a client reaches its endpoint.
 
     ``authorization`` is the Proxy-Authorization header, if the proxy's URL names a user.
     """

@@ -15,7 +15,7 @@ import orjson
 from stator.client.credentials import Credentials
 from stator.client.endpoint import Endpoint
 from stator.client.replies import HttpReply
-from stator.client.retry import Attempts, RetryPolicy, RetryQuota
+from stator.client.retry import Attempts, RetryPolicy, SharedRetries
 from stator.client.signer import Signer
 from stator.clock import Clock
 from stator.errors import (
@@ -26,7 +26,8 @@ from stator.errors import (
     ServiceError,
     from_wire,
 )
-from stator.model.service import target_of
+from stator.model.service import model_of, target_of
+from stator.transport import CallOptions
 
 log = logging.getLogger("stator.client")
 
@@ -54,14 +55,23 @@ class Exchange:
         self.endpoint = endpoint
         self.limits = limits
         self.signer = Signer(endpoint.authority, endpoint.path, region)
-        self.policy = limits.policy
-        self.quota = RetryQuota()
         self.clock = clock
-        self._random = random.SystemRandom()
+        self.retries = SharedRetries(limits.policy, random.SystemRandom().random)
 
-    def attempts(self, idempotent: bool, deadline_seconds: float | None) -> Attempts:
-        deadline = None if deadline_seconds is None else self.clock.now() + deadline_seconds
-        return Attempts(self.policy, self.quota, self._random.random, idempotent, deadline)
+    def attempts(
+        self, operation: str, request: Mapping[str, Any], options: CallOptions
+    ) -> Attempts:
+        seconds = options.get("deadline_seconds")
+        return Attempts(
+            self.retries,
+            operation,
+            request,
+            idempotent=options.get("idempotent", True),
+            deadline=None if seconds is None else self.clock.now() + seconds,
+            raise_hot_key=options.get("raise_hot_key", False),
+            raise_table_limit=options.get("raise_table_limit", False),
+            on_retry=options.get("on_retry"),
+        )
 
     def encode(self, request: Mapping[str, Any]) -> bytes:
         try:
@@ -83,17 +93,26 @@ class Exchange:
             head = head.replace("\r\n", f"\r\n{login}", 1)
         return head.encode("latin-1") + body
 
-    def decode(self, reply: HttpReply) -> dict[str, Any]:
-        """Return the body of a reply. Raises the error that an error reply stands for."""
+    def decode(self, operation: str, reply: HttpReply) -> dict[str, Any]:
+        """Return the body of a reply, or raise the error that matches an error reply.
+
+        Raises ReplyDamaged for a success without a body, because a proxy may have lost the answer.
+        Only operations without output, such as TagResource, may answer with an empty body.
+        """
         body = reply.body
         checksum = reply.header(b"x-amz-crc32")
         if checksum is not None and int(checksum) != zlib.crc32(body):
             raise ReplyDamaged("the checksum of the reply does not match its body")
         if reply.status == 200:
+            if not body and not _has_output(operation):
+                return {}
             try:
-                answer: dict[str, Any] = orjson.loads(body) if body else {}
+                answer = orjson.loads(body)
             except orjson.JSONDecodeError:
-                raise ReplyDamaged(f"the reply is not JSON: {body[:60]!r}") from None
+                answer = None
+            if not isinstance(answer, dict):
+                shown = repr(body[:60]) if body else "empty"
+                raise ReplyDamaged(f"the reply to {operation} is not a JSON object: {shown}")
             return answer
         raise self._refusal(reply)
 
@@ -148,6 +167,11 @@ class Exchange:
             delay,
         )
         return delay
+
+
+def _has_output(operation: str) -> bool:
+    known = model_of(operation).operations.get(operation)
+    return known is not None and "output" in known
 
 
 class ClockCorrected(ServiceError):

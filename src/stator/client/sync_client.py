@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import threading
 import time
 from collections import deque
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from stator.client.connections import (
     check_tunnel,
+    closed,
     connect_request,
     is_reusable,
     not_sent,
@@ -23,7 +25,9 @@ from stator.client.credentials import CredentialSource
 from stator.client.endpoint import Endpoint
 from stator.client.exchange import Exchange, Limits
 from stator.client.replies import HttpReply, ReplyParser
+from stator.clock import sleep_until_set
 from stator.errors import ConnectionTrouble, ReplyLost, ServiceError
+from stator.transport import CallOptions, ResentReply
 
 _RECEIVE_BYTES = 65_536
 
@@ -41,23 +45,29 @@ class Client:
         self,
         operation: str,
         request: Mapping[str, Any],
-        *,
-        idempotent: bool = True,
-        deadline_seconds: float | None = None,
+        **options: Unpack[CallOptions],
     ) -> dict[str, Any]:
         exchange = self.exchange
         body = exchange.encode(request)
-        attempts = exchange.attempts(idempotent, deadline_seconds)
+        attempts = exchange.attempts(operation, request, options)
+        deadline_seconds = options.get("deadline_seconds")
         deadline = None if deadline_seconds is None else time.monotonic() + deadline_seconds
+        if wait := attempts.before(exchange.clock.now()):
+            sleep_until_set(exchange.clock, wait, self._pool.closing)
+        is_uncertain = False
         while True:
             try:
                 message = exchange.message(operation, body, self.credentials.current())
-                answer = exchange.decode(self._pool.send(message, deadline))
+                answer = exchange.decode(operation, self._pool.send(message, deadline))
             except (ServiceError, ConnectionTrouble) as error:
-                exchange.clock.sleep(exchange.before_retry(operation, attempts, error))
+                delay = exchange.before_retry(operation, attempts, error)
+                is_uncertain = is_uncertain or error.sent
+                sleep_until_set(exchange.clock, delay, self._pool.closing)
+                if self._pool.closing.is_set():
+                    raise error  # the client was closed: nobody waits for another attempt
             else:
-                attempts.succeeded()
-                return answer
+                attempts.succeeded(exchange.clock.now())
+                return ResentReply(answer) if is_uncertain else answer
 
     def close(self) -> None:
         self._pool.close()
@@ -72,7 +82,8 @@ class _Pool:
         self._idle: deque[_Connection] = deque()
         self._free = threading.BoundedSemaphore(limits.max_connections)
         self._process = os.getpid()
-        self._closed = False
+        self._used: set[_Connection] = set()
+        self.closing = threading.Event()
 
     def send(self, message: bytes, deadline: float | None) -> HttpReply:
         limits = self._limits
@@ -83,6 +94,11 @@ class _Pool:
             if connection is None:
                 timeout_seconds = timeout_left(limits.connect_timeout_seconds, deadline)
                 connection = _Connection(self._endpoint, timeout_seconds)
+            self._used.add(connection)  # before the look: close() aborts what it finds here
+            if self.closing.is_set():
+                self._used.discard(connection)
+                connection.close()
+                raise closed()
             try:
                 reply = connection.send(
                     message, timeout_left(limits.read_timeout_seconds, deadline)
@@ -90,7 +106,9 @@ class _Pool:
             except BaseException:
                 connection.close()
                 raise
-            if reply.keeps_alive and not self._closed:
+            finally:
+                self._used.discard(connection)
+            if reply.keeps_alive and not self.closing.is_set():
                 connection.idle_since = time.monotonic()
                 self._idle.append(connection)
             else:
@@ -102,6 +120,7 @@ class _Pool:
     def _take_idle(self) -> _Connection | None:
         if self._process != os.getpid():  # a fork must not share its parent's connections
             self._idle.clear()
+            self._used.clear()
             self._process = os.getpid()
         while True:
             try:
@@ -113,9 +132,13 @@ class _Pool:
             connection.close()
 
     def close(self) -> None:
-        self._closed = True
+        """Close the idle connections, and end the requests that other threads wait for."""
+        self.closing.set()
         while self._idle:
             self._idle.pop().close()
+        if self._process == os.getpid():  # a fork must not shut its parent's connections down
+            for connection in list(self._used):
+                connection.abort()
 
 
 class _Connection:
@@ -156,6 +179,12 @@ class _Connection:
     @property
     def descriptor(self) -> int:
         return self._socket.fileno()
+
+    def abort(self) -> None:
+        """Make a ``send`` in another thread fail at once with ReplyLost."""
+        with contextlib.suppress(OSError):
+            # Not SSLSocket.shutdown, which would take the TLS layer away from the other thread.
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
     def close(self) -> None:
         self._socket.close()

@@ -19,6 +19,7 @@ from typing import Any, Final, Literal
 import orjson
 
 from stator.clock import Clock, SystemClock
+from stator.engine.companions.lazy_companions import LazyCompanions
 from stator.engine.database import Database
 from stator.engine.expiry import Expiry
 from stator.engine.housekeeper import Housekeeper
@@ -27,25 +28,31 @@ from stator.engine.keyspace import PARTITION_BYTES
 from stator.engine.lifecycle import Lifecycle
 from stator.engine.operation import EngineParts, Operation, RequestContext
 from stator.engine.operations import LOADED, OPERATIONS, load_operation
+from stator.engine.partitions.capacity_meter import MODES
 from stator.engine.recovery import Recovery
 from stator.engine.recovery.objects import ObjectStore, open_buckets
 from stator.engine.requests.shapes import check_request, is_deep
 from stator.engine.streams.streams import Streams
 from stator.errors import (
+    ConfigurationError,
     InternalServerError,
     SerializationFailed,
     ServiceError,
     StorageClosed,
+    StorageFailed,
     StorageForked,
     ValidationFailed,
     ValueFailed,
 )
+from stator.model.companion_service import CompanionService
+from stator.model.heat.limits import INITIAL_BURST_SECONDS
 from stator.model.scope import DEFAULT_ACCOUNT, DEFAULT_REGION, Scope
 from stator.model.seconds import check_seconds
 from stator.model.service import unknown_operation
 from stator.storage import MemoryStorage, Storage
 
 Durability = Literal["disk", "process"]
+Throughput = Literal["off", "observed", "enforced"]
 
 
 # The service model defines no output for these: AWS answers with an empty body, not with {}.
@@ -89,8 +96,17 @@ class Engine:
         transaction_seconds: float = 0.0,
         buckets: ObjectStore | str | None = None,
         recovery_lag_seconds: float = 300.0,
+        throughput: Throughput = "off",
+        initial_burst_seconds: float = INITIAL_BURST_SECONDS,
+        metrics: bool = False,
     ) -> None:
-        database = Database(storage, clock or SystemClock(), transaction_seconds)
+        database = Database(
+            storage,
+            clock or SystemClock(),
+            transaction_seconds,
+            throughput,
+            initial_burst_seconds,
+        )
         self.database = database
         self.storage = storage
         self.clock: Clock = database.clock
@@ -105,7 +121,11 @@ class Engine:
         )
         database.observers = [self.streams, expiry, self.recovery]
         self.lifecycle = Lifecycle(database, self.recovery, expiry, status_delay_seconds)
-        self.housekeeping = Housekeeper(database, expiry, self.streams, self.recovery)
+        # CloudWatch and further services; see ``stator.engine.companions``.
+        self.companions = LazyCompanions(database, self.call, records=metrics)
+        self.housekeeping = Housekeeper(
+            database, expiry, self.streams, self.recovery, self.companions
+        )
         self._parts = EngineParts(
             RequestTokens(storage, self.clock),
             self.lifecycle,
@@ -114,6 +134,7 @@ class Engine:
             self.recovery,
             self.housekeeping,
         )
+        self.enforces_throughput: bool = throughput == "enforced"
         self._closed = False
         self._forks = _FORKS[0]
         self.lifecycle.resume()
@@ -131,6 +152,9 @@ class Engine:
         transaction_seconds: float = 0.0,
         buckets: ObjectStore | str | None = None,
         recovery_lag_seconds: float = 300.0,
+        throughput: Throughput = "off",
+        initial_burst_seconds: float = INITIAL_BURST_SECONDS,
+        metrics: bool = False,
     ) -> Engine:
         """Open an engine in memory, or on disk if ``path`` names a folder.
 
@@ -141,13 +165,24 @@ class Engine:
         get TransactionConflict. ``buckets`` is where exports go and imports come from: a folder
         with a sub-folder per bucket, or an object store. ``recovery_lag_seconds`` is the age of a
         table's LatestRestorableDateTime.
+
+        ``throughput`` is "off" (nothing limits the rate), "enforced" (tables, indexes and
+        partitions refuse what exceeds their limits, as on AWS), or "observed" (counts what would be
+        refused, and refuses nothing). ``initial_burst_seconds`` is how much unused capacity a new
+        provisioned table starts with, in seconds of its units. ``metrics`` records the metrics of
+        tables, which CloudWatch answers.
         """
+        if throughput not in MODES:
+            raise ConfigurationError(
+                f"Engine.open(): throughput is {throughput!r}; use one of: {', '.join(MODES)}"
+            )
         check_seconds(
             "Engine.open()",
             or_zero=True,
             status_delay_seconds=status_delay_seconds,
             transaction_seconds=transaction_seconds,
             recovery_lag_seconds=recovery_lag_seconds,
+            initial_burst_seconds=initial_burst_seconds,
         )
         storage: Storage
         if path is None:
@@ -167,6 +202,9 @@ class Engine:
                 transaction_seconds=transaction_seconds,
                 buckets=buckets,
                 recovery_lag_seconds=recovery_lag_seconds,
+                throughput=throughput,
+                initial_burst_seconds=initial_burst_seconds,
+                metrics=metrics,
             )
         except BaseException:
             storage.close()
@@ -194,6 +232,9 @@ class Engine:
         self.housekeeping.stop()
         self.lifecycle.stop()
         self.recovery.stop()
+        with self.lock:
+            self.database.meter.save()
+            self.companions.close()
         self.storage.close()
 
     # -- answering
@@ -206,12 +247,12 @@ class Engine:
         account: str = DEFAULT_ACCOUNT,
         region: str = DEFAULT_REGION,
     ) -> dict[str, Any]:
-        """Answer one request in-process, after its write is durable.
+        """Run one request in-process, and return its answer once its write is durable.
 
         Raises the ServiceError that AWS would return. ``request`` and the answer are DynamoDB JSON,
-        as on the wire: binary values are base64 text. Both are independent of the engine's own
-        data, so the caller may change them. Copying them through orjson is cheaper than any copy in
-        Python (measured: 0.5 us against 1.1 us for a GetItem).
+        as on the wire: binary values are base64 text. The engine copies both, so the caller may
+        change them. It copies through orjson, which is cheaper than any copy in Python (measured:
+        0.5 us against 1.1 us for a GetItem).
         """
         try:
             body = orjson.dumps(request)
@@ -228,11 +269,39 @@ class Engine:
         answer: dict[str, Any] = orjson.loads(orjson.dumps(response))
         return answer
 
+    def call_companion(
+        self,
+        service: str,
+        operation: str,
+        request: dict[str, Any],
+        *,
+        account: str = DEFAULT_ACCOUNT,
+        region: str = DEFAULT_REGION,
+    ) -> dict[str, Any]:
+        """Answer one request of a companion service, such as "cloudwatch".
+
+        Times are seconds since the epoch. Raises CompanionRefused with the error that AWS would
+        return.
+        """
+        with self.lock:
+            if self._closed:
+                raise StorageClosed
+        companions = self.companions.get()
+        self.housekeeping.wake()  # it ends minutes from now on
+        answer, commit = companions.call(service, operation, request, Scope(account, region))
+        if commit is not None:
+            self.storage.wait_durable(commit)
+        return answer
+
+    def companion_services(self) -> tuple[CompanionService, ...]:
+        """Return the services that ``call_companion`` answers."""
+        return self.companions.services()
+
     def submit(self, operation: str, body: bytes, scope: Scope) -> Reply:
         """Run a request from the network, and return its reply without waiting for durability.
 
-        A ServiceError becomes an error reply. A StorageError, such as a full disk, and programming
-        errors are raised.
+        A ServiceError becomes an error reply. A request that arrives during shutdown gets an
+        InternalServerError. Any other error, such as a full disk, is raised.
         """
         try:
             response, commit = self._run(operation, body, scope)
@@ -244,7 +313,7 @@ class Engine:
         return Reply(200, b"" if operation in _WITHOUT_OUTPUT else orjson.dumps(response), commit)
 
     def sweep(self) -> int:
-        """Delete every expired item now, roll and trim streams, and remove history that is too old.
+        """Do the background work now: delete expired items, and trim streams and recovery logs.
 
         Returns the number of items examined. With the system's clock, a background thread does this
         work. Call ``sweep`` in tests and simulations that use a virtual clock.
@@ -252,9 +321,9 @@ class Engine:
         return self.housekeeping.sweep()
 
     def when_durable(self, commit: int, callback: Callable[[BaseException | None], None]) -> None:
-        """Call ``callback`` once the given commit is on disk, with None or with what failed.
+        """Call ``callback(None)`` once a commit is durable, or ``callback(error)`` if that fails.
 
-        A callback may run in another thread.
+        The callback may run in another thread.
         """
         self.storage.when_durable(commit, callback)
 
@@ -266,26 +335,40 @@ class Engine:
         operation = LOADED.get(name) or load_operation(name)
         if operation is None:
             raise unknown_operation(name)
-        try:
-            request = orjson.loads(body)
-        except orjson.JSONDecodeError:
-            raise SerializationFailed from None
-        parsed = _parse(operation, check_request(name, request))
         context = RequestContext(self.database, self._parts, scope)
-        # Threads and locks do not survive a fork: another thread may have held the lock.
-        if self._forks != _FORKS[0] and not isinstance(self.storage, MemoryStorage):
-            raise StorageForked(self.storage.location)
-        with self.lock:
-            if self._closed:
-                raise StorageClosed
-            response = operation.run(context, parsed)
+        traffic = self.database.traffic
+        started = 0.0
+        if traffic is not None:
+            started = traffic.now()
+            if started >= traffic.minute_end:
+                traffic.fold(started)
+        try:
+            try:
+                request = orjson.loads(body)
+            except orjson.JSONDecodeError:
+                raise SerializationFailed from None
+            parsed = _parse(operation, check_request(name, request))
+            # Threads and locks do not survive a fork: another thread may have held the lock.
+            if self._forks != _FORKS[0] and not isinstance(self.storage, MemoryStorage):
+                raise StorageForked(self.storage.location)
+            with self.lock:
+                if self._closed:
+                    raise StorageClosed
+                response = operation.run(context, parsed)
+                if traffic is not None:
+                    traffic.succeeded(name, context.named_table, context.further_tables, started)
+        except (ServiceError, StorageFailed) as error:
+            if traffic is not None:
+                with self.lock:
+                    traffic.failed(name, scope, context.named_table, context.further_tables, error)
+            raise
         return response, None if self.storage.durable_at_once else context.commit_number
 
 
 def _parse(operation: Operation, request: dict[str, Any]) -> Any:
-    """Parse a request. If it is refused, word the error as AWS does for this operation.
+    """Parse a request. Raise a refusal in the words that AWS uses for this operation.
 
-    ``Operation.enveloped`` and ``Operation.older_values`` select the wording.
+    ``Operation.enveloped`` and ``Operation.older_values`` say which words these are.
     """
     try:
         return operation.parse(request)

@@ -6,11 +6,11 @@ ordered by time:
     x <table> <seconds> <item>    seconds since the epoch (8 bytes), then the item's storage key
                                   from its hash on; the value is empty
 
-An item adds its line to the list in the same batch as itself (``Expiry.observe``). A line stays
-when its item changes or is deleted, because it says only that the item *may* expire then. When the
-time comes, the item itself is checked. Items that existed before time to live was enabled have no
-line yet. A walk through the table, a chunk at a time, adds their lines. The walk's position is part
-of the table's definition.
+A write adds the item's line to the list in the same batch as the item (``Expiry.observe``). A line
+stays when its item changes or is deleted, because it says only that the item *may* expire then.
+When the time comes, the item itself is checked. Items that existed before time to live was enabled
+have no line yet. A walk through the table, a chunk at a time, adds their lines. The walk's position
+is part of the table's definition.
 
 An item expires if its time-to-live attribute is a Number of epoch seconds in the past, but not more
 than five years ago. These are AWS's rules; items with other values are left alone. Until an expired
@@ -91,7 +91,7 @@ class Expiry:
     def forget(self, table_number: int) -> None:
         """Delete a table's expiry list.
 
-        Called when time to live is disabled or the table is deleted.
+        Call it when time to live is disabled or the table is deleted.
         """
         prefix = prefix_of(table_number)
         self._database.storage.delete_range(prefix, after_prefix(prefix))
@@ -111,6 +111,8 @@ class Expiry:
         Returns the number of items examined. Zero means that nothing is left to do now.
         """
         with self._database.lock:
+            if self._database.traffic is not None:
+                self._database.traffic.turn()
             return sum(self._fill(table) + self._delete_due(table) for table in self.tables())
 
     def _fill(self, table: Table) -> int:
@@ -167,4 +169,6 @@ class Expiry:
         listed = int.from_bytes(line[len(LINES) + 4 : len(LINES) + 12], "big")
         if seconds == listed and is_over(listed, now):
             writer.add(Mutation(table, key, record, item, None))
+            if self._database.traffic is not None:
+                table.traffic.count("TimeToLiveDeletedItemCount")
         return True

@@ -1,4 +1,4 @@
-"""The engine's background work: expired items, stream shards, and history that is too old.
+"""The engine's background work: deletes expired items, trims streams and logs, and ends minutes.
 
 With the system's clock a thread does this work. It starts as soon as there is something to do. With
 a virtual clock nothing happens by itself: the test or simulation calls ``sweep``, which does all of
@@ -12,6 +12,7 @@ import threading
 from typing import Final
 
 from stator.clock import SystemClock
+from stator.engine.companions.lazy_companions import LazyCompanions
 from stator.engine.database import Database
 from stator.engine.expiry import BATCH_ITEMS, ITEMS_PER_SECOND, Expiry
 from stator.engine.recovery import Recovery
@@ -30,12 +31,18 @@ class Housekeeper:
     """Runs the background work, in a thread or when ``sweep`` is called."""
 
     def __init__(
-        self, database: Database, expiry: Expiry, streams: Streams, recovery: Recovery
+        self,
+        database: Database,
+        expiry: Expiry,
+        streams: Streams,
+        recovery: Recovery,
+        companions: LazyCompanions,
     ) -> None:
         self._database = database
         self._expiry = expiry
         self._streams = streams
         self._recovery = recovery
+        self._companions = companions
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._streams_due = 0.0
@@ -48,7 +55,8 @@ class Housekeeper:
         """
         if self._thread is not None or not isinstance(self._database.clock, SystemClock):
             return
-        if self._expiry.tables() or self._streams.any() or self._recovery.any():
+        metered = self._database.meter.is_on or self._companions.are_open
+        if metered or self._expiry.tables() or self._streams.any() or self._recovery.any():
             self._thread = threading.Thread(
                 target=self._run, name="stator-housekeeping", daemon=True
             )
@@ -60,10 +68,12 @@ class Housekeeper:
         while count := self._expiry.step():
             done += count
         self._settle()
+        self._companions.settle()
         return done
 
     def _settle(self) -> None:
         with self._database.lock:
+            self._database.meter.settle_all()
             self._streams.settle_all()
             self._recovery.forget_old()
 
@@ -72,6 +82,7 @@ class Housekeeper:
         while not self._stopping.wait(pause):
             try:
                 pause = _BUSY_SECONDS if self._expiry.step() else _IDLE_SECONDS
+                self._companions.settle()
                 now = self._database.clock.now()
                 if now >= self._streams_due:
                     self._streams_due = now + _STREAMS_EVERY_SECONDS

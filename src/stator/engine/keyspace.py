@@ -10,6 +10,8 @@
     t | stream                                 a stream and its shards (see streams/)
     r | stream | shard | sequence number       stream records
     x | table | time | hash | ...              items by the time they expire (see expiry.py)
+    h | table | index                          partitions and their history (see partitions/)
+    c | companion ...                          metrics, alarms, scaling (see companions/)
 
 ``table`` is four bytes and ``index`` two; both are numbers that are never reused. ``hash`` is the
 first eight bytes of the MD5 of the partition key. It spreads keys, so that scans return items in
@@ -44,6 +46,8 @@ STATS: Final = b"s"
 DATA: Final = b"d"
 LOG: Final = b"l"
 AREAS: Final = b"b"
+HEAT: Final = b"h"
+COMPANIONS: Final = b"c"
 HASH_BYTES: Final = 8
 PREFIX_BYTES: Final = 7
 PARTITION_BYTES: Final = PREFIX_BYTES + HASH_BYTES
@@ -64,6 +68,10 @@ def log_prefix(table_number: int) -> bytes:
 
 def area_prefix(area_number: int) -> bytes:
     return AREAS + area_number.to_bytes(4, "big")
+
+
+def heat_prefix(table_number: int) -> bytes:
+    return HEAT + table_number.to_bytes(4, "big")
 
 
 def stats_key(table_number: int) -> bytes:

@@ -1,10 +1,12 @@
 """Tables that change state (CREATING, UPDATING, DELETING), and the backfill of new indexes.
 
-A status lasts ``status_delay_seconds`` (0 by default). No timer ends it: the next request that uses
-the table after that time does. So statuses behave the same with a virtual clock. An index added to
-a table with items is backfilled in chunks. The first few chunks are filled at once, the rest by a
-background thread that lets other requests run between chunks. The progress is part of the table's
-definition and is written with each chunk, so after a crash the backfill resumes where it stopped.
+A status lasts ``status_delay_seconds`` (0 by default). No timer ends it: the first request
+that uses the table after that time ends it. So statuses behave the same with a virtual clock.
+
+An index added to a table with items is backfilled in chunks. The first few chunks are filled before
+the request is answered. A background thread fills the other chunks, and lets requests run between
+them. The progress is part of the table's definition and is written with each chunk. So after a
+crash the backfill resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -70,22 +72,26 @@ class Lifecycle:
             index.status = None
         definition.drop_indexes(leaving)
         changes: Changes = {}
-        self._database.catalog.put(definition, changes)
+        settled = self._database.catalog.put(definition, changes)
         self._database.storage.write(changes)
+        self._database.meter.adopt(settled, definition.status_until)
         for number in leaving:
             self._remove_data(keyspace.data_prefix(definition.number, number))
 
     def settle_all(self) -> None:
-        """Settle every table, before an operation that uses all of them.
+        """Complete the transitions of all tables whose time is over, and remove deleted tables.
 
-        This also frees the space of deleted tables.
+        Call it before an operation that uses all tables, such as ListTables.
         """
         for table in list(self._database.catalog.all()):
             self.settle(table)
 
     def _remove_table(self, table: Table) -> None:
+        if self._database.traffic is not None:  # its metrics outlive the table
+            self._database.traffic.fold(self._database.clock.now())
         changes: Changes = {}
         self._database.catalog.remove(table, changes)
+        self._database.meter.forget(table, changes)
         self._database.storage.write(changes)
         number, recovery = table.definition.number, self._recovery
         # The items may have become a backup. Index entries are useless without their table.
@@ -152,10 +158,11 @@ class Lifecycle:
             self._stopping.wait(0.0005)
 
     def _fill_or_end(self, number: int) -> bool:
-        """Fill the next chunk, and return True when no items are left.
+        """Add the next chunk of items to the new indexes. Return True once the backfill has ended.
 
-        An unexpected error would be raised again at every opening, so it ends the backfill. An
-        error of the storage says nothing about the backfill, which resumes at the next opening.
+        A storage error is raised, and the backfill resumes when the folder is opened again. After
+        any other error, the new indexes are removed, because the backfill would fail at every
+        opening.
         """
         try:
             return self._fill_chunk(number)
@@ -167,7 +174,7 @@ class Lifecycle:
             return True
 
     def _remove_unfilled(self, number: int) -> None:
-        """Remove indexes whose backfill failed: one that lacks entries must not be read."""
+        """Remove indexes whose backfill failed: an index that lacks entries must not be read."""
         table = next(t for t in self._database.catalog.all() if t.definition.number == number)
         unfilled = {
             index.definition.number for index in table.indexes if index.backfilled_to is not None

@@ -53,6 +53,8 @@ _REST: Final = (
     ("the recovery log", keyspace.LOG),
     ("backups and copies in progress", keyspace.AREAS),
     ("the expiry lists", LINES),
+    ("the partitions", keyspace.HEAT),
+    ("metrics, alarms and scaling", keyspace.COMPANIONS),
 )
 
 # Gets the share that is done, from 0 to 1, and what is being read.
@@ -61,9 +63,10 @@ Progress = Callable[[float, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A fault: two parts that disagree, or something that cannot be read.
+    """A fault: two parts of the data disagree, or a part cannot be read.
 
-    ``where`` is the part, and ``count`` says how often the problem was found there.
+    ``where`` names the table, index, stream or backup. ``count`` is how often ``problem`` was found
+    there. ``examples`` shows some of the items or keys.
     """
 
     where: str
@@ -74,7 +77,7 @@ class Disagreement:
 
 @dataclass(slots=True)
 class Verification:
-    """The result: what was read, and the faults that were found."""
+    """The result of a verification: how much was read, and the faults that were found."""
 
     tables: int = 0
     items: int = 0
@@ -87,7 +90,8 @@ class Verification:
 def verify_folder(path: str, progress: Progress | None = None) -> Verification:
     """Verify a data folder that no engine has open. Return what was read and the faults found.
 
-    ``progress`` is called with the share of the data read so far (0 to 1) and the part being read.
+    ``progress`` is called with the share of the data read so far (0 to 1), and with the name of the
+    part that is being read.
     """
     from stator.storage.rocks import RocksStorage  # slow to import
 
@@ -194,7 +198,7 @@ class _Verifier:
         except (KeyError, ValueError):
             is_placed = False
         if not is_placed:
-            faults.add("an item stands under a key that is not its own", key.hex())
+            faults.add("an item is stored under a key that is not its own", key.hex())
         definition = table.definition
         if definition.ttl_attribute is None or definition.ttl_filled_to is not None:
             return
@@ -229,7 +233,7 @@ class _Verifier:
             faults.add(f"an entry of the index {index.name} differs from its item", _text(item))
 
     def _index(self, table: Table, index: Index, expected: ItemCounts | None) -> None:
-        """Check an index against its counts.
+        """Compare an index with its stored counts, and with the items that belong in it.
 
         ``expected`` counts the entries that the table's items should have. It is None if damage
         kept some items from being read.
@@ -314,7 +318,7 @@ class _Verifier:
             if record and _readable(record, faults) is not None:
                 count += 1
         if count != backup.items and not faults.is_damaged:
-            faults.add(f"it has {count} items, and recorded {backup.items}")
+            faults.add(f"it has {count} items, and its record says {backup.items}")
         self._result.backups += 1
         self._result.faults += faults.all()
 
@@ -331,7 +335,9 @@ class _Verifier:
     def _log_entry(self, key: bytes, value: bytes, faults: _Faults) -> None:
         suffix, old, new = unpack_pair(value)
         if not suffix or not (old or new):
-            faults.add("an entry is not a change", key.hex())
+            faults.add(
+                "an entry is not a change: it lacks the item's key, or both records", key.hex()
+            )
         for image in (old, new):
             if image:
                 _readable(image, faults)
@@ -374,7 +380,7 @@ def _readable(record: bytes, faults: _Faults) -> Item | None:
         faults.add(f"a record is not an item: {_shown(error)}")
         return None
     if size != records.size_of(record):
-        faults.add("a record has another size than its header says", _text(item))
+        faults.add("the size of a record differs from the size in its header", _text(item))
     return item
 
 
@@ -382,7 +388,7 @@ def _event(record: bytes, faults: _Faults) -> dict[str, Any] | None:
     try:
         change: dict[str, Any] = orjson.loads(record[events.HEADER_BYTES :])
         if not isinstance(change["dynamodb"]["Keys"], dict) or "eventName" not in change:
-            raise ValueError("its members are missing")
+            raise ValueError("it lacks dynamodb.Keys or eventName")
     except (ValueError, TypeError, KeyError) as error:
         faults.add(f"a record is not a change: {_shown(error)}")
         return None
@@ -393,10 +399,11 @@ def _compare(counted: ItemCounts, recorded: ItemCounts, what: str, faults: _Faul
     if faults.is_damaged:
         return
     if counted.items != recorded.items:
-        faults.add(f"it has {counted.items} {what}, and its count is {recorded.items}")
+        faults.add(f"it has {counted.items} {what}, and the stored count is {recorded.items}")
     elif counted.size_bytes != recorded.size_bytes:
         faults.add(
-            f"its {what} have {counted.size_bytes} bytes, and its count is {recorded.size_bytes}"
+            f"its {what} have {counted.size_bytes} bytes, "
+            f"and the stored size is {recorded.size_bytes}"
         )
 
 

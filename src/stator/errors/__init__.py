@@ -54,6 +54,7 @@ hold the classes by subject; import them from ``stator.errors``.
     |   +-- ReplicatedWriteConflict       ReplicatedWriteConflictException
     |   +-- RequestTooLarge               RequestEntityTooLargeException
     |   +-- InternalServerError           InternalServerError
+    +-- CompanionRefused                  CloudWatch or another companion refuses a request
     +-- StorageError                      the data folder of the embedded engine cannot be used
     |   +-- StorageLocked                 another process has the folder open
     |   +-- StorageFormatUnsupported      a newer version of Stator wrote the folder
@@ -74,9 +75,10 @@ hold the classes by subject; import them from ``stator.errors``.
     +-- RequestRefused                    the data layer found the call wrong and sent nothing
     |   +-- DbClosed                      a Db was used after it was closed
     |   +-- CursorRefused                 the cursor is damaged, or belongs to another query
-    |   +-- UpdateRefused                 the update would leave the item's keys wrong
+    |   +-- UpdateRefused                 the update or patch cannot be made as given
     |   +-- DestructiveChange             the change to a table would lose data
     +-- BatchFailed                       some changes of a batch were not written
+    +-- PartlyDone                        a write is stored, and a later step failed
     +-- BlobMissing                       an item refers to a blob that the store does not have
     +-- BlobDamaged                       a blob's content does not match its hash
     +-- ItemFormatUnsupported             a newer Stator wrote the items of a pattern or pipeline
@@ -86,7 +88,8 @@ hold the classes by subject; import them from ``stator.errors``.
     |   +-- AlreadyRunning                another process is running the same request
     |   +-- PayloadDiffers                an idempotency key came with another payload
     |   +-- Unstorable                    the work is done, but its result cannot be stored
-    |   +-- TookTooLong                   another process took over before the result was stored
+    |   +-- TookTooLong                   another attempt took over before the result was stored
+    |   +-- ResultNotStored               the work is done, and storing its result failed
     |   +-- TreeCycle                     a node cannot move below itself
     |   +-- TreeTooDeep                   the tree has reached its depth limit
     +-- StreamError                       a stream worker or its handler cannot continue
@@ -101,7 +104,7 @@ hold the classes by subject; import them from ``stator.errors``.
     |   +-- JournalDamaged                the journal of a job cannot be read
     |   +-- JournalDiffers                the journal belongs to another job or input
     |   +-- TooManyErrors                 more rows failed than the job allows
-    |   +-- DataDiffers                   a count or a checksum is wrong
+    |   +-- DataDiffers                   a file, a count or a checksum is wrong
     +-- DataDamaged                       a file is truncated, damaged or in another format
     +-- ConfigurationError                an argument, option or file given to Stator is wrong
     +-- LiveTableUnreachable              a command cannot read a live table
@@ -125,6 +128,7 @@ from stator.errors.client import (
     ReplyLost,
     Unreachable,
 )
+from stator.errors.companions import CompanionRefused
 from stator.errors.data import (
     AlreadyRunning,
     BatchFailed,
@@ -136,9 +140,11 @@ from stator.errors.data import (
     ItemFormatUnsupported,
     LeaseLost,
     LockBusy,
+    PartlyDone,
     PatternObjectError,
     PayloadDiffers,
     RequestRefused,
+    ResultNotStored,
     TookTooLong,
     TreeCycle,
     TreeTooDeep,
@@ -244,6 +250,7 @@ __all__ = [
     "BlobDamaged",
     "BlobMissing",
     "BulkError",
+    "CompanionRefused",
     "ConditionFailed",
     "ConfigurationError",
     "ConnectionTrouble",
@@ -286,6 +293,7 @@ __all__ = [
     "NewerVersion",
     "NotAnEntity",
     "OutcomeUnknown",
+    "PartlyDone",
     "PathMissing",
     "PatternObjectError",
     "PatternRefused",
@@ -299,6 +307,7 @@ __all__ = [
     "RequestTooLarge",
     "ResourceInUse",
     "ResourceNotFound",
+    "ResultNotStored",
     "RowRefused",
     "ScanNeeded",
     "SerializationFailed",

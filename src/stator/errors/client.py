@@ -10,8 +10,8 @@ from stator.errors.base import StatorError
 class ConnectionTrouble(StatorError):
     """The client got no reply, or none that it can trust.
 
-    ``retryable``: another attempt may succeed. ``sent``: the request may have reached the service,
-    so the service may have carried it out.
+    If ``retryable`` is True, another attempt may succeed. If ``sent`` is True, the request may have
+    reached the service, and the service may have carried it out.
     """
 
     retryable: ClassVar[bool] = True
@@ -43,8 +43,8 @@ class OutcomeUnknown(ConnectionTrouble):
     retryable = False
     sent = True
     hint = (
-        "read the item to see whether the write happened; once=True proves the outcome of a write, "
-        "at twice the write units"
+        "read the item to see whether the write happened; a write with once=True can be repeated "
+        "safely, at twice the write units"
     )
 
 

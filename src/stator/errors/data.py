@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from stator.errors.base import StatorError
 
 
 class RequestRefused(StatorError):
-    """The data layer found that the call is wrong and sent nothing."""
+    """The data layer refused a wrong call and sent nothing to DynamoDB."""
 
 
 class DbClosed(RequestRefused):
@@ -29,9 +29,10 @@ class CursorRefused(RequestRefused):
 
 
 class UpdateRefused(RequestRefused):
-    """The update would leave the item's keys wrong.
+    """The update or patch cannot be made as given.
 
-    ``missing`` names the fields it must also set.
+    For example, it changes the item's key or names an unknown field, or it sets only some of the
+    fields that a key is built from. ``missing`` names the fields that it must set to known values.
     """
 
     def __init__(
@@ -53,17 +54,18 @@ class DestructiveChange(RequestRefused):
 
 @dataclass(frozen=True, slots=True)
 class FailedWrite:
-    """A change of a batch that was not made, and why."""
+    """A change of a batch that failed, and its error."""
 
     change: Any
     error: StatorError
 
 
 class BatchFailed(StatorError):
-    """Some changes of a batch were not made. All others were.
+    """Some changes of a batch failed. All others were made.
 
-    ``failures`` names each change that was not made, and why. ``written`` counts the changes that
-    were made. The cause of this error is the first failure's error.
+    ``failures`` holds each failed change and its error. If the error's ``sent`` is True, the change
+    may have been made all the same. ``written`` counts the changes that were made. The cause of
+    this exception is the first failure's error.
     """
 
     hint = (
@@ -81,6 +83,16 @@ class BatchFailed(StatorError):
         )
         self.written = written
         self.failures = list(failures)
+
+
+class PartlyDone(StatorError):
+    """A write of the operation is stored, and a later step failed.
+
+    The message says what is stored, the hint how to go on, and ``__cause__`` is the error of the
+    step that failed. ``sent`` is True, as in every error after which something may be stored.
+    """
+
+    sent: ClassVar[bool] = True
 
 
 class BlobMissing(StatorError):
@@ -106,7 +118,11 @@ class BlobDamaged(StatorError):
 
 
 class ItemFormatUnsupported(StatorError):
-    """A newer Stator wrote the items of a pattern or a pipeline. ``found`` is their version."""
+    """A newer version of Stator wrote the items of a pattern object or a pipeline.
+
+    ``found`` is the format of the items; ``supported`` is the newest format that this version
+    reads.
+    """
 
     def __init__(self, shown: str, found: int, supported: int) -> None:
         super().__init__(
@@ -125,7 +141,7 @@ class PatternObjectError(StatorError):
 class LockBusy(PatternObjectError):
     """Another owner holds the lock.
 
-    ``until`` is the end of its lease, unless the owner renews it.
+    The owner's lease ends at ``until`` (epoch seconds), unless the owner renews it.
     """
 
     def __init__(self, name: str, owner: str, until: float) -> None:
@@ -143,9 +159,9 @@ class LeaseLost(PatternObjectError):
 
 
 class AlreadyRunning(PatternObjectError):
-    """Another attempt runs the same request, or its outcome is unknown.
+    """Another attempt is running the same idempotent request, or ended without a known outcome.
 
-    After ``until``, the next attempt takes over.
+    After ``until`` (epoch seconds), the next attempt takes over.
     """
 
     def __init__(self, key: str, until: float) -> None:
@@ -164,16 +180,17 @@ class PayloadDiffers(PatternObjectError):
 
     def __init__(self, key: str) -> None:
         super().__init__(
-            f"the key {key} was used before with another payload",
+            f"the idempotency key {key} was used before with another payload",
             hint="use a new key for each request",
         )
         self.key = key
 
 
 class Unstorable(PatternObjectError):
-    """The work is done, but its result cannot be stored and so cannot be returned again.
+    """The work of an idempotent request is done, but its result cannot be stored.
 
-    ``result`` is the result if this attempt did the work. It is None if an earlier attempt did.
+    So the work is not repeated, and later attempts cannot return its result. ``result`` is the
+    result if this attempt did the work, and None if an earlier attempt did.
     """
 
     def __init__(self, message: str, *, result: object = None, hint: str | None = None) -> None:
@@ -182,7 +199,7 @@ class Unstorable(PatternObjectError):
 
 
 class TookTooLong(PatternObjectError):
-    """The work outlived its lease, and another process took over before the result was stored.
+    """The work outlived its lease, and another attempt took over before the result was stored.
 
     ``result`` is the result of the work, which no other attempt will see.
     """
@@ -190,6 +207,24 @@ class TookTooLong(PatternObjectError):
     def __init__(self, message: str, *, result: object = None, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.result = result
+
+
+class ResultNotStored(PatternObjectError):
+    """The work is done, and storing its result failed: DynamoDB throttled it or did not answer.
+
+    ``result`` is the result of the work. ``attempt`` is the attempt, to store the result later with
+    ``once.finish(error.attempt, error.result)``. ``__cause__`` is the error of the write. ``sent``
+    is True: the work is done, and the result may be stored after all.
+    """
+
+    sent: ClassVar[bool] = True
+
+    def __init__(
+        self, message: str, *, result: object = None, attempt: Any = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.result = result
+        self.attempt = attempt
 
 
 class TreeCycle(PatternObjectError):

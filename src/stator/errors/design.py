@@ -44,9 +44,9 @@ class ItemMismatch(DesignError):
 
 
 class NewerVersion(ItemMismatch):
-    """An item was written by a newer version of its entity than this program has.
+    """A newer version of the entity class wrote the item.
 
-    ``found`` is the version of the item, and ``known`` that of the class.
+    ``found`` is the version of the item, and ``known`` the version of this program's class.
     """
 
     hint = 'deploy the newer code, or declare the entity with on_newer="ignore_unknown"'

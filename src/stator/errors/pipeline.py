@@ -56,7 +56,7 @@ class RowRefused(BulkError):
 
 
 class JournalDamaged(BulkError):
-    """The journal of a job cannot be read. Only a new start of the job helps."""
+    """The journal of a job cannot be read, so the job must start again from the beginning."""
 
 
 class JournalDiffers(BulkError):
@@ -82,7 +82,7 @@ class TooManyErrors(BulkError):
 
 
 class DataDiffers(BulkError):
-    """A count or a checksum is wrong. The message holds the expected and the actual value."""
+    """A file, a count or a checksum of a job is not as expected. The message says which."""
 
 
 class DataDamaged(StatorError):

@@ -15,7 +15,7 @@ CORAL_SERVICE = "com.amazon.coral.service"
 CORAL_VALIDATE = "com.amazon.coral.validate"
 
 MESSAGE_CHARACTERS = 32_768
-"""Some messages repeat a part of the request, which may have 16 MB. Longer messages are cut."""
+"""Longer messages are cut: some repeat a part of the request, which may have 16 MB."""
 
 
 class ServiceError(StatorError):
@@ -40,6 +40,14 @@ class ServiceError(StatorError):
             text = text[:MESSAGE_CHARACTERS] + "..."
         super().__init__(text, hint=hint)
 
+    @property
+    def sent(self) -> bool:
+        """Whether the service may have carried out a write that ended with this error.
+
+        True after a fault inside the service, and if the answer to an earlier attempt was lost.
+        """
+        return self.status >= 500 or self.after_unknown
+
     def facts(self) -> dict[str, Any]:
         """Return the members of the reply other than its type and message."""
         return {}
@@ -60,10 +68,10 @@ class ValidationFailed(ServiceError):
 
 
 class ValueFailed(ValidationFailed):
-    """A bad attribute value. AWS has two texts for it.
+    """A bad attribute value, for which AWS has a new text (``message``) and an ``older`` text.
 
-    During 2026, PutItem, UpdateItem, DeleteItem, GetItem, BatchGetItem and Query changed to a new
-    text. The other operations still answer with ``older``.
+    During 2026, PutItem, UpdateItem, DeleteItem, GetItem, BatchGetItem and Query changed to the new
+    text. The other operations still answer with the older text.
     """
 
     def __init__(self, message: str, *, older: str) -> None:
@@ -91,7 +99,7 @@ class PathMissing(ValidationFailed):
 
 
 class SerializationFailed(ServiceError):
-    """The request is not JSON of the form that DynamoDB reads."""
+    """The request is not DynamoDB JSON: it is malformed, or a member has the wrong JSON type."""
 
     code = "SerializationException"
     namespace = CORAL_SERVICE
@@ -428,9 +436,13 @@ class RequestLimitExceeded(SlowDown):
 
 
 class Throttled(SlowDown):
-    """Too many control-plane requests a second. Clients retry with back-off."""
+    """Too many control-plane requests a second, or an on-demand table beyond one of its limits.
+
+    Clients retry with back-off.
+    """
 
     code = "ThrottlingException"
+    namespace = "com.amazon.coral.availability"
     reasons_member = "throttlingReasons"
 
 
@@ -450,7 +462,7 @@ class RequestTooLarge(ServiceError):
 
 
 class InternalServerError(ServiceError):
-    """The service failed. Clients retry what may be repeated."""
+    """The service failed. Clients retry requests that are safe to repeat."""
 
     code = "InternalServerError"
     status = 500

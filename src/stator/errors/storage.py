@@ -69,7 +69,7 @@ class StorageFull(StorageFailed):
 class StorageDenied(StorageFailed):
     """The process may not read or write the folder, or the file system is read-only."""
 
-    problem = "the data folder {path} may not be opened"
+    problem = "the system denies access to the data folder {path}"
     hint = "give this user read and write permission on the folder and its files, or open another"
 
 

@@ -57,9 +57,10 @@ def begins_with(value: Value | None, prefix: Value | None) -> bool:
 
 
 def contains(value: Value | None, part: Value | None) -> bool:
-    """Whether a string or binary contains a substring, a set a member, or a list an element.
+    """Whether ``value`` contains ``part``, as ``contains(path, operand)`` defines it.
 
-    A missing value contains nothing.
+    ``part`` is a substring of a string or binary, a member of a set, or an element of a list. A
+    missing value contains nothing.
     """
     if value is None or part is None:
         return False

@@ -11,8 +11,8 @@ from stator.expr.tree import Path
 def check(paths: Sequence[Path]) -> None:
     """Refuse two paths that overlap or conflict.
 
-    Two paths overlap if one equals or contains the other. They conflict if, at the same place, one
-    expects a map and the other a list.
+    Two paths overlap if one equals or contains the other, such as ``a`` and ``a.b``. They conflict
+    if, at the same place, one expects a map and the other a list, such as ``a.b`` and ``a[0]``.
     """
 
     for index, second in enumerate(paths):

@@ -11,7 +11,7 @@ Grammar of conditions (keywords in any case, function names as written):
 
 AWS reports problems in a fixed order: syntax; redundant parentheses; the leftmost unknown or
 misplaced function, reserved word or list index; a repeated section of an update; too many
-operators. All but syntax are collected while parsing and raised at the end.
+operators. A syntax error is raised at once; the first of the other problems, at the end.
 
 Nested groups and calls use explicit stacks instead of Python's call stack: 4 KB of text can nest
 two thousand of them.
@@ -64,7 +64,7 @@ SECTIONS = ("SET", "REMOVE", "ADD", "DELETE")
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A tree that still has placeholders, and the names of the placeholders."""
+    """A tree that is not bound yet, and its placeholders: ``#names`` and ``:values``."""
 
     tree: Tree
     names: frozenset[str]
@@ -237,10 +237,10 @@ class _Parser:
         return And((*conjuncts, condition))
 
     def whole(self, group: _Group, node: Any) -> Any:
-        """Join the last term of a group to its earlier terms, and return the group's condition.
+        """Return the condition of a whole group, whose last term is ``node``.
 
-        ``node`` is that term. If the group has no other term and no NOT, ``node`` itself is
-        returned. It may then be an operand instead of a condition, as in ``(a)``.
+        If the group has no other term and no NOT, ``node`` itself is returned. It may then be an
+        operand instead of a condition, as in ``(a)``.
         """
         if not (group.negations or group.conjuncts or group.disjuncts):
             return node

@@ -31,7 +31,11 @@ def _child(value: Value, part: PathPart) -> Value | None:
 
 
 def parent(item: Item, path: Path) -> dict[Any, Any] | list[Any]:
-    """Return the map or list around the value at a path, which need not exist itself."""
+    """Return the content of the map or list that holds the value at a path.
+
+    The value itself may be missing. For a path of one name, the item is returned. Raises
+    ExpressionError if the item has no such map or list.
+    """
     parts = path.parts
     if len(parts) == 1:
         return item

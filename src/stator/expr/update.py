@@ -5,10 +5,10 @@ finished item is known before anything is copied, and a short expression that as
 refused at once: ``PlannedUpdate.growth`` is exact.
 
 SET, ADD and DELETE are carried out first, REMOVE last. List elements are removed from the highest
-index down and appended in the order of their indexes. The finished item shares with the item before
-whatever the update does not change: values that are set are not copied, and a map or list around a
-changed value is copied once, however many values in it change. So nothing may change the values of
-an item in place.
+index down and appended in the order of their indexes. The finished item shares every unchanged
+value with the item before the update. Values that are set are used without a copy. A map or list
+around a changed value is copied once, however many values in it change. So no code may change the
+values of an item in place.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MISSING = "The provided expression refers to an attribute that does not exist in
 WRONG_TYPE = "An operand in the update expression has an incorrect data type"
 _LIST_BYTES = 3
 _ELEMENT_BYTES = 1
-"""What a list or map adds to the size of its content, and what each entry adds to its own size."""
+"""The bytes of a list or map besides its entries, and of each entry besides name and value."""
 
 
 class _JoinedList:
@@ -114,7 +114,10 @@ class PlannedUpdate:
                 self.growth -= _entry_bytes(path) + shared_size_bytes(old, known)
 
     def _present(self, item: Item, path: Path) -> Value | None:
-        """Return the value at a path, or None. Raises ExpressionError if nothing is around it."""
+        """Return the value at a path, or None if the item has none.
+
+        Raises ExpressionError if the map or list that would hold the value does not exist.
+        """
         if len(path.parts) == 1:
             return item.get(path.parts[0])  # type: ignore[arg-type]
         self._is_nested = True
@@ -130,7 +133,11 @@ class PlannedUpdate:
         return deepest
 
     def carry_out(self, item: Item) -> None:
-        """Change the item from which the update was planned. Its values stay as they are."""
+        """Apply the update to ``item``, from which it was planned.
+
+        Attributes are replaced. Maps and lists are copied before they change, so the values that
+        the item had before are never modified.
+        """
         if self._is_nested:
             self._carry_out_nested(item)
             return
@@ -154,9 +161,10 @@ class PlannedUpdate:
 
 
 def _own_parent(item: Item, path: Path, copies: dict[int, Value]) -> Any:
-    """Return the map or list around a path, after copying it and those around it.
+    """Return the map or list that holds the value at a path, ready to be changed.
 
-    ``copies`` are the values that this update has copied already, by their identity.
+    It is a copy, and so is every map or list around it, up to ``item``. ``copies`` holds the copies
+    that this update has made, by ``id()``, so that none is copied again.
     """
     container: Any = item
     for part in path.parts[:-1]:
@@ -180,7 +188,10 @@ def _removal_order(place: tuple[Any, Any]) -> int:
 
 
 def _entry_bytes(path: Path) -> int:
-    """Return what an entry of an item, map or list takes besides its value."""
+    """Return the bytes that the entry at a path takes in addition to its value.
+
+    An entry is an attribute of an item, a member of a map, or an element of a list.
+    """
     last = path.parts[-1]
     if isinstance(last, int):
         return _ELEMENT_BYTES
@@ -249,8 +260,8 @@ def _members_left(
 ) -> Value | None:
     """Return a set after DELETE, or None if no member is left.
 
-    ``known_sets`` has the deleted members by the identity of their list: an expression can delete
-    one large set from many attributes.
+    ``known_sets`` caches the members to delete, by the ``id()`` of their list, because an
+    expression can delete one large set from many attributes.
     """
     assert isinstance(action.value, Literal)
     present = paths.lookup(item, action.path)

@@ -13,7 +13,7 @@ from stator.errors import DataDamaged
 from stator.formats.extras import pyarrow
 
 Batches = Iterator[tuple[int, int, Any]]
-"""The row a batch begins at, how many rows the file has (0: unknown), and the batch."""
+"""Batches: the number of the first row, the rows in the file (0: unknown), the batch."""
 
 
 def open_parquet(place: str | BinaryIO) -> Any:
@@ -27,7 +27,11 @@ def open_parquet(place: str | BinaryIO) -> Any:
 
 
 def read_parquet(place: str | BinaryIO, start_row: int, batch_rows: int) -> Batches:
-    """Yield batches from ``start_row`` on. Earlier row groups are not read."""
+    """Yield the record batches of a Parquet file from row ``start_row`` on.
+
+    Yields tuples: the number of the batch's first row, the number of rows in the file, the batch.
+    Earlier row groups are not read.
+    """
     with open_parquet(place) as file:
         groups, row = list(range(file.num_row_groups)), 0
         while groups and row + file.metadata.row_group(groups[0]).num_rows <= start_row:
@@ -37,7 +41,11 @@ def read_parquet(place: str | BinaryIO, start_row: int, batch_rows: int) -> Batc
 
 
 def read_arrow(place: str | BinaryIO, start_row: int, batch_rows: int) -> Batches:
-    """Yield batches of an Arrow IPC file, or of an Arrow stream, from ``start_row`` on."""
+    """Yield the record batches of an Arrow IPC file or stream from row ``start_row`` on.
+
+    Yields tuples: the number of the batch's first row, 0 (the length of the file is unknown), and
+    the batch.
+    """
     arrow, ipc = pyarrow(), pyarrow("pyarrow.ipc")
     with arrow.memory_map(place) if isinstance(place, str) else arrow.PythonFile(place) as file:
         try:
@@ -70,11 +78,11 @@ def _from_row(batches: Any, row: int, start_row: int, batch_rows: int, total: in
 
 
 def python_values(column: Any) -> list[Any]:
-    """Return a column as a list.
+    """Return the values of an Arrow column as a list of Python values.
 
-    Floats of 16 and 32 bits are converted through their text, because their 64-bit value has digits
-    that the file does not have. Times are cut to microseconds, the finest unit of Python's
-    datetime.
+    Floats of 16 and 32 bits become text, which has just the digits of the file: a float32 ``0.1``
+    would be 0.10000000149011612 in 64 bits. Times are cut to microseconds, the finest unit of
+    Python's datetime.
     """
     arrow, types = pyarrow(), pyarrow("pyarrow.types")
     kind = column.type
@@ -92,7 +100,10 @@ def python_values(column: Any) -> list[Any]:
 
 
 def attribute_type(arrow_type: Any) -> str:
-    """Return the DynamoDB type of a column: S, N, B or BOOL for a simple column, else ``any``."""
+    """Return the DynamoDB type for an Arrow type: S, N, B or BOOL.
+
+    Returns ``any`` for other types, such as times and lists, whose values are encoded one by one.
+    """
     types = pyarrow("pyarrow.types")
     if types.is_dictionary(arrow_type):
         arrow_type = arrow_type.value_type

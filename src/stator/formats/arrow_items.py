@@ -23,12 +23,15 @@ from stator.formats.extras import pyarrow
 from stator.formats.plain import ENCODERS, encode_value
 
 dumps = orjson.dumps
-# Characters that JSON does not take as they are inside quotes.
+# Characters that must be escaped inside a JSON string.
 _ESCAPED = '["\\\\\\x00-\\x1f]'
 
 
 class ColumnLike(Protocol):
-    """A column: its place in the batch, and the name and type of the attribute it becomes."""
+    """A column of a record batch: its index, and the attribute that it becomes.
+
+    ``target`` and ``kind`` are the attribute's name and type; None means that each value decides.
+    """
 
     @property
     def at(self) -> int: ...
@@ -39,9 +42,10 @@ class ColumnLike(Protocol):
 
 
 def arrow_items(batch: Any, columns: tuple[ColumnLike, ...]) -> list[bytes]:
-    """Return the items of a batch as JSON, in order.
+    """Return the items of a record batch as JSON, in order.
 
-    Raises an error if any value does not fit; the caller then processes the batch row by row.
+    Raises an error if any value does not fit the type of its attribute. The caller then encodes
+    the batch row by row, which finds the row at fault.
     """
     arrow, compute = pyarrow(), pyarrow("pyarrow.compute")
     required: list[Any] = []
@@ -64,9 +68,10 @@ def arrow_items(batch: Any, columns: tuple[ColumnLike, ...]) -> list[bytes]:
 
 
 def _form(column: ColumnLike, array: Any, arrow: Any, compute: Any) -> tuple[bytes, Any, bytes]:
-    """Return the bytes before each value, the values as text, and the bytes after each value.
+    """Return the JSON of a column's values in three pieces: prefix, texts and suffix.
 
-    Values that are encoded one by one are complete JSON, so nothing comes before or after them.
+    A column of numbers has the prefix ``{"N":"``, an array of texts such as ``12``, and the suffix
+    ``"}``. Values that are encoded one by one are complete JSON, and have no prefix or suffix.
     """
     types = pyarrow("pyarrow.types")
     kind = array.type
@@ -79,7 +84,7 @@ def _form(column: ColumnLike, array: Any, arrow: Any, compute: Any) -> tuple[byt
         return b'{"%b":"' % column.kind.encode(), _text(array, arrow), b'"}'
     if column.kind == "N" and types.is_floating(kind) and not types.is_float16(kind):
         if not compute.all(compute.is_finite(array), min_count=0).as_py():
-            raise RowRefused("not a number that DynamoDB has")
+            raise RowRefused("a number is NaN or infinite, which DynamoDB cannot store")
         return b'{"N":"', _text(array, arrow), b'"}'
     if column.kind == "BOOL" and types.is_boolean(kind):
         return b'{"BOOL":', _text(array, arrow), b"}"

@@ -24,7 +24,7 @@ from stator.formats.extras import library
 
 COMPRESSIONS: Final = ("gzip", "zstd")
 EXTENSIONS: Final = {"gzip": ".gz", "zstd": ".zst"}
-"""What names of compressed files end with when Stator writes them."""
+"""The file extension that Stator uses for each compression."""
 _BY_EXTENSION = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 _CHUNK_BYTES = 64 << 10
 _BUFFER_BYTES = 256 << 10
@@ -56,7 +56,7 @@ def open_decompressed(file: BinaryIO, compression: str | None) -> BinaryIO:
 
 
 def compress(content: bytes, compression: str | None) -> bytes:
-    """Compress content. Several results joined together can be read as one file."""
+    """Compress content as one member or frame. Joined results can be read as one file."""
     if compression is None:
         return content
     if compression == "gzip":

@@ -22,16 +22,16 @@ from stator.errors import DataDamaged
 from stator.formats.dynamodb_json import BYTE_ORDER_MARK
 
 ROW_BYTES: Final = 16 << 20
-"""The longest row that is read."""
+"""The size of the longest row that is read."""
 LINE_BYTES: Final = 32 << 20
-"""No line is read beyond this: a file that is not CSV may be a single line of any length."""
+"""The size of the longest line that is read. A file that is not CSV may be one endless line."""
 BLOCK_ROWS: Final = 2_000
 _BLOCK_BYTES: Final = 2 << 20
 _HEAD_BYTES: Final = 32 << 20
-"""The first block may be larger: callers choose the types of columns by its rows."""
+"""The size of the first block, which is large: callers infer column types from its rows."""
 _READ_BYTES: Final = 128 << 10
 _MOST_OPEN_QUOTES: Final = 100
-"""Each of them may cost a scan of ROW_BYTES."""
+"""How many quotes may stay open before reading ends: each may cost a scan of ROW_BYTES."""
 _OPEN: Final = "unexpected end of data"
 """The error of Python's reader for a quote that is open at the end."""
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -39,7 +39,7 @@ _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that begins no valid row. ``line`` counts from 1."""
+    """A line at which no valid row begins, and the reason. ``line`` is its number, from 1."""
 
     line: int
     text: str
@@ -61,10 +61,11 @@ class CsvBlock:
 
 
 class CsvReader:
-    """Reads blocks of some thousand rows, including the header.
+    """Reads CSV in blocks of some thousand rows. The header is an ordinary row.
 
-    ``errors`` says how to treat bytes that are not UTF-8, with the values that ``bytes.decode``
-    takes. ``first_byte`` and ``first_line`` say how much of the file precedes the stream.
+    ``errors`` says how to treat bytes that are not UTF-8, as in ``bytes.decode``. If the stream
+    begins in the middle of a file, ``first_byte`` and ``first_line`` are the numbers of bytes and
+    lines before it.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class CsvReader:
         self._is_start = first_byte == 0
 
     def blocks(self) -> Iterator[CsvBlock]:
-        """Yield the blocks.
+        """Yield the rows of the stream in blocks.
 
         Raises UnicodeDecodeError (one of ``DAMAGE``) for bytes that are not UTF-8, if ``errors`` is
         "strict". Raises DataDamaged for UTF-16, for a line of more than ``LINE_BYTES``, and if too
@@ -131,7 +132,10 @@ class CsvReader:
         return data
 
     def _parse(self, data: bytes, block: CsvBlock, *, is_last: bool) -> bytes:
-        """Add the rows to the block. Return the bytes of a last row that is not complete."""
+        """Add the rows in ``data`` to the block. Return the bytes of an incomplete last row.
+
+        If ``is_last``, no data follows, and an incomplete row is a bad line instead.
+        """
         lines = list(io.StringIO(data.decode("utf-8", self._errors), newline=""))
         while lines:
             used = 0
@@ -162,10 +166,9 @@ class CsvReader:
             self._open_quotes += 1
             if self._open_quotes > _MOST_OPEN_QUOTES:
                 raise DataDamaged(
-                    f"line {self._line} is the {self._open_quotes}th with a quote that does not"
-                    " close",
-                    hint="check the delimiter; a value with a quote in it must be quoted, and the"
-                    " quote doubled",
+                    f"{self._open_quotes} lines have a quote that does not close, the last of them"
+                    f" line {self._line}",
+                    hint='check the delimiter, and write a value that contains quotes as "a ""b"""',
                 )
         reason = _reason(error, self._line, self._line + lines - 1)
         block.bad[len(block.rows)] = BadLine(self._line, text, reason)
@@ -191,7 +194,7 @@ def _reason(error: str, first: int, last: int) -> str:
 
 
 DAMAGE: Final = (csv.Error, UnicodeDecodeError)
-"""What reading raises for data that is no CSV or no UTF-8."""
+"""The errors that reading raises for data that is not CSV or not UTF-8."""
 
 
 def write_rows(header: Sequence[str], rows: Iterable[Iterable[str]]) -> bytes:

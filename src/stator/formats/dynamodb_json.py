@@ -22,7 +22,10 @@ from stator.model.values import Item
 KINDS: Final = ("S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M")
 """The types of attribute values, by their names on the wire."""
 LINE_BYTES: Final = 8 << 20
-"""The longest line that is read. An item of 400 KB takes at most 4 MB of JSON: empty strings."""
+"""The size of the longest line that is read.
+
+An item of 400 KB takes at most 4 MB of JSON, if it consists of empty strings.
+"""
 _DECODER: Final = json.JSONDecoder()
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
@@ -32,12 +35,16 @@ def item_line(item: Item) -> bytes:
 
 
 def encoded_item_line(item: bytes) -> bytes:
-    """Return the line of an item that is already encoded as DynamoDB JSON."""
+    """Return the line of an export file that holds an item. ``item`` is its DynamoDB JSON."""
     return b'{"Item":%b}\n' % item
 
 
 def change_line(keys: Item, images: dict[str, Item], micros: int) -> bytes:
-    """Return the line of a change; ``images`` holds OldImage, NewImage or both."""
+    """Return the line of a change in an incremental export.
+
+    ``images`` holds OldImage, NewImage or both. ``micros`` is the time of the change, in
+    microseconds since 1970.
+    """
     metadata = {"WriteTimestampMicros": {"N": str(micros)}}
     return orjson.dumps({"Metadata": metadata, "Keys": keys, **images}) + b"\n"
 
@@ -46,7 +53,7 @@ def read_records(stream: BinaryIO) -> Iterator[Any]:
     """Yield every JSON value in the stream. Blank lines are skipped.
 
     A line usually has one value, but may have more. Raises DataDamaged at a line that is not JSON,
-    and at one that is too long or nested too deeply to be an item.
+    or that is too long or nested too deeply to be an item.
     """
     for number, line in enumerate(iter(lambda: stream.readline(LINE_BYTES + 1), b""), 1):
         if len(line) > LINE_BYTES:
@@ -105,9 +112,10 @@ def is_attribute_value(value: Any) -> bool:
 
 
 def unwrap(record: dict[str, Any]) -> tuple[Item, bool]:
-    """Return an item that is bare or inside ``{"Item": ...}``, and whether it was inside.
+    """Return the item in a record, and whether it was wrapped in ``{"Item": ...}``.
 
-    A bare item whose only attribute is named Item is recognised as bare.
+    A record without that wrapper is the item itself. A bare item whose only attribute is named
+    Item, such as ``{"Item": {"S": "a"}}``, is recognised as bare.
     """
     inner = record.get("Item")
     if len(record) == 1 and type(inner) is dict and not is_attribute_value(inner):

@@ -28,7 +28,7 @@ _PLAIN_DIGITS = 38
 
 
 class NotAnItem(ValueError):
-    """An Ion value has a type that DynamoDB does not have."""
+    """An Ion value is not a struct of attributes, or has a type that DynamoDB does not have."""
 
 
 # -- writing
@@ -39,7 +39,11 @@ def item_line(item: Item) -> bytes:
 
 
 def change_line(keys: Item, images: dict[str, Item], micros: int) -> bytes:
-    """Return the line of a change; ``images`` holds OldImage, NewImage or both."""
+    """Return the line of a change in an incremental export.
+
+    ``images`` holds OldImage, NewImage or both. ``micros`` is the time of the change, in
+    microseconds since 1970.
+    """
     record: dict[str, Any] = {
         "Metadata": {"WriteTimestampMicros": Decimal(micros)},
         "Keys": encode_item(keys),
@@ -54,7 +58,7 @@ def _line(value: dict[str, Any]) -> bytes:
 
 
 def encode_item(item: Item) -> dict[str, Any]:
-    """Return an item as values that Amazon's library can write."""
+    """Return an item as Python values that Amazon's Ion library can write."""
     return {name: _encode_value(value) for name, value in item.items()}
 
 
@@ -112,9 +116,12 @@ def _decode_member(name: str, value: Any) -> Any:
 
 
 def decode_item(struct: Any) -> Item:
-    """Return the item in a struct. Raises NotAnItem for types that DynamoDB does not have."""
+    """Return the item in an Ion struct.
+
+    Raises NotAnItem if the value is not a struct, or if DynamoDB has no type for a value in it.
+    """
     if not isinstance(struct, Mapping):
-        raise NotAnItem("the value of Item is no struct")
+        raise NotAnItem(f"found an Ion {_type_name(struct)} where a struct should be")
     return {str(name): _decode_value(value) for name, value in struct.items()}
 
 
@@ -140,7 +147,7 @@ def _decode_value(value: Any) -> dict[str, Any]:
         return {"M": decode_item(value)}
     if isinstance(value, list):
         return {"L": [_decode_value(member) for member in value]}
-    raise NotAnItem(f"Ion's {_type_name(value)} has no type in DynamoDB")
+    raise NotAnItem(f"DynamoDB has no type for an Ion {_type_name(value)}")
 
 
 def _decode_member_of_set(kind: str, member: Any) -> Any:

@@ -99,12 +99,12 @@ def encode_value(value: Any) -> Value:
 
 def number_text(value: float | Decimal) -> str:
     if not math.isfinite(value):
-        raise RowRefused(f"{value} is not a number that DynamoDB has")
+        raise RowRefused(f"DynamoDB cannot store the number {value}")
     return str(value)
 
 
 def text_of(value: Any) -> str:
-    """Return a scalar as text, for example a date or a UUID, for which DynamoDB has no type.
+    """Return the text that is stored for a scalar of a type that DynamoDB lacks, such as a date.
 
     Times are written in ISO 8601, as in Stator's fields, and durations as a number of seconds.
     """
@@ -165,7 +165,7 @@ def _set_of(kind: str, encode_member: Callable[[Any], Value]) -> Callable[[Any],
     def encode(value: Any) -> Value:
         members = value.split(",") if isinstance(value, str) else value
         if not isinstance(members, (list, tuple, set, frozenset)) or not members:
-            raise RowRefused(f"{value!r} is not a set with members")
+            raise RowRefused(f"{value!r} cannot be a set; use a list with at least one member")
         return {f"{kind}S": list(dict.fromkeys(encode_member(member)[kind] for member in members))}
 
     return encode
@@ -198,7 +198,10 @@ ENCODERS: Final[dict[str, Callable[[Any], Value]]] = {
     "L": _nested("list", (list, tuple)),
     "M": _nested("map", (dict,)),
 }
-"""How a value becomes an attribute value of each type. Raises RowRefused where it does not fit."""
+"""The function that turns a plain value into an attribute value of each DynamoDB type.
+
+It raises RowRefused for a value that does not fit.
+"""
 
 
 def comparable(value: Value) -> Any:

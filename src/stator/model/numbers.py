@@ -71,7 +71,10 @@ _sizes: dict[str, int] = {}
 
 
 def normal_size(text: str) -> int:
-    """Return the size of a normalised number (see ``size_bytes``), or 0 if it needs normalising."""
+    """Return the size of a number in an item (see ``size_bytes``) if it is normalised.
+
+    Returns 0 if a quick check does not show that it is.
+    """
     size = _sizes.get(text, 0)
     if size == 0 and _is_normal(text):
         size = size_bytes(text)
@@ -247,3 +250,20 @@ def encode_ordered(text: str) -> bytes:
         digits += "0"
     body = (exponent + 256).to_bytes(2, "big") + bytes.fromhex(digits)
     return b"\x40" + body.translate(_COMPLEMENT) + b"\xff" if negative else b"\xc0" + body
+
+
+def decode_ordered(encoded: bytes) -> str:
+    """Return the number whose ordered encoding this is, as ``encode_ordered`` takes it."""
+    if encoded == b"\x80":
+        return "0"
+    negative = encoded[0] == 0x40
+    body = encoded[1:-1].translate(_COMPLEMENT) if negative else encoded[1:]
+    exponent = int.from_bytes(body[:2], "big") - 256
+    digits = body[2:].hex().rstrip("0")
+    if exponent <= 0:
+        text = f"0.{'0' * -exponent}{digits}"
+    elif exponent >= len(digits):
+        text = digits + "0" * (exponent - len(digits))
+    else:
+        text = f"{digits[:exponent]}.{digits[exponent:]}"
+    return f"-{text}" if negative else text

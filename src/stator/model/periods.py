@@ -2,7 +2,8 @@
 
     period_text("hour", 2026-11-16 10:05)    2026-11-16T10
 
-Texts of one period sort by time, and begin with the text of each longer period around them.
+The texts of all hours sort by time, and so do those of every other period. A text begins with the
+texts of the longer periods that contain it: this hour lies in the day ``2026-11-16``.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def check_period(period: str, what: str) -> None:
 
 
 def check_moment(moment: datetime, what: str) -> None:
-    """Refuse a time without a time zone, because it can mean several moments.
+    """Raise ConfigurationError for a time without a time zone, which can mean several moments.
 
     ``what`` is the name of the argument, for the error message.
     """

@@ -6,9 +6,10 @@ everywhere. Machine-readable output (``--json``) never passes through this modul
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 
 _SIZE_UNITS = ("KB", "MB", "GB", "TB")
+_CENT = Decimal("0.01")
 
 
 def amount(number: float, *, digits: int = 3) -> str:
@@ -31,9 +32,19 @@ def size(size_bytes: float) -> str:
     return f"{text.rstrip('0').rstrip('.')} {unit}"
 
 
+def cents(value: float | Decimal) -> str:
+    """Format a sum with two decimals: ``1,234.50``. Half a cent is rounded up.
+
+    Format specifications round a float by its binary value and a Decimal to the even digit, so the
+    same $3.285 would be 3.29 here and 3.28 there.
+    """
+    exact = value if isinstance(value, Decimal) else Decimal(repr(round(value, 9)))
+    return f"{exact.quantize(_CENT, ROUND_HALF_UP):,}"
+
+
 def dollars(value: float | Decimal) -> str:
     """Format a sum to the cent. Less than half a cent is shown as ``< $0.01``, not as zero."""
-    return "< $0.01" if 0 < value < 0.005 else f"${value:,.2f}"
+    return "< $0.01" if 0 < value < 0.005 else f"${cents(value)}"
 
 
 def about_dollars(value: float | Decimal) -> str:
@@ -43,7 +54,7 @@ def about_dollars(value: float | Decimal) -> str:
 
 def signed_dollars(value: float | Decimal) -> str:
     """Format a difference to the cent: ``+$1.20``, ``-$3.00``."""
-    return f"{'+' if value >= 0 else '-'}${abs(value):,.2f}"
+    return f"{'+' if value >= 0 else '-'}${cents(value if value >= 0 else -value)}"
 
 
 def duration(seconds: float) -> str:

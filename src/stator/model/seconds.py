@@ -15,7 +15,10 @@ LONGEST_SECONDS: Final = 100 * 366 * 86_400.0
 
 
 def is_seconds(value: Any, *, or_zero: bool = False) -> bool:
-    """Whether a value is a number of seconds above 0, or from 0, up to a hundred years."""
+    """Whether a value is a number of seconds above 0 and up to a hundred years.
+
+    With ``or_zero``, 0 is a number of seconds, too.
+    """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return (value >= 0 if or_zero else value > 0) and value <= LONGEST_SECONDS

@@ -22,7 +22,7 @@ STREAMS_TARGET = "DynamoDBStreams_20120810"
 
 
 def target_of(operation: str) -> str:
-    """Return the value of the X-Amz-Target header."""
+    """Return the X-Amz-Target header of an operation: ``DynamoDB_20120810.GetItem``."""
     return f"{STREAMS_TARGET if operation in STREAMS_OPERATIONS else TABLES_TARGET}.{operation}"
 
 
@@ -42,6 +42,7 @@ def unknown_operation(target: str) -> UnknownOperation:
 class ServiceModel:
     operations: dict[str, Any]
     shapes: dict[str, Any]
+    metadata: dict[str, Any]
 
     def input_shape(self, operation: str) -> str:
         return str(self.operations[operation]["input"]["shape"])
@@ -51,8 +52,8 @@ def model_of(operation: str) -> ServiceModel:
     return service_model("dynamodbstreams") if operation in STREAMS_OPERATIONS else service_model()
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def service_model(service: str = "dynamodb", version: str = "2012-08-10") -> ServiceModel:
     resource = files("botocore").joinpath("data", service, version, "service-2.json.gz")
     model = orjson.loads(gzip.decompress(resource.read_bytes()))
-    return ServiceModel(model["operations"], model["shapes"])
+    return ServiceModel(model["operations"], model["shapes"], model["metadata"])

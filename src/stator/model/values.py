@@ -46,7 +46,7 @@ _PACKAGE: Final = "com.amazonaws.dynamodb.v20120810"
 
 
 def check_types(value: Any) -> None:
-    """Refuse JSON that is not an attribute value; drop null and unknown members."""
+    """Raise SerializationFailed if JSON is not an attribute value. Drop null or unknown members."""
     if type(value) is not dict:
         if isinstance(value, list):
             raise SerializationFailed(
@@ -109,7 +109,7 @@ def _check_other(value: Value) -> None:
 
 
 def json_kind(value: Any) -> str:
-    """Return AWS's name for the JSON token of a scalar."""
+    """Return AWS's name for the JSON token of a scalar: ``NUMBER_VALUE`` for 1."""
     if value is True:
         return "TRUE_VALUE"
     if value is False:
@@ -233,7 +233,7 @@ def levels(node: Any) -> int:
 def normalise(value: Value, depth: int = 1) -> int:
     """Check a value, normalise it in place, and return its size in bytes.
 
-    Its JSON types must already be right (see ``check_types``). ``depth`` is its level of nesting,
+    ``check_types`` must have accepted the value before. ``depth`` is the value's level of nesting,
     counted from 1.
     """
     if len(value) != 1:
@@ -322,7 +322,10 @@ def _duplicates(kind: str, members: list[str]) -> ValueFailed:
 
 
 def _up_to_repeat(kind: str, members: list[str]) -> list[str]:
-    """Return members in the order AWS prints them: sorted up to the first repeat, then as sent."""
+    """Return a set's members in the order in which AWS's error about duplicates lists them.
+
+    Members before the first repeated one are sorted; the others stay as they were sent.
+    """
     seen: set[str] = set()
     for index, member in enumerate(members):
         if member in seen:
@@ -352,7 +355,7 @@ def binary_size(encoded: str) -> int:
 
 
 def size_bytes(value: Value) -> int:
-    """Return the size of a normalised value."""
+    """Return the size of a normalised value in bytes, as DynamoDB counts it."""
     [(kind, content)] = value.items()
     match kind:
         case "S":
@@ -374,10 +377,11 @@ def size_bytes(value: Value) -> int:
 
 
 def shared_size_bytes(value: Value, known: dict[int, int]) -> int:
-    """Return the size of a normalised value, and remember it in ``known``.
+    """Return the size of a normalised value in bytes, and remember it in ``known``.
 
-    The content of a list, map or set is measured once, in however many places a request uses it.
-    The caller keeps these contents alive and unchanged as long as it uses ``known``.
+    ``known`` maps the ``id()`` of the content of a list, map or set to its size. Content that a
+    request uses in several places is therefore measured once. The caller must keep the values
+    alive and unchanged for as long as it uses ``known``.
     """
     [content] = value.values()
     if isinstance(content, (str, bool)):

@@ -26,7 +26,7 @@ def is_wide(value: int | Decimal) -> bool:
 
 
 def pieces(value: Decimal) -> list[Decimal]:
-    """Split a value into Numbers that add up to it. Most values are a single piece."""
+    """Split a value into Numbers of at most 38 digits that add up to it. Most need only one."""
     found: list[Decimal] = []
     rest = EXACT.create_decimal(value)
     while abs(rest) > _LARGEST:

@@ -1,13 +1,15 @@
 """Answers a request: applies AWS's wire-level rules, in AWS's order, and calls the engine.
 
-AWS checks the method and the content type first, then whether the body is JSON, then the target,
-then the caller. The engine does the rest. The dispatcher itself answers a GET of ``/`` (the health
-check) and a CORS preflight. Any other method, or an unknown content type, gets a 404.
+AWS checks the method and the content type first, then whether the body is JSON. Then it checks the
+target (the operation that the header ``X-Amz-Target`` names), and then the caller. The engine does
+the rest. The dispatcher itself answers a GET of ``/`` (the health check) and a CORS preflight. Any
+other method, or an unknown content type, gets a 404.
 
 To parse the JSON of a valid request only once, the dispatcher leaves it to the engine. If the
-target or the caller is refused, the dispatcher checks the body after all, because AWS reports a
-body that is not JSON first. Empty, compressed and large bodies are exceptions: they are not checked
-for a caller who may be unknown.
+target or the caller is refused, the dispatcher checks the body after all: on AWS, an error about a
+body that is not JSON comes before these refusals. Three kinds of body stay unchecked. AWS itself
+checks an empty body only once it knows the caller. A compressed or large body costs too much to
+read for a caller who may be unknown.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from stator.errors import (
 )
 from stator.model.service import target_of, unknown_operation
 from stator.server.auth.authenticator import Authenticator
+from stator.server.auth.verifier import DYNAMODB
+from stator.server.companions.gateway import CompanionGateway
 from stator.server.http.compression import decode_body
 from stator.server.http.limits import ServerLimits
 from stator.server.http.reply import AMZ_JSON, NO_TYPE, PLAIN_JSON, Outcome
@@ -53,6 +57,7 @@ class Dispatcher:
         self._healthy = f"healthy: dynamodb.{region}.amazonaws.com ".encode()
         self._reported = ""
         self._reported_at = 0.0
+        self._companions = CompanionGateway(backend, self._scope_of, limits.body_bytes)
         self._operations = {target_of(name).encode(): name for name in backend.operations()}
 
     def answer(self, request: HttpRequest) -> Outcome:
@@ -96,11 +101,14 @@ class Dispatcher:
             return self._without_operation(request)
         content_type = _REPLY_TYPES.get(headers.get(b"content-type", b"")) or _reply_type(request)
         if not content_type:
-            return _not_found(request)
+            return self._companions.answer(request) or _not_found(request)
         operation = self._operations.get(headers.get(b"x-amz-target", b""))
         if operation is None:
+            outcome = self._companions.answer(request)
+            if outcome is not None:
+                return outcome
             raise unknown_operation(headers.get(b"x-amz-target", b"").decode("latin-1"))
-        scope = self._scope_of(request)
+        scope = self._scope_of(request, DYNAMODB)
         body = request.body
         if b"content-encoding" in headers:
             body = decode_body(body, headers[b"content-encoding"], self._body_bytes)
@@ -139,8 +147,9 @@ class Dispatcher:
 def _reply_type(request: HttpRequest) -> bytes:
     """Return the content type of the reply.
 
-    It is the request's own if that is one of the two JSON types, plain JSON for a request without a
-    body, and otherwise none.
+    If the request's own content type is one of the two JSON types, the reply has the same. For any
+    other type, the reply to a request without a body is plain JSON. Otherwise the reply has no
+    content type.
     """
     plain = request.headers.get(b"content-type", b"").partition(b";")[0].strip()
     return _REPLY_TYPES.get(plain, NO_TYPE if request.body else PLAIN_JSON)

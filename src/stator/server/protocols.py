@@ -8,8 +8,9 @@ not be compiled: a compiled Protocol would accept only its declared subclasses.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
+from stator.model.companion_service import CompanionService
 from stator.model.scope import Scope
 
 DurableCallback = Callable[[BaseException | None], None]
@@ -32,7 +33,19 @@ class BackendReply(Protocol):
         ...
 
 
-class Backend(Protocol):
+class CompanionBackend(Protocol):
+    def companion_services(self) -> tuple[CompanionService, ...]:
+        """Return the services that ``call_companion`` answers."""
+        ...
+
+    def call_companion(
+        self, service: str, operation: str, request: dict[str, Any], *, account: str, region: str
+    ) -> dict[str, Any]:
+        """Answer one request of a companion service. Raises CompanionRefused."""
+        ...
+
+
+class Backend(CompanionBackend, Protocol):
     def submit(self, operation: str, body: bytes, scope: Scope) -> BackendReply:
         """Run one operation now, and return its reply without waiting for the disk."""
         ...
@@ -51,16 +64,16 @@ class Backend(Protocol):
 
 
 class SweptConnection(Protocol):
-    """A connection, as the sweep and the shutdown of ``ServerContext`` see it."""
+    """The methods of a connection that ``ServerContext`` calls in its sweep and at shutdown."""
 
     def close_if_overdue(self, now: float) -> None: ...
 
     def finish(self) -> None:
-        """Close now, or after the requests that have begun."""
+        """Close now if no request has begun, otherwise after the last reply."""
         ...
 
     def stop_reading(self) -> None:
-        """Give up a request that has not arrived completely. Others are still answered."""
+        """Give up an incomplete request. Complete requests are still answered."""
         ...
 
     def abort(self) -> None: ...

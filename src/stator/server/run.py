@@ -17,14 +17,23 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def run_until_signal(
-    backend: Backend, options: ServerOptions, on_ready: Callable[[HttpServer], None]
+    backend: Backend,
+    options: ServerOptions,
+    on_ready: Callable[[HttpServer], None],
+    *,
+    on_report: Callable[[], None] | None = None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM. A second signal disconnects clients that still wait."""
+    """Serve until SIGINT or SIGTERM. A second signal disconnects clients that still wait.
+
+    SIGUSR1 calls ``on_report``, if it is given and the system has this signal.
+    """
 
     async def serve() -> None:
         server = HttpServer(backend, options)
         await server.start()
         stop = _stop_on_signals(asyncio.get_running_loop())
+        if on_report is not None and hasattr(signal, "SIGUSR1"):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, on_report)
         on_ready(server)
         await stop.wait()
         stop.clear()

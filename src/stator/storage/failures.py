@@ -2,7 +2,7 @@
 
 rocksdict raises a bare ``Exception`` with RocksDB's status as text, or an ``OSError``. RocksDB ends
 an I/O status with the operating system's own text for the error number (``IOError`` in its
-``env/io_posix.cc``). Those texts tell the reasons apart. The prefix "IO error" does not: a full
+``env/io_posix.cc``). These texts show the reason. The prefix "IO error" does not: a full
 disk, a missing permission and a lock held by another process all have it.
 """
 
@@ -44,7 +44,8 @@ def is_locked(error: Exception) -> bool:
 def is_follow_on(error: Exception) -> bool:
     """Whether RocksDB refused a write because an earlier write to the same log had failed.
 
-    The threads that write and sync meet the same failure, and only the first learns its reason.
+    The threads that write and sync both meet the earlier failure. Only the first thread gets an
+    error that names its reason.
     """
     return "Writer has previous error" in str(error)
 

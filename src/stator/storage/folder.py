@@ -3,7 +3,7 @@
 The folder holds RocksDB's files and three of ours. FORMAT holds the version of the layout; a folder
 with a newer version is refused before RocksDB touches it. LOCK_HOLDER names the process that has
 the folder open. DURABLE is the high-water mark (``high_water``). Folders of format 1 may lack it;
-a folder of format 2 without a readable mark is refused, because a lost mark hides lost writes.
+a newer folder without a readable mark is refused, because a lost mark hides lost writes.
 
 FORMAT is the first file of a new folder, and says "creating" until the store can acknowledge
 writes. So a folder that holds anything but lacks FORMAT is never taken for a new one: it has lost a
@@ -59,7 +59,8 @@ from stator.storage.high_water import Durability, Extent, HighWater, Mark
 
 log = logging.getLogger("stator.storage")
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
+"""2: every folder has a high-water mark. 3: shards of streams follow stored partitions."""
 WRITE_BUFFER_BYTES: Final = 32 * 1024 * 1024
 """After a full disk, RocksDB resumes only when this much room is free (its SstFileManager)."""
 REOPEN: Final = "free some space, then open the folder again; acknowledged writes are safe"
@@ -73,7 +74,7 @@ _MIB = 1024 * 1024
 _LOG_HEAD: Final = Struct("<IHBQI")
 
 _CREATING: Final = "creating"
-_ON_REQUEST: Final = "to open it with what it holds, write 1 into its FORMAT file"
+_ON_REQUEST: Final = "to open it with the data that is left, write 1 into its FORMAT file"
 _OURS: Final = (
     "DURABLE",
     "CURRENT",
@@ -126,12 +127,14 @@ def check_format(folder: Path) -> None:
         if not folder.exists():
             return
         if not folder.is_dir():
-            raise StorageCorrupt(str(folder), "it is a file, not a folder")
+            raise StorageCorrupt(str(folder), "it is a file, not a folder", hint=_OTHER_FOLDER)
         names = {path.name for path in folder.iterdir()}
         if not names:
             return
         if "FORMAT" not in names:
-            raise StorageCorrupt(str(folder), _without_format(names))
+            detail = _without_format(names)
+            hint = _OTHER_FOLDER if detail == _FOREIGN else None
+            raise StorageCorrupt(str(folder), detail, hint=hint)
         text = (folder / "FORMAT").read_bytes()[:_FORMAT_BYTES].decode("latin-1").strip()
     except OSError as error:
         raise storage_failure(str(folder), error) from None
@@ -151,24 +154,31 @@ def check_format(folder: Path) -> None:
         )
 
 
+_OTHER_FOLDER = "name an empty folder, or one that does not exist yet; nothing was changed"
+_FOREIGN = "it holds files, but none that Stator wrote"
+
+
 def _without_format(names: set[str]) -> str:
     if any(name.startswith(_OURS) or name.endswith(_NUMBERED) for name in names):
         return (
             "its FORMAT file is missing, so nobody can tell whether other files are missing, too; "
             + _ON_REQUEST
         )
-    return "it holds files, but none that Stator wrote"
+    return _FOREIGN
 
 
 def _begin_format(folder: Path) -> None:
-    """Say in a new folder that its store is being created, before anything else is in it."""
+    """Write a FORMAT file that says "creating", as the first file of a new folder.
+
+    An existing FORMAT file stays as it is.
+    """
     with suppress(FileExistsError), (folder / "FORMAT").open("x") as file:
         file.write(f"{_CREATING}\n")
         _sync(file)
 
 
 def write_format(folder: Path) -> None:
-    """Give a folder the current format version. It must have its high-water mark already."""
+    """Write the current format version into FORMAT. The high-water mark must exist already."""
     marker = folder / "FORMAT"
     if not marker.exists() or marker.read_text().strip() != str(FORMAT_VERSION):
         temporary = folder / "FORMAT.new"
@@ -185,7 +195,10 @@ def _sync(file: TextIO) -> None:
 
 
 def _sync_names(folder: Path) -> None:
-    """Make a renamed file durable, where the system can open folders."""
+    """Sync a folder to disk, so that a file renamed in it survives a power failure.
+
+    Does nothing on systems that cannot open folders, such as Windows.
+    """
     with suppress(OSError):
         opened = os.open(folder, os.O_RDONLY)
         try:
@@ -195,7 +208,11 @@ def _sync_names(folder: Path) -> None:
 
 
 def open_to_write(path: str, prefix_bytes: int, durability: Durability) -> tuple[Rdict, HighWater]:
-    """Open or create a store, and its high-water mark."""
+    """Open or create a store, and its high-water mark.
+
+    Raises StorageCorrupt if the folder has lost acknowledged writes, and StorageLocked if another
+    process has it open.
+    """
     folder = Path(path)
     water = None
     try:
@@ -241,7 +258,7 @@ def open_to_read(path: str, prefix_bytes: int) -> Rdict:
 
 
 def mark_copy(folder: Path, prefix_bytes: int) -> None:
-    """Give a folder that was copied from an open store its format and high-water mark."""
+    """Write FORMAT and the high-water mark into ``folder``, which holds a copy of an open store."""
     db = _read_only(folder, prefix_bytes, Mark())
     extent = Extent.of(db)
     db.close()
@@ -257,9 +274,9 @@ def _read_only(folder: Path, prefix_bytes: int, mark: Mark) -> Rdict:
 def _recovery(mark: Mark) -> DBRecoveryMode:
     """Choose how RocksDB treats damage in a log.
 
-    A torn tail was never acknowledged and is dropped. Damage before the tail is an error. A store
-    without fsync is different after a restart of the machine: its logs may have holes. RocksDB then
-    keeps only the writes before the first hole.
+    RocksDB drops a torn tail, whose writes were never acknowledged. Damage before the tail is an
+    error. After a restart of the machine, the logs of a store without fsync may have holes, and
+    RocksDB keeps only the writes before the first hole.
     """
     if mark.mode == "process" and not mark.is_same_boot:
         return DBRecoveryMode.point_in_time()
@@ -321,8 +338,8 @@ def _first_in_logs(folder: Path, mark: Mark, extent: Extent) -> int | None:
     """Return the number of the oldest write that is in the logs but in no table (SST file).
 
     If RocksDB still needs the same logs as when the store was opened, this is the number after the
-    floor. Otherwise the number is read from the oldest log that the manifest requires. Returns None
-    if that log is missing or empty, or if the logs hold no writes.
+    mark's floor. Otherwise the number is read from the oldest log that the manifest requires.
+    Returns None if that log is missing or empty, or if the logs hold no writes.
     """
     if extent.kept_log == mark.first_log:
         return mark.floor + 1

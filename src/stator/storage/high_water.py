@@ -1,8 +1,8 @@
 """The high-water mark: proof, at the next opening, that no acknowledged write is missing.
 
-RocksDB numbers its writes. It cannot tell a log or a manifest that lost its end from one that a
-crash cut off, so it opens such a folder with fewer writes and reports nothing. The file DURABLE
-therefore records what the folder must hold:
+RocksDB numbers its writes. If a log or the manifest has lost its end, RocksDB takes it for the
+normal result of a crash. It then opens the folder with fewer writes, and reports nothing. The file
+DURABLE therefore records what the folder must hold:
 
     boot (16 bytes) | mode (1) | floor (8) | first log (8) | CRC (4)      once per opening
     number (8) | log (8) | CRC (4)      number (8) | log (8) | CRC (4)    with each acknowledgement
@@ -76,22 +76,22 @@ class Mark:
     def is_same_boot(self) -> bool:
         """Whether the operating system has run without a restart since the mark was made.
 
-        If so, no acknowledged write can be missing, fsynced or not. False if the system has no boot
-        identity.
+        If so, the system still has every acknowledged write, fsynced or not. False if the system
+        has no boot identity.
         """
         return self.boot == boot_id() != _UNKNOWN_BOOT
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Which writes an open RocksDB database holds."""
+    """The range of writes that an open RocksDB database holds."""
 
     last: int
-    """The number of its last write."""
+    """The number of the database's last write."""
     unflushed: int
-    """How many writes are in memory: those that came from logs, if it was only just opened."""
+    """How many writes are in memory. In a database just opened, they were read from its logs."""
     kept_log: int
-    """The number of the first log that it still needs."""
+    """The number of the oldest log that the database still needs."""
 
     @classmethod
     def of(cls, db: Any) -> Extent:
@@ -127,7 +127,10 @@ class HighWater:
             raise
 
     def begin(self, db: Any, mode: Durability) -> None:
-        """Record which writes the database holds. All of them must be on disk."""
+        """Write the opening part of the mark: the writes that the database holds now.
+
+        All of these writes must be on disk. Afterwards, other processes may lock the file.
+        """
         if self._map is None:
             if self._file.seek(0, os.SEEK_END) != _BYTES:
                 # Bytes that are written have room on the disk. A store to a hole in a mapped file
@@ -164,7 +167,10 @@ class HighWater:
         return number, self._log
 
     def advance(self, number: int, log: int) -> None:
-        """Record that all writes up to ``number``, the newest of them in ``log``, are safe."""
+        """Record that all writes up to ``number`` may be acknowledged.
+
+        ``log`` is the number of the newest log that has one of these writes.
+        """
         assert self._map is not None
         at = self._slot
         check = crc32(_ACKNOWLEDGED.pack(number, log))
@@ -188,7 +194,7 @@ def write_mark(folder: Path, extent: Extent) -> None:
 
 
 def read_mark(folder: Path) -> Mark:
-    """Return the mark of a folder. A slot that is torn counts as absent."""
+    """Return the mark of a folder. A torn slot counts as absent, as does a missing file."""
     try:
         content = (folder / NAME).read_bytes()
     except FileNotFoundError:

@@ -19,7 +19,7 @@ Durable = Callable[[BaseException | None], None]
 
 class Storage(Protocol):
     durable_at_once: bool
-    """Whether a commit is durable as soon as ``write`` returns, so that nobody has to wait."""
+    """Whether a commit is durable as soon as ``write`` returns, so that callers need not wait."""
 
     location: str
     """The folder, or ``memory``. For messages."""
@@ -45,7 +45,7 @@ class Storage(Protocol):
         """Apply all changes or none, and return the commit number.
 
         With ``undoable``, the caller restores its own state if the write is refused for lack of
-        room. Later writes are then possible. Without it, the caller's state would stay ahead of
+        room. Later writes are then accepted. Without it, the caller's state would stay ahead of
         storage, so all later writes are refused.
         """
         ...

@@ -261,7 +261,7 @@ class RocksStorage:
                 self._sync()
 
     def _is_quick(self) -> bool:
-        """Whether the caller itself runs the fsync.
+        """Whether recent fsyncs were so quick that the caller should run the next one itself.
 
         On a quick disk an fsync takes less time than two thread switches.
         """
@@ -278,11 +278,11 @@ class RocksStorage:
         self._settle(commit, error)
 
     def _synced(self) -> BaseException | None:
-        """Sync the log, and return the error if that fails.
+        """Sync the log. Return None, or the error if the sync fails.
 
-        After a write failed because the disk is full, its log is not synced: a sync would turn
-        RocksDB's error into one that RocksDB does not recover from. The next write that succeeds
-        goes to a new log.
+        After a write has failed because the disk is full, return that error and do not sync: a sync
+        would turn RocksDB's error into one that RocksDB does not recover from. The next write that
+        succeeds goes to a new log.
         """
         if self._full is not None:
             return copy(self._full)
@@ -314,12 +314,13 @@ class RocksStorage:
     def _failed(self, error: Exception, *, may_go_on: bool) -> StorageError:
         """Return the error to raise, and make the store refuse all later writes.
 
-        With ``may_go_on``, the store still accepts writes after a full disk. An error that only
-        follows from an earlier one changes nothing.
+        There are two exceptions. With ``may_go_on``, a full disk does not end the writes. If
+        ``error`` only follows from an earlier failure, the earlier one has already decided.
         """
         failure = storage_failure(self._path, error)
         if is_follow_on(error):
-            # An earlier error of the same log is the cause. It was reported, and decided there.
+            # An earlier error of the same log is the cause. That error was raised, and decided
+            # whether the store accepts further writes.
             return failure
         if isinstance(failure, StorageFull):
             self._full = failure

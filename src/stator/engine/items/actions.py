@@ -1,8 +1,8 @@
 """Item actions: one write of one item, by a single-item operation, a transaction or PartiQL.
 
-An action holds its table's name and its condition. Given the table, it returns the item's key.
-Given the item before the write, it returns the item after it. It does not touch storage: the write
-path does.
+An action holds its table's name and its condition. Given the table, ``locate`` returns the item's
+storage key. Given the item before the write, ``apply`` returns the item after it. Actions do not
+touch storage; the write path does.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def mutate(
     """Apply an action to a stored record. Return the mutation and the item before it.
 
     With ``needs_old``, the old item is always decoded. Otherwise it is decoded only if the action
-    has a condition or the table has an index; if not, None is returned even if the item exists.
+    has a condition or the table has an index. An old item that is not decoded is returned as None.
     """
     if old is not None and isinstance(action, ItemInsert):
         raise DuplicateItem

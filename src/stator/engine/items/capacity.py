@@ -23,7 +23,9 @@ def read_units(size_bytes: int, consistent: bool) -> float:
 
     Reading nothing costs as much as the smallest read.
     """
-    units = max(1, -(-size_bytes // READ_UNIT_BYTES))
+    if size_bytes <= READ_UNIT_BYTES:  # most reads
+        return 1.0 if consistent else 0.5
+    units = -(-size_bytes // READ_UNIT_BYTES)
     return float(units) if consistent else units / 2
 
 

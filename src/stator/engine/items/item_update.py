@@ -1,9 +1,9 @@
 """The update of one item, by UpdateItem, a transaction or PartiQL's UPDATE.
 
-AWS limits the finished item to 400 KB, and also the clauses of a standalone UpdateItem. It counts
-the bytes of the clauses by a separate rule, before it evaluates the condition. The figures in
-``update_cost`` were captured from AWS (eu-west-2, October 2026) by the public paritysuite
-conformance suite.
+AWS limits the updated item to 400 KB. A standalone UpdateItem has a second limit of the same size,
+for the update expression with its values. AWS checks it before it evaluates the condition, and
+counts the bytes by a rule of its own (``update_cost``). The public paritysuite conformance suite
+captured the figures of this rule from AWS (eu-west-2, October 2026).
 """
 
 from __future__ import annotations

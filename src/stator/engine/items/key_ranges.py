@@ -127,7 +127,11 @@ def _check_kind(test: KeyTest, kind: str) -> None:
 
 
 def _check_sort(schema: KeySchema, tests: dict[str, KeyTest]) -> None:
-    """Check that sort attributes are tested in order without gaps, and only the last by a range."""
+    """Check the tests of an index's sort attributes.
+
+    The tests must begin with the first attribute and leave none out. All tests but the last must be
+    equalities.
+    """
     open_ended: list[str] = []
     for name, kind in schema.sort:
         test = tests.get(name)

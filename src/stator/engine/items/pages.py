@@ -16,6 +16,9 @@ import orjson
 from stator.engine.items import capacity, records
 from stator.engine.items.capacity import Consumed
 from stator.engine.items.key_ranges import Range, start_names
+from stator.engine.items.page_spread import PageSpread
+from stator.engine.items.stale_reader import EntryReader
+from stator.engine.partitions.capacity_meter import CapacityMeter
 from stator.engine.tables.item_keys import check_key_paths
 from stator.engine.tables.table import Index, Table
 from stator.errors import ValidationFailed
@@ -24,7 +27,6 @@ from stator.expr.paths import project
 from stator.expr.tree import Condition, ProjectionExpression, attribute_names, paths_in
 from stator.model.limits import PAGE_BYTES
 from stator.model.values import INVALID, Item
-from stator.storage import Storage
 
 
 @dataclass(slots=True, init=False)
@@ -143,22 +145,38 @@ def _refuse_beyond(index: Index, beyond: list[str], select: str | None) -> None:
 
 
 def read_page(
-    storage: Storage, view: ReadView, span: Range, limit: int | None, *, forward: bool = True
+    storage: EntryReader,
+    meter: CapacityMeter,
+    view: ReadView,
+    span: Range,
+    limit: int | None,
+    *,
+    forward: bool = True,
 ) -> EntryPage:
-    return read_records(
-        storage,
-        view,
-        storage.values(span.low, span.high, reverse=not forward),
-        limit,
-    )
+    """Return one page of the storage keys in ``span``, and charge the partitions that serve it.
+
+    ``limit`` is the request's Limit. Raises SlowDown if a throughput limit refuses the read.
+    """
+    if not meter.charges_keys and view.table.traffic.keys is None:
+        entries = storage.values(span.low, span.high, reverse=not forward)
+        page = read_records(storage, view, entries, limit)
+        if meter.counts_units:
+            meter.count_read(view.table, view.index, page.consumed.total)
+        return page
+    spread = PageSpread(storage, meter, view.table, view.index)
+    entries = spread.values(span.low, span.high, reverse=not forward)
+    page = read_records(storage, view, entries, limit)
+    spread.charge(page.consumed.total)
+    return page
 
 
 def read_records(
-    storage: Storage, view: ReadView, entries: Iterable[bytes], limit: int | None
+    storage: EntryReader, view: ReadView, entries: Iterable[bytes], limit: int | None
 ) -> EntryPage:
-    """Return a page of the records in ``entries``.
+    """Return one page of the stored records that ``entries`` yields, filtered and projected.
 
-    PartiQL joins the records of several key ranges into one iterator.
+    The page ends after ``limit`` records or 1 MB. PartiQL passes the records of several key ranges
+    as one iterator.
     """
     if view.filter is None and view.projection is None and not view.fetch:
         walked = _walk_raw(entries, limit, keep=not view.count_only)
@@ -233,7 +251,9 @@ def _walk_raw(entries: Iterable[bytes], limit: int | None, *, keep: bool) -> _Wa
     return _Walked(items, scanned, scanned, size, last)
 
 
-def _walk(storage: Storage, view: ReadView, entries: Iterable[bytes], limit: int | None) -> _Walked:
+def _walk(
+    storage: EntryReader, view: ReadView, entries: Iterable[bytes], limit: int | None
+) -> _Walked:
     shape = _shaper(view)
     items: list[Any] = []
     size = scanned = 0
@@ -265,7 +285,7 @@ def _shaper(view: ReadView) -> Callable[[Item, bytes], Any]:
     return lambda item, record: project(item, projection.paths)
 
 
-def _fetched(storage: Storage, table: Table, item: Item) -> bytes | None:
+def _fetched(storage: EntryReader, table: Table, item: Item) -> bytes | None:
     return storage.get(table.encode_key(item))
 
 

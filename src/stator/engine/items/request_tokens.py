@@ -23,7 +23,7 @@ _CLEAN_EVERY = 1000
 
 
 class RequestTokens:
-    """Remembers client request tokens in storage and forgets expired ones."""
+    """Remembers client request tokens in storage, and forgets expired tokens."""
 
     def __init__(self, storage: Storage, clock: Clock) -> None:
         self._storage = storage

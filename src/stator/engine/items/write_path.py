@@ -32,6 +32,7 @@ from typing import Any
 
 from stator.engine.items import records
 from stator.engine.items.capacity import Consumed, write_units
+from stator.engine.partitions.charges import Charge
 from stator.engine.tables.table import Index, Table
 from stator.model.values import Item, item_size
 from stator.storage import Changes
@@ -97,11 +98,24 @@ class Writer:
     """Collects the changes of one request. They become visible when storage has written them.
 
     ``by_service`` means that the engine itself writes, for example to delete expired items.
+    ``charges`` is a list that receives the charges of the write, key by key. It is None if the
+    write is not charged.
     """
 
-    __slots__ = ("_counts", "_tables", "by_service", "changes", "item_changes")
+    __slots__ = (
+        "_counts",
+        "_tables",
+        "by_service",
+        "changes",
+        "charges",
+        "growing",
+        "item_changes",
+    )
 
-    def __init__(self, *, by_service: bool = False) -> None:
+    def __init__(self, *, by_service: bool = False, charges: list[Charge] | None = None) -> None:
+        self.charges = charges
+        # Items that grow in tables with local indexes, whose collections have a largest size.
+        self.growing: list[Mutation] = []
         self.changes: Changes = {}
         self.item_changes: list[ItemChange] = []
         self.by_service = by_service
@@ -126,7 +140,12 @@ class Writer:
             self._counts.append((table.counts, -1, -old_size))
         if consumed is None:
             consumed = Consumed()
-        consumed.table += write_units(max(old_size, new_size))
+        units = write_units(max(old_size, new_size))
+        consumed.table += units
+        if self.charges is not None:
+            self.charges.append((table, None, mutation.key, float(units)))
+            if table.local_indexes and new_size > old_size:
+                self.growing.append(mutation)
         if old is not None or record is not None:
             self._tables[table.stats_key] = table
             if table.is_observed:
@@ -189,18 +208,45 @@ class Writer:
                     return 0
                 self.changes[after] = entry
                 self._counts.append((index.counts, 0, new_size - old_size))
-                return write_units(max(old_size, new_size))
+                units = write_units(max(old_size, new_size))
+                self._charge_entry(index, mutation, after, units)
+                return units
             self.changes[after] = entry
             self._counts.append((index.counts, 1, new_size))
-        units = write_units(new_size) if after is not None else 0
+        units = 0
+        if after is not None:
+            units = write_units(new_size)
+            self._charge_entry(index, mutation, after, units)
         if before is not None:
             self.changes[before] = None
             self._counts.append((index.counts, -1, -old_size))
-            units += write_units(old_size)
+            removed = write_units(old_size)
+            self._charge_entry(index, mutation, before, removed)
+            units += removed
         return units
 
+    def _charge_entry(self, index: Index, mutation: Mutation, entry: bytes, units: int) -> None:
+        """Charge an index entry. An entry of a local index is charged to the item's partition."""
+        if self.charges is None:
+            return
+        if index.is_global:
+            self.charges.append((mutation.table, index, entry, float(units)))
+        else:
+            self.charges.append((mutation.table, None, mutation.key, float(units)))
+
+    def take_over(self, part: Writer) -> None:
+        """Add everything that another writer has collected."""
+        self.changes.update(part.changes)
+        self.growing += part.growing
+        self.item_changes += part.item_changes
+        self._counts += part._counts
+        self._tables.update(part._tables)
+
     def copy(self, table: Table, key: bytes, record: bytes) -> None:
-        """Write a stored record for a key that has no item. Restores and imports do this."""
+        """Add a stored record, with its index entries, under a key that has no item yet.
+
+        Restores and imports use this. Observers do not see these items.
+        """
         size = records.size_of(record)
         self.changes[key] = record
         self._counts.append((table.counts, 1, size))

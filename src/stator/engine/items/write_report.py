@@ -21,9 +21,9 @@ def write_report(
     consumed: capacity.Consumed,
     response: dict[str, Any],
 ) -> dict[str, Any]:
-    """Add the reports that the options ask for to the response of a single-item write.
+    """Add ConsumedCapacity and ItemCollectionMetrics to a write's response, and return it.
 
-    Returns the response.
+    ``options`` are the members of the request, which say whether it asks for either of them.
     """
     mode = options.get("ReturnConsumedCapacity")
     if mode is not None and mode != "NONE":
@@ -33,15 +33,20 @@ def write_report(
     return response
 
 
-def collection_metrics(storage: Storage, table: Table, key: Item) -> dict[str, Any]:
-    """Return the item collection's key and its size as a range in gigabytes, such as [0, 1]."""
-    name, _ = table.schema.partition[0]
+def collection_bytes(storage: Storage, table: Table, key: Item) -> int:
+    """Return the bytes of an item collection: its items, and their entries in local indexes."""
     partition = table.schema.partition_bytes(key)
     size = 0
     for prefix in (table.prefix, *(index.prefix for index in table.local_indexes)):
         low = prefix + partition
         size += sum(map(records.size_of, storage.values(low, after_prefix(low))))
-    gigabytes = size // _GIB
+    return size
+
+
+def collection_metrics(storage: Storage, table: Table, key: Item) -> dict[str, Any]:
+    """Return the item collection's key and its size as a range in gigabytes, such as [0, 1]."""
+    name, _ = table.schema.partition[0]
+    gigabytes = collection_bytes(storage, table, key) // _GIB
     return {
         "ItemCollectionKey": {name: key[name]},
         "SizeEstimateRangeGB": [gigabytes, gigabytes + 1],

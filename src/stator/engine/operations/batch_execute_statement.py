@@ -26,7 +26,14 @@ from stator.engine.partiql.statements import (
 from stator.engine.partiql.writes import BoundWrite
 from stator.engine.tables.item_keys import check_key
 from stator.engine.tables.table import Table
-from stator.errors import ServiceError, StatorError, TransactionConflict, ValidationFailed
+from stator.errors import (
+    ConditionFailed,
+    DuplicateItem,
+    ServiceError,
+    StatorError,
+    TransactionConflict,
+    ValidationFailed,
+)
 from stator.expr.tree import Path
 
 _CODES = {"ValidationException": "ValidationError", "ThrottlingException": "ThrottlingError"}
@@ -152,6 +159,8 @@ def _answer(
             else _write_item(context, step, writer)
         )
     except ServiceError as error:
+        if context.database.traffic is not None:
+            context.database.traffic.statement_failed(step.table, error)
         return _failure(error, step.table)
     used.setdefault(step.table.name, (step.table, Consumed()))[1].add(consumed)
     answer: dict[str, Any] = {"TableName": step.table.name}
@@ -161,9 +170,11 @@ def _answer(
 
 
 def _read_item(context: RequestContext, read: StatementRead) -> tuple[Any, Consumed]:
-    record = context.database.storage.get(read.key)
+    record = context.database.reader(read.consistent).get(read.key)
     size = 0 if record is None else records.size_of(record)
     consumed = Consumed(capacity.read_units(size, read.consistent))
+    if context.database.meter.is_needed:
+        context.database.meter.read(read.table, None, read.key, consumed.table)
     if record is None:
         return None, consumed
     item = shape(records.unpack(record), read.paths) if read.paths else records.fragment(record)
@@ -173,20 +184,35 @@ def _read_item(context: RequestContext, read: StatementRead) -> tuple[Any, Consu
 def _write_item(
     context: RequestContext, change: StatementWrite, writer: Writer
 ) -> tuple[Any, Consumed]:
-    """Add the change of one statement to ``writer``. No two statements are about the same item."""
+    """Add one statement's change to ``writer``. Return its RETURNING values and capacity used.
+
+    The item before the write is read from storage, which has none of the batch's changes yet. This
+    is correct because no two statements of a batch are about the same item.
+    """
     database = context.database
     if database.transaction_locks.holds(change.key):
         raise TransactionConflict
     old = database.storage.get(change.key)
     returning = change.returning or "NONE"
-    mutation, old_item = mutate(
-        change.table,
-        change.action,
-        change.key,
-        old,
-        needs_old=returning in ("ALL_OLD", "UPDATED_OLD"),
-    )
-    consumed = writer.add(mutation)
+    try:
+        mutation, old_item = mutate(
+            change.table,
+            change.action,
+            change.key,
+            old,
+            needs_old=returning in ("ALL_OLD", "UPDATED_OLD"),
+        )
+    except (ConditionFailed, DuplicateItem):
+        if database.meter.is_needed:
+            context.charge_refused(change.table, change.key, old)
+        raise
+    if database.meter.is_needed:
+        part = context.writer()
+        consumed = part.add(mutation)
+        database.meter.write(part.charges or [])
+        writer.take_over(part)
+    else:
+        consumed = writer.add(mutation)
     touched = [] if returning == "NONE" else change.action.touched()
     return returned_values(returning, old_item, mutation.new_item, touched) or None, consumed
 

@@ -11,6 +11,7 @@ from stator.engine.items import capacity, records
 from stator.engine.items.capacity import Consumed
 from stator.engine.items.records import shown
 from stator.engine.operation import Operation, RequestContext
+from stator.engine.partitions.refusals import of_whole_batch
 from stator.engine.requests.expression_parameters import (
     Placeholders,
     attributes_to_get,
@@ -19,7 +20,7 @@ from stator.engine.requests.expression_parameters import (
 )
 from stator.engine.tables.item_keys import check_key, check_key_paths
 from stator.engine.tables.table import Table
-from stator.errors import ValidationFailed
+from stator.errors import SlowDown, ValidationFailed
 from stator.expr.tree import ProjectionExpression
 from stator.model.limits import BATCH_GET_BYTES, BATCH_GET_KEYS
 from stator.model.values import Item, normalise_item
@@ -81,26 +82,65 @@ def run(context: RequestContext, request: BatchGetItemRequest) -> dict[str, Any]
     unprocessed: dict[str, Any] = {}
     reports = []
     room = BATCH_GET_BYTES
+    meter = context.database.meter
+    errors: list[SlowDown] = []
     for table, part, encoded in zip(tables, request.tables, keys):
-        found = context.database.storage.get_many(encoded)
+        consistent = bool(part.options.get("ConsistentRead"))
+        metered = meter.charges_keys or table.traffic.keys is not None
+        if consistent or not context.database.lag.seconds:
+            found = context.database.storage.get_many(encoded)
+        else:
+            reader = context.database.reader(consistent)
+            found = [reader.get(key) for key in encoded]
         taken, room = _within(found, room)
-        if taken < len(found):
-            unprocessed[part.name] = {**part.options, "Keys": part.options["Keys"][taken:]}
-        if taken or len(found) == 0:
+        left = part.options["Keys"][taken:]
+        if metered:
+            admitted, refused = _charged(context, table, part, encoded[:taken], found)
+            errors += refused.values()
+            left = [part.options["Keys"][at] for at in refused] + left
+            found, taken = admitted, len(admitted)
+        if left:
+            unprocessed[part.name] = {**part.options, "Keys": left}
+        if taken or (len(found) == 0 and not left):
             responses[part.name] = _items(found[:taken], part.projection)
-            reports.append(
-                (
-                    table,
-                    part.name,
-                    _consumed(found[:taken], bool(part.options.get("ConsistentRead"))),
-                )
-            )
+            used = _consumed(found[:taken], consistent)
+            reports.append((table, part.name, used))
+            if meter.counts_units and not metered:
+                meter.count_read(table, None, used.table)
+    if errors and len(errors) == sum(map(len, keys)):
+        raise of_whole_batch(errors[0])
     response: dict[str, Any] = {"Responses": responses, "UnprocessedKeys": unprocessed}
     if request.mode != "NONE":
         response["ConsumedCapacity"] = [
             capacity.report(table, table.name, used, request.mode) for table, _, used in reports
         ]
     return response
+
+
+def _charged(
+    context: RequestContext,
+    table: Table,
+    part: TableRequest,
+    keys: list[bytes],
+    found: list[bytes | None],
+) -> tuple[list[bytes | None], dict[int, SlowDown]]:
+    """Charge each read separately. Return the records of the admitted reads, and the refusals.
+
+    A refusal is the error for a read that a throughput limit refuses. Refusals are keyed by the
+    position of the read's key in ``keys``.
+    """
+    consistent = bool(part.options.get("ConsistentRead"))
+    admitted: list[bytes | None] = []
+    refused: dict[int, SlowDown] = {}
+    for at, key in enumerate(keys):
+        record = found[at]
+        units = capacity.read_units(0 if record is None else records.size_of(record), consistent)
+        error = context.database.meter.try_read([(table, None, key, units)])
+        if error is None:
+            admitted.append(record)
+        else:
+            refused[at] = error
+    return admitted, refused
 
 
 def _storage_keys(table: Table, part: TableRequest) -> list[bytes]:

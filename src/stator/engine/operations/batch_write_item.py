@@ -8,12 +8,13 @@ from typing import Any
 from stator.engine.items import capacity, records
 from stator.engine.items.actions import ItemDelete, ItemPut
 from stator.engine.items.capacity import Consumed
-from stator.engine.items.write_path import Mutation, Writer
+from stator.engine.items.write_path import Mutation
 from stator.engine.items.write_report import collection_metrics
 from stator.engine.operation import Operation, RequestContext
+from stator.engine.partitions.refusals import of_whole_batch
 from stator.engine.tables.item_keys import MISMATCH, check_no_empty_key
 from stator.engine.tables.table import Table
-from stator.errors import TransactionConflict, ValidationFailed
+from stator.errors import SlowDown, TransactionConflict, ValidationFailed
 from stator.model.limits import BATCH_WRITE_BYTES, BATCH_WRITE_ITEMS
 from stator.model.values import SEVERAL_TYPES, Item, normalise_item
 
@@ -50,17 +51,47 @@ def _parse_write(table_name: str, write: dict[str, Any]) -> ItemPut | ItemDelete
 
 def run(context: RequestContext, request: BatchWriteItemRequest) -> dict[str, Any]:
     located = _locate(context, request)
-    writer = Writer()
+    writer = context.writer()
     used: dict[str, tuple[Table, Consumed]] = {}
     storage = context.database.storage
     found = storage.get_many([key for _, _, key in located])
-    for (table, action, key), old in zip(located, found):
+    metered = context.database.meter.charges_keys
+    refused: dict[int, SlowDown] = {}
+    for at, ((table, action, key), old) in enumerate(zip(located, found)):
+        mutation = _mutation(table, action, key, old)
+        if metered:
+            part = context.writer()
+            consumed = part.add(mutation)
+            error = context.database.meter.try_write(part.charges or [])
+            if error is not None:
+                refused[at] = error
+                continue
+            writer.take_over(part)
+            used.setdefault(table.name, (table, Consumed()))[1].add(consumed)
+            continue
         entry = used.get(table.name)
         if entry is None:
             entry = used[table.name] = (table, Consumed())
-        writer.add(_mutation(table, action, key, old), entry[1])
+        writer.add(mutation, entry[1])
+    if refused and len(refused) == len(located):
+        raise of_whole_batch(refused[0])
     context.commit(writer)
-    return _report(context, request, used)
+    response = _report(context, request, used)
+    if refused:
+        response["UnprocessedItems"] = _unprocessed(request, refused)
+    return response
+
+
+def _unprocessed(request: BatchWriteItemRequest, refused: dict[int, SlowDown]) -> dict[str, Any]:
+    """Return the writes that were refused, by table, as they were sent."""
+    unprocessed: dict[str, Any] = {}
+    at = 0
+    for name, writes in request.options["RequestItems"].items():
+        for write in writes:
+            if at in refused:
+                unprocessed.setdefault(name, []).append(write)
+            at += 1
+    return unprocessed
 
 
 def _mutation(

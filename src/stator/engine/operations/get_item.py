@@ -20,6 +20,7 @@ from stator.engine.requests.expression_parameters import (
 )
 from stator.engine.tables.item_keys import check_key, check_key_paths
 from stator.expr.tree import ProjectionExpression
+from stator.model.limits import READ_UNIT_BYTES
 from stator.model.values import normalise_item
 
 
@@ -55,12 +56,24 @@ def run(context: RequestContext, request: GetItemRequest) -> dict[str, Any]:
     check_key(table.schema, key)
     if request.projection is not None:
         check_key_paths(table.schema, list(request.projection.paths))
-    record = context.database.storage.get(table.encode_key(key))
+    location = table.encode_key(key)
+    consistent = bool(options.get("ConsistentRead"))
+    record = context.database.reader(consistent).get(location)
+    meter = context.database.meter
+    if meter.is_needed:
+        if record is None or len(record) <= READ_UNIT_BYTES:  # an item's JSON is larger than it
+            units = 1.0 if consistent else 0.5
+        else:
+            units = capacity.read_units(records.size_of(record), consistent)
+        if meter.charges_keys or table.traffic.keys is not None:
+            meter.read(table, None, location, units)
+        else:
+            table.traffic.reads.append(units)
     response: dict[str, Any] = {} if record is None else {"Item": shown(record, request.projection)}
     mode = options.get("ReturnConsumedCapacity")
     if mode is not None and mode != "NONE":
         size = 0 if record is None else records.size_of(record)
-        units = capacity.read_units(size, bool(options.get("ConsistentRead")))
+        units = capacity.read_units(size, consistent)
         response["ConsumedCapacity"] = capacity.report(
             table, table.name, capacity.Consumed(units), mode
         )

@@ -15,6 +15,7 @@ from stator.engine.streams import events
 from stator.engine.streams.shard_iterator import HORIZON, LIFETIME_SECONDS, ShardIterator
 from stator.engine.streams.stream import Shard, Stream, check_stream_arn
 from stator.errors import ExpiredIterator, TrimmedDataAccess, ValidationFailed
+from stator.model.scope import Scope
 from stator.model.values import INVALID
 
 _MOST_RECORDS = 1000
@@ -50,7 +51,8 @@ def run(context: RequestContext, request: GetRecordsRequest) -> dict[str, Any]:
     )
     if start < shard.horizon:
         raise TrimmedDataAccess
-    page, place, is_end = _read(context, stream, shard, start, request.limit)
+    page, place, is_end, size = _read(context, stream, shard, start, request.limit)
+    _note(context, stream, len(page), size)
     # Nothing can take back the effects of a record that was read here: its change must be durable
     # first.
     context.commit_number = context.database.last_commit
@@ -62,8 +64,8 @@ def run(context: RequestContext, request: GetRecordsRequest) -> dict[str, Any]:
 
 def _read(
     context: RequestContext, stream: Stream, shard: Shard, start: int, limit: int
-) -> tuple[list[orjson.Fragment], int, bool]:
-    """Return records from ``start`` on, the position after them, and whether the shard is done.
+) -> tuple[list[orjson.Fragment], int, bool, int]:
+    """Return records from ``start`` on, the position after them, if the shard is done, the bytes.
 
     A shard is done if it is closed and no records are left after these.
     """
@@ -74,12 +76,26 @@ def _read(
         for key, record in context.database.storage.scan(
             stream.record_key(shard, start), stream.record_key(shard, end)
         ):
-            size += events.size_of(record)
-            if len(page) == limit or (page and size > _MOST_BYTES):
-                return page, place, False
+            added = events.size_of(record)
+            if len(page) == limit or (page and size + added > _MOST_BYTES):
+                return page, place, False, size
+            size += added
             page.append(events.fragment(record))
             place = int.from_bytes(key[-8:], "big") + 1
-    return page, max(place, start), shard.last is not None
+    return page, max(place, start), shard.last is not None, size
+
+
+def _note(context: RequestContext, stream: Stream, records: int, size_bytes: int) -> None:
+    """Note what was returned, for the metrics of the stream's table, if there still is one."""
+    if context.database.traffic is None:
+        return
+    scope = Scope(stream.account, stream.region)
+    table = context.database.catalog.find(scope, stream.table_name)
+    if table is not None:
+        context.named_table = table
+        dimensions = ("Operation", "GetRecords", "StreamLabel", stream.label)
+        table.traffic.measure("ReturnedRecordsCount", dimensions, float(records))
+        table.traffic.measure("ReturnedBytes", dimensions, float(size_bytes))
 
 
 OPERATIONS = (Operation("GetRecords", parse, run),)

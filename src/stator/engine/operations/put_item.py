@@ -1,9 +1,17 @@
 """PutItem.
 
-The checks, in order: the request's shape (``requests.shapes``), then ``parse`` from top to bottom.
-Then ``single_write.run``: the table; the key attributes, the item's size, the index attributes and
-the nested paths of the condition (``ItemPut.locate``); a transaction in flight; and the condition
-(``actions.mutate``).
+The checks run in this order:
+
+1. The request's shape (``requests.shapes``), then ``parse`` from top to bottom.
+2. The table exists (``single_write.run``).
+3. The key attributes, the item's size, the index attributes and the nested paths of the condition
+   (``ItemPut.locate``).
+4. No transaction in flight holds the item, and the condition holds (``actions.prepare``).
+5. If the engine enforces limits: the size of the item collection, then the throughput
+   (``RequestContext.commit``).
+
+A failed condition is charged, too. If no throughput is left for it, the request is throttled
+instead.
 """
 
 from __future__ import annotations

@@ -129,7 +129,18 @@ def run(context: RequestContext, request: QueryRequest) -> dict[str, Any]:
             if forward
             else Range(span.low, min(span.high, entry))
         )
-    page = read_page(context.database.storage, view, span, options.get("Limit"), forward=forward)
+    database = context.database
+    page = read_page(
+        database.reader(consistent),
+        database.meter,
+        view,
+        span,
+        options.get("Limit"),
+        forward=forward,
+    )
+    if database.meter.counts_units:
+        returned = float(page.response["Count"])
+        table.traffic.measure("ReturnedItemCount", ("Operation", "Query"), returned)
     mode = options.get("ReturnConsumedCapacity")
     if mode is not None and mode != "NONE":
         page.response["ConsumedCapacity"] = capacity.report(table, table.name, page.consumed, mode)

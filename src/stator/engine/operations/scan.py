@@ -85,7 +85,11 @@ def run(context: RequestContext, request: ScanRequest) -> dict[str, Any]:
     )
     if request.start is not None:
         span.low = _after_start(table, index, request.start, segment, total)
-    page = read_page(context.database.storage, view, span, options.get("Limit"))
+    database = context.database
+    page = read_page(database.reader(consistent), database.meter, view, span, options.get("Limit"))
+    if database.meter.counts_units:
+        returned = float(page.response["Count"])
+        table.traffic.measure("ReturnedItemCount", ("Operation", "Scan"), returned)
     mode = options.get("ReturnConsumedCapacity")
     if mode is not None and mode != "NONE":
         page.response["ConsumedCapacity"] = capacity.report(table, table.name, page.consumed, mode)

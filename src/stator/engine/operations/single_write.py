@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine.items.actions import ItemDelete, ItemPut, prepare, returned_values
+from stator.engine.items.actions import ItemDelete, ItemPut, returned_values
 from stator.engine.items.item_update import ItemUpdate
-from stator.engine.items.write_path import Writer
 from stator.engine.items.write_report import write_report
 from stator.engine.operation import RequestContext
 from stator.engine.requests.expression_parameters import Placeholders, expected
@@ -60,14 +59,8 @@ def read_condition(request: dict[str, Any]) -> tuple[Condition | None, Sequence[
 def run(context: RequestContext, request: SingleWrite) -> dict[str, Any]:
     action, returns = request.action, request.returns
     table = context.table(action.table_name)
-    mutation, old = prepare(
-        context.database.storage,
-        context.database.transaction_locks,
-        table,
-        action,
-        needs_old=returns in ("ALL_OLD", "UPDATED_OLD"),
-    )
-    writer = Writer()
+    mutation, old = context.prepare(table, action, needs_old=returns in ("ALL_OLD", "UPDATED_OLD"))
+    writer = context.writer()
     consumed = writer.add(mutation)
     context.commit(writer)
     response: dict[str, Any] = {}

@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine.items import records
+from stator.engine.items import capacity, records
 from stator.engine.items.records import shown
 from stator.engine.items.transactions import NO_REASON, check_distinct, check_total, read_report
 from stator.engine.operation import Operation, RequestContext
+from stator.engine.operations.transact_write_items import cancel_if_refused
+from stator.engine.partitions.charges import Charge
 from stator.engine.requests.expression_parameters import Placeholders
 from stator.engine.tables.item_keys import ItemRefused, check_key, check_key_paths
 from stator.engine.tables.table import Table
 from stator.errors import TransactionCanceled, TransactionConflict, ValidationFailed
 from stator.expr.tree import ProjectionExpression
+from stator.model.heat.limits import READ
 from stator.model.values import Item, normalise_item
 
 
@@ -74,7 +77,20 @@ def read_together(
         raise TransactionCanceled(reasons=reasons)
     found = context.database.storage.get_many([key for key in keys if key is not None])
     check_total(sum(0 if record is None else records.size_of(record) for record in found))
+    if context.database.meter.is_needed:
+        cancel_if_refused(context.database.meter.try_together(READ, _charges(tables, keys, found)))
     return found
+
+
+def _charges(
+    tables: list[Table], keys: list[bytes | None], found: list[bytes | None]
+) -> list[list[Charge]]:
+    """Return what each read is charged: twice the units of a consistent read."""
+    parts: list[list[Charge]] = []
+    for table, key, record in zip(tables, keys, found):
+        size = 0 if record is None else records.size_of(record)
+        parts.append([(table, None, key or b"", 2 * capacity.read_units(size, True))])
+    return parts
 
 
 def _locate(

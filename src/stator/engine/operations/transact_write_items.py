@@ -29,19 +29,28 @@ from stator.engine.items.transactions import NO_REASON, check_distinct, check_pa
 from stator.engine.items.write_path import Mutation, Writer
 from stator.engine.items.write_report import collection_metrics
 from stator.engine.operation import Operation, RequestContext
+from stator.engine.partitions.charges import Charge
+from stator.engine.partitions.refusals import cancellation_reason
 from stator.engine.requests.expression_parameters import Placeholders
 from stator.engine.tables.item_keys import ItemRefused
 from stator.engine.tables.table import Table
 from stator.errors import (
     ConditionFailed,
     DuplicateItem,
+    ItemCollectionTooLarge,
+    SlowDown,
     TransactionCanceled,
     TransactionConflict,
     ValidationFailed,
 )
 from stator.expr.tree import Condition, Path
+from stator.model.heat.limits import WRITE
 from stator.model.values import item_size, normalise_item
 
+_OUTGROWN = {
+    "Code": "ItemCollectionSizeLimitExceeded",
+    "Message": ItemCollectionTooLarge.default_message,
+}
 _KINDS = ("ConditionCheck", "Put", "Delete", "Update")
 
 
@@ -137,14 +146,48 @@ def transact(
     mutations = _mutations(context, actions, tables, located)
     writer = Writer()
     used: dict[str, Consumed] = {}
+    metered = context.database.meter.is_needed
+    parts: list[list[Charge]] = []
+    outgrown: list[bool] = []
     for table, mutation in zip(tables, mutations):
-        consumed = _charge(writer, mutation)
+        part = context.writer() if metered else writer
+        consumed = _charge(part, mutation)
         used.setdefault(table.name, Consumed()).add(consumed)
+        if metered:
+            parts.append([_twice(charge) for charge in part.charges or ()])
+            outgrown.append(_outgrows(context, part))
+            writer.take_over(part)
+    if any(outgrown):
+        raise TransactionCanceled(reasons=[_OUTGROWN if each else NO_REASON for each in outgrown])
+    if metered:
+        cancel_if_refused(context.database.meter.try_together(WRITE, parts))
     if token:
         context.parts.tokens.remember(context.scope, token, identity, writer.changes)
     context.database.transaction_locks.take(located)
     context.commit(writer)
     return _report(context, actions, tables, used, options)
+
+
+def _outgrows(context: RequestContext, part: Writer) -> bool:
+    try:
+        context.check_collections(part)
+    except ItemCollectionTooLarge:
+        return True
+    return False
+
+
+def _twice(charge: Charge) -> Charge:
+    """Return a charge as a transaction pays it: twice for the item, once for an index entry."""
+    table, index, key, units = charge
+    return (table, index, key, units * 2 if index is None else units)
+
+
+def cancel_if_refused(errors: list[SlowDown | None]) -> None:
+    """Raise TransactionCanceled if a limit refuses any action, with a reason for each one."""
+    if any(error is not None for error in errors):
+        raise TransactionCanceled(
+            reasons=[NO_REASON if error is None else cancellation_reason(error) for error in errors]
+        )
 
 
 def _locate(actions: list[ItemAction], tables: list[Table]) -> list[bytes]:
@@ -239,7 +282,10 @@ def _charge(writer: Writer, mutation: Mutation) -> Consumed:
 def _replayed(
     context: RequestContext, actions: list[ItemAction], tables: list[Table], options: dict[str, Any]
 ) -> dict[str, Any]:
-    """Answer a repeated token. Nothing is written; the items are read to report the capacity."""
+    """Answer a request whose token was used before, without writing.
+
+    The items are read only to report the consumed capacity.
+    """
     mode = options.get("ReturnConsumedCapacity", "NONE")
     response: dict[str, Any] = {}
     if mode != "NONE":

@@ -88,7 +88,7 @@ class _Binder:
     def _comparison(self, operator: str, left: Expression, right: Expression) -> Condition:
         """Bind a comparison of two operands, or of a condition and a truth value.
 
-        An example of the latter is ``attribute_exists(a) = true``.
+        ``attribute_exists(a) = true`` compares a condition with a truth value.
         """
         for condition, truth in ((left, right), (right, left)):
             if _is_condition(condition) and operator in ("=", "<>"):

@@ -90,8 +90,8 @@ def _equality(term: Condition) -> tuple[str, Value] | None:
 def key_test(term: Condition) -> tuple[str, KeyTest] | None:
     """Return the attribute and the key test of a term, or None if no key range can serve it.
 
-    A key range can serve a comparison (except ``<>``), BETWEEN and begins_with, of a whole
-    attribute with literals.
+    A key range can serve BETWEEN, begins_with and every comparison but ``<>``, if they compare a
+    whole attribute with literals.
     """
     match term:
         case Compare("<>", _, _):

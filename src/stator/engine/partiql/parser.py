@@ -229,7 +229,7 @@ class StatementParser(ExpressionParser):
         """Parse a RETURNING clause. Return its words, such as ``ALL OLD``, and a refusal.
 
         The refusal is AWS's error for a clause that PartiQL has but DynamoDB refuses, else None.
-        Both are None if there is no clause.
+        The words and the refusal are None if there is no clause.
         """
         if not self.take_word("returning"):
             return None, None

@@ -26,6 +26,7 @@ from typing import Final
 
 from stator.engine import keyspace
 from stator.engine.items.key_ranges import Range, query_range
+from stator.engine.items.stale_reader import EntryReader
 from stator.engine.partiql.keys import (
     KeyBox,
     all_of,
@@ -40,7 +41,6 @@ from stator.expr.compare import sort_value
 from stator.expr.key_condition import KeyTest
 from stator.expr.tree import And, Compare, Condition, In, Literal, Not, Or, Path, attribute_names
 from stator.model.values import Value
-from stator.storage import Storage
 
 OVERLAPPING: Final = "Overlapping conditions with range keys are not supported in where clause"
 _NO_HASH_KEY: Final = (
@@ -51,9 +51,10 @@ _NO_HASH_KEY: Final = (
 
 @dataclass(slots=True)
 class Span:
-    """A range of encoded keys: in one partition, or everything if ``partition`` is None.
+    """A range of storage keys that a SELECT reads: a part of one partition, or all partitions.
 
-    ``sort_at`` is the offset of the sort key in each encoded key. It is 0 if there is no partition.
+    ``partition`` is the partition key's value, and ``sort_at`` the offset of the sort key in each
+    storage key. If the range spans all partitions, they are None and 0.
     """
 
     range: Range
@@ -127,7 +128,7 @@ def _reverse_within_partitions(spans: list[Span]) -> None:
 
 
 def _spans(schema: KeySchema, prefix: bytes, found: list[KeyBox]) -> list[Span]:
-    """Return the boxes as ranges of storage keys. Ranges that touch are joined."""
+    """Turn key boxes into ranges of storage keys, and join the ranges that touch or overlap."""
     spans = sorted((_span(schema, prefix, box) for box in found), key=lambda span: span.range.low)
     joined: list[Span] = []
     for span in spans:
@@ -169,10 +170,11 @@ def _served(term: Condition, schema: KeySchema) -> bool:
 
 
 def _check_overlap(schema: KeySchema, prefix: bytes, where: Or) -> None:
-    """Refuse alternatives of one partition that share sort keys, unless one is a negation.
+    """Refuse an OR if two of its terms can select the same sort key of the same partition.
 
-    Captured from AWS (eu-west-2 and us-east-1, October 2026), within one partition: AWS refuses
-    ``sk = '2' OR x = '1'``. It runs ``sk = '2' OR NOT sk = '1'`` and ``sk = '2' OR sk <> '1'``.
+    Terms that negate a test of the sort key are not compared. Captured from AWS (eu-west-2 and
+    us-east-1, October 2026), within one partition: AWS refuses ``sk = '2' OR x = '1'``. It runs
+    ``sk = '2' OR NOT sk = '1'`` and ``sk = '2' OR sk <> '1'``.
     """
     if not schema.sort:
         return
@@ -204,7 +206,7 @@ def _negates(branch: Condition, sort_name: str) -> bool:
 # -- the walk
 
 
-def walk(storage: Storage, plan: SelectPlan, after: bytes | None) -> Iterator[bytes]:
+def walk(storage: EntryReader, plan: SelectPlan, after: bytes | None) -> Iterator[bytes]:
     """Yield the records of a plan in its order, from the start or after the key ``after``."""
     if plan.merged and len(plan.spans) > 1:
         return _merged(storage, plan, after)
@@ -218,7 +220,7 @@ def place_of(plan: SelectPlan, key: bytes) -> int | None:
     )
 
 
-def _in_turn(storage: Storage, plan: SelectPlan, after: bytes | None) -> Iterator[bytes]:
+def _in_turn(storage: EntryReader, plan: SelectPlan, after: bytes | None) -> Iterator[bytes]:
     first = 0 if after is None else place_of(plan, after)
     assert first is not None
     for at, span in enumerate(plan.spans[first:]):
@@ -229,7 +231,7 @@ def _in_turn(storage: Storage, plan: SelectPlan, after: bytes | None) -> Iterato
             yield from storage.values(low, high, reverse=plan.backward)
 
 
-def _merged(storage: Storage, plan: SelectPlan, after: bytes | None) -> Iterator[bytes]:
+def _merged(storage: EntryReader, plan: SelectPlan, after: bytes | None) -> Iterator[bytes]:
     """Yield the records of all ranges merged by sort key.
 
     Records with equal sort keys come in the order of their ranges.
@@ -261,7 +263,7 @@ def _remaining(plan: SelectPlan, at: int, after: bytes | None) -> Range:
 
 
 def _by_sort_key(
-    storage: Storage, span: Span, left: Range, backward: bool
+    storage: EntryReader, span: Span, left: Range, backward: bool
 ) -> Iterator[tuple[bytes, bytes]]:
     if left.low < left.high:
         for key, record in storage.scan(left.low, left.high, reverse=backward):

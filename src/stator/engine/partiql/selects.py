@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from stator.engine.items import capacity
 from stator.engine.items.key_ranges import check_scan_start, start_entry
+from stator.engine.items.page_spread import PageSpread
 from stator.engine.items.pages import find_index, make_view, read_records
 from stator.engine.operation import RequestContext
 from stator.engine.partiql.keys import split_key
@@ -44,12 +45,18 @@ def run_select(
     )
     token = options.get("NextToken")
     after = None if token is None else _start(table, index, plan, decode_token(token, identity))
-    page = read_records(
-        context.database.storage,
-        view,
-        walk(context.database.storage, plan, after),
-        options.get("Limit"),
-    )
+    storage, meter = context.database.reader(consistent), context.database.meter
+    if meter.charges_keys or table.traffic.keys is not None:
+        spread = PageSpread(storage, meter, table, index)
+        page = read_records(storage, view, walk(spread, plan, after), options.get("Limit"))
+        spread.charge(page.consumed.total)
+    else:
+        page = read_records(storage, view, walk(storage, plan, after), options.get("Limit"))
+        if meter.counts_units:
+            meter.count_read(table, index, page.consumed.total)
+    if meter.counts_units:
+        returned = float(page.response["Count"])
+        table.traffic.measure("ReturnedItemCount", ("Operation", "ExecuteStatement"), returned)
     response: dict[str, Any] = {"Items": _shaped(page.response["Items"], paths)}
     last: Item | None = page.response.get("LastEvaluatedKey")
     if last is not None and not _is_single_item(select, table):

@@ -75,7 +75,7 @@ def read_statement(request: dict[str, Any]) -> Statement:
 
 @dataclass(frozen=True, slots=True)
 class _PlainInsert:
-    """An INSERT whose attribute values are all parameters. ``names`` has one name for each."""
+    """An INSERT whose values are all parameters. ``names`` are the attributes, in their order."""
 
     table_name: str
     names: tuple[str, ...]
@@ -119,7 +119,7 @@ def bind(text: str, parameters: list[Value]) -> Statement:
 
 
 def _bind(node: Expression, parameters: list[Value], *, is_nested: bool) -> Statement:
-    """Bind a statement. ``is_nested`` says whether a path in it may go inside an attribute."""
+    """Bind a statement. ``is_nested`` is False if no path in it can lead into a map or list."""
     match node:
         case syntax.SelectStatement():
             return _select(node, parameters)

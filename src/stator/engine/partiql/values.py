@@ -22,7 +22,7 @@ _MIXED_BAG = (
 def literal_value(node: Expression, place: str = "root") -> Value:
     """Return the attribute value of a literal.
 
-    ``place`` is the path of the literal inside the outermost one, for error messages.
+    ``place`` is the path of the literal inside the outermost literal, for error messages.
     """
     match node:
         case syntax.Constant("text", text):

@@ -15,12 +15,10 @@ from stator.engine.items.actions import (
     ItemCheck,
     ItemDelete,
     ItemInsert,
-    prepare,
     returned_values,
 )
 from stator.engine.items.capacity import Consumed
 from stator.engine.items.item_update import ItemUpdate
-from stator.engine.items.write_path import Writer
 from stator.engine.operation import RequestContext
 from stator.engine.partiql.keys import NO_FULL_KEY, all_of, full_key
 from stator.engine.tables.key_schema import KeySchema
@@ -62,7 +60,7 @@ def update_write(
     *,
     is_nested: bool = True,
 ) -> BoundWrite:
-    """Bind an UPDATE. ``is_nested`` is False if no path leads into an attribute."""
+    """Bind an UPDATE. ``is_nested`` is False if no path in it leads into a map or list."""
 
     def action(table: Table, return_item: bool) -> ItemUpdate:
         key, rest = full_key(where, table.schema)
@@ -83,7 +81,7 @@ def delete_write(name: str, where: Condition | None, returning: str | None) -> B
 
 
 def exists_write(name: str, where: Condition | None) -> BoundWrite:
-    """Bind a transaction's check that an item exists and meets a condition."""
+    """Bind an EXISTS: a transaction's check that an item exists and meets a condition."""
 
     def action(table: Table, return_item: bool) -> ItemCheck:
         key, rest = _checked_key(where, table.schema)
@@ -120,15 +118,10 @@ def run_write(
     context: RequestContext, table: Table, action: ItemAction, returning: str | None
 ) -> tuple[Item | None, Consumed]:
     """Write one item. Return the values that RETURNING asks for, or None, and the capacity used."""
-    database = context.database
-    mutation, old = prepare(
-        database.storage,
-        database.transaction_locks,
-        table,
-        action,
-        needs_old=returning in ("ALL_OLD", "UPDATED_OLD"),
+    mutation, old = context.prepare(
+        table, action, needs_old=returning in ("ALL_OLD", "UPDATED_OLD")
     )
-    writer = Writer()
+    writer = context.writer()
     consumed = writer.add(mutation)
     context.commit(writer)
     return returned_values(returning or "NONE", old, mutation.new_item, action.touched()), consumed

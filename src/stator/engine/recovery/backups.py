@@ -1,4 +1,4 @@
-"""Backups: a table's definition at one moment, and the place of its items at that moment.
+"""Backups: a table's definition at one moment, and where its items of that moment are stored.
 
 A backup that a user requests has an area, which a task fills. A deleted table with continuous
 backups becomes a backup without copying: its items stay where they are, under the number of the
@@ -76,7 +76,7 @@ class Backups:
         tasks.register("keep", self._keep)
 
     def create(self, table: Table, name: str, changes: Changes) -> tuple[Backup, Task]:
-        """Create a backup of the table as it is now. Return it and the task that fills it.
+        """Create a backup of the table as it is now. Return the backup and the task to fill it.
 
         The caller writes ``changes`` and then starts the task.
         """
@@ -126,7 +126,7 @@ class Backups:
             self._database.storage.write(changes)
 
     def end_failed(self, task: Task) -> bool:
-        """Remove the backup that a task could not complete: AWS has no state for a failed one.
+        """Remove the backup that a task could not complete: AWS has no state for failed backups.
 
         Returns False if the task has no backup in progress.
         """

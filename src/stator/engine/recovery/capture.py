@@ -59,7 +59,9 @@ class Captures:
     # -- beginning
 
     def begin(self, table: Table, task: Task, changes: Changes) -> None:
-        """Save a task whose first stage is *copy*. The caller starts the task later.
+        """Begin the copy of a table: save a task whose first stage is *copy*.
+
+        The caller starts the task after it has written ``changes``.
 
         From now on, ``observe`` saves the old records of items that the copy has not reached.
         """
@@ -71,7 +73,7 @@ class Captures:
         self._tasks.save(task, changes)
 
     def undo_facts(self, table: Table, moment_micros: int) -> dict[str, str]:
-        """Return the inputs of *undo*: which log entries to undo in order to reach a moment."""
+        """Return the facts that *undo* needs: the range of log entries after the given moment."""
         number = table.definition.number
         return {
             "undo_from": start_of(moment_micros + 1).hex(),
@@ -79,7 +81,7 @@ class Captures:
         }
 
     def give_up(self, task: Task, changes: Changes) -> None:
-        """End a task early. Only the stage that removes its area remains."""
+        """End a task early. Only *drop* remains, the stage that removes the task's area."""
         if any(stage in task.stages for stage in ("copy", "undo", "gather")):
             self._release(task, changes)
         task.stages[:] = ["drop"]
@@ -139,7 +141,7 @@ class Captures:
                 if counted != task.facts["items"]:
                     raise StorageCorrupt(
                         self._database.storage.location,
-                        f"a copy has {counted} items, and its table had {task.facts['items']}",
+                        f"the copy has {counted} items, but its table had {task.facts['items']}",
                     )
                 self._tasks.advance(task, changes)
             self._database.storage.write(changes)

@@ -2,8 +2,9 @@
 
 The formats themselves are in ``stator.formats``. An import reads DynamoDB JSON, Ion or CSV, plain
 or compressed. For each item of an object, the reader yields the item or the reason why it is
-refused. If damage makes the rest of an object unreadable, the reader raises ``DataDamaged``. As on
-AWS, a JSON line or an Ion value without an ``Item`` also raises it: the rest is not read.
+refused. If damage makes the rest of an object unreadable, the reader raises ``DataDamaged``. It
+also does so at a JSON line or an Ion value without an ``Item``: as on AWS, the rest of the object
+is not read.
 """
 
 from __future__ import annotations
@@ -135,7 +136,9 @@ def _read_json(stream: BinaryIO, input_format: InputFormat) -> Iterator[Imported
 def _read_ion(stream: BinaryIO, input_format: InputFormat) -> Iterator[ImportedItem]:
     for value in ion.read_values(stream):
         if not isinstance(value, Mapping) or "Item" not in value:
-            raise DataDamaged("a value has no Item")
+            raise DataDamaged(
+                'an Ion value has no field Item; it should look like {Item:{pk:"user-1"}}'
+            )
         try:
             item = ion.decode_item(value["Item"])
         except ion.NotAnItem as error:

@@ -299,8 +299,7 @@ def file_count(size_bytes: int, on_demand: bool) -> int:
     """Return how many data files an export has.
 
     AWS writes one file per partition, and an on-demand table starts with four partitions. This
-    engine has no partitions, so it writes one file per 32 MB of data. An on-demand table has at
-    least four files.
+    engine writes one file per 32 MB of data instead, and at least four for an on-demand table.
     """
     return max(4 if on_demand else 1, -(-size_bytes // _FILE_BYTES))
 

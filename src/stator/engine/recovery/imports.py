@@ -178,7 +178,9 @@ class Imports:
         ]
         if len(found) > IMPORT_OBJECTS:
             raise ObjectStoreError(
-                "S3TooManyObjects", f"An import can have {IMPORT_OBJECTS} objects: {len(found)}"
+                "S3TooManyObjects",
+                f"An import can read at most {IMPORT_OBJECTS} objects, but {len(found)} have the "
+                f"prefix {prefix!r}",
             )
         return found
 

@@ -140,7 +140,7 @@ def _pack(suffix: bytes, old: bytes | None, new: bytes | None) -> bytes:
 
 
 def pack_pair(first: bytes, second: bytes | None) -> bytes:
-    """Join a byte string and a second one, which may be None. ``unpack_pair`` separates them."""
+    """Join two byte strings; ``second`` may be None. ``unpack_pair`` separates them again."""
     size = 0 if second is None else len(second) + 1
     return len(first).to_bytes(4, "big") + first + size.to_bytes(4, "big") + (second or b"")
 

@@ -131,12 +131,12 @@ class FolderBuckets:
     def _path(self, bucket: str, key: str) -> Path:
         """Return the path of an object.
 
-        Refuses a key that leads out of its bucket, and one that no file can have.
+        Raises ObjectStoreError if the key leads out of its bucket or holds a NUL.
         """
         root = self._bucket(bucket)
         if "\0" in key:
             raise ObjectStoreError(
-                "S3AccessDenied", f"{key!r} cannot be written: a file name cannot hold a NUL"
+                "S3AccessDenied", f"the key {key!r} cannot be a file: it holds a NUL character"
             )
         path = root / key.lstrip("/")
         if not path.resolve().is_relative_to(root.resolve()) or ".." in path.parts:

@@ -52,7 +52,11 @@ class Registry(Generic[T]):
         return next(entry for entry in self._entries.values() if entry.number == number)
 
     def restored(self, number: int) -> T | None:
-        """Return an entry as it is stored, without changes that were not written, or None."""
+        """Read an entry from storage again, in place of the one in memory, and return it.
+
+        Changes in memory that were never written are lost. Returns None if storage has no entry
+        with this number.
+        """
         entry = next((each for each in self.all() if each.number == number), None)
         stored = None if entry is None else self._storage.get(self._key(entry))
         if stored is None:

@@ -213,8 +213,8 @@ def _override_index(index: IndexDefinition | None, spec: dict[str, Any], member:
     """Apply the request's override of one index, which may change only the index's capacity.
 
     ``index`` is the source's index with the name in ``spec``, or None. Raises ValidationFailed
-    unless the two have the same keys and projection. ``member`` is the request's member that holds
-    the override, for error messages.
+    unless both indexes have the same keys and projection. ``member`` is the request's member that
+    holds the override, for error messages.
     """
     if "WarmThroughput" in spec:
         raise ValidationFailed(f"{INVALID}WarmThroughput is not supported in {member}")

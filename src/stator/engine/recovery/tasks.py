@@ -1,17 +1,17 @@
 """Tasks: long work done in small steps that survive a crash.
 
-A task is a list of stages and a cursor, which says how far its first stage has got. A step does a
-little of that stage and writes its result together with the new cursor, as one batch. When a stage
-ends, the next begins without a cursor; after the last stage the task is removed. Tasks are stored
-as JSON under ``m w <number>``, so opening a folder resumes what a crash interrupted.
+A task is a list of remaining stages and a cursor, which says how far the current stage has got. A
+step does a little of this stage and writes its result together with the new cursor, as one batch.
+When a stage ends, the next one begins without a cursor. After the last stage, the task is removed.
+Tasks are stored as JSON under ``m w <number>``, so opening a folder resumes interrupted tasks.
 
 A step takes the engine's lock itself, and only for as long as needed. A step that uses S3 does not
 hold the lock during the transfer. Other requests run between steps. Small tasks finish before the
 request that started them is answered.
 
-A step that raises an unexpected error would raise it again at every opening, so its task ends:
-``on_failure`` releases what the task holds. An error of the storage is different. It says nothing
-about the task, which stays and resumes at the next opening.
+If a step raises an unexpected error, its task ends, because the step would fail again at every
+opening. ``on_failure`` releases what the task holds. After a storage error, such as a full disk,
+the task stays, and resumes when the folder is opened again.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ _log = logging.getLogger("stator.recovery")
 
 @dataclass(slots=True)
 class Task:
-    """One task.
+    """A task as it is stored: its number, its remaining stages, and their inputs (``facts``).
 
-    ``number`` is also the number of its area; ``facts`` are the inputs of its stages.
+    The task's area (its copy of a table's items in storage) has the same number.
     """
 
     number: int
@@ -76,7 +76,8 @@ class Tasks:
         self._tasks: dict[int, Task] = {}
         self._threads: dict[int, threading.Thread] = {}
         self._stopping = threading.Event()
-        # Called when damaged data ends a task in the background. Returns whether it dealt with it.
+        # Called when damaged data stops a background task. Returns whether the task's job (its
+        # export) has been marked as failed.
         self.on_damage: Callable[[Task, StorageCorrupt], bool] = lambda task, error: False
         # Ends a task after an unexpected error of one of its steps. Called with the lock held.
         self.on_failure: Callable[[Task], None] = self.forget
@@ -113,7 +114,7 @@ class Tasks:
         changes[_key(task)] = None
 
     def forget(self, task: Task) -> None:
-        """End a task without its remaining stages."""
+        """Remove a task without running its remaining stages."""
         task.stages.clear()
         changes: Changes = {}
         self._remove(task, changes)
@@ -138,7 +139,7 @@ class Tasks:
             self._stages[task.stage](task)
 
     def _step_or_end(self, task: Task) -> None:
-        """Run one step. If it raises an error that is not the storage's, end the task."""
+        """Run one step. A StorageError is raised; any other error ends the task."""
         try:
             self.step(task)
         except StorageError:

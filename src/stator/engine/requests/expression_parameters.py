@@ -54,11 +54,11 @@ def check_placeholder_use(
 ) -> None:
     """Refuse names and values if the request has no expression that could use them.
 
-    ``for_names`` and ``for_values`` are the parameters of this operation whose expressions can use
-    ExpressionAttributeNames and ExpressionAttributeValues.
+    ``for_names`` are the parameters of this operation whose expressions can use
+    ExpressionAttributeNames; ``for_values`` are those that can use ExpressionAttributeValues.
 
-    ``current=False`` selects AWS's older error text, which lists the missing expressions. Scan
-    still has it.
+    ``current=False`` selects AWS's older error text, which lists the missing expressions. AWS still
+    uses it for Scan.
     """
     if request.get("ExpressionAttributeNames") is not None and not _any(request, for_names):
         raise ValidationFailed(

@@ -20,7 +20,7 @@ Fast = Callable[[Any], bool]
 
 @lru_cache(maxsize=128)
 def fast_check(operation: str) -> Fast:
-    """Return the closure that checks an operation's whole request."""
+    """Return the closure that says whether a request of this operation is surely valid."""
     model = model_of(operation)
     return _FastCompiler(model.shapes).structure(model.input_shape(operation))
 

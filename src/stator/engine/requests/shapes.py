@@ -85,10 +85,10 @@ def check_request(operation: str, request: Any) -> dict[str, Any]:
 
 
 def _reported(operation: str, older: bool, errors: Errors) -> Errors:
-    """Return those violations that AWS reports for this operation.
+    """Return the violations that AWS reports for this operation.
 
-    UpdateItem reports only the first one. BatchWriteItem reports a bad table name only if nothing
-    else is wrong. The paritysuite conformance suite captured this from AWS.
+    UpdateItem reports only the first violation. BatchWriteItem reports a bad table name only if
+    nothing else is wrong. The paritysuite conformance suite captured this from AWS.
     """
     if operation == "UpdateItem" and not older:
         return errors[:1]
@@ -101,7 +101,7 @@ def _reported(operation: str, older: bool, errors: Errors) -> Errors:
 def _older_form(operation: str, request: dict[str, Any]) -> bool:
     """Whether AWS words the errors for this request as before 2026.
 
-    It does so for an UpdateItem without a key. It also does so for a PutItem, UpdateItem or
+    AWS does so for an UpdateItem without a key. It also does so for a PutItem, UpdateItem or
     DeleteItem with a value nested 63 levels or deeper.
     """
     if operation == "UpdateItem" and request.get("Key") is None:
@@ -133,7 +133,8 @@ def failed(value: Any, path: str, constraint: str) -> str:
 def _null(shape: str, key: str, path: str) -> str:
     """Return the violation for a null in a list or map.
 
-    For some shapes AWS reports a null alone, with its own text. That error is raised at once.
+    For the shapes in ``NULL_TEXTS``, AWS reports a null alone and with another text. This error is
+    raised at once.
     """
     if shape in NULL_TEXTS:
         raise ValidationFailed(NULL_TEXTS[shape].format(key=key))

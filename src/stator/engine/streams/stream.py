@@ -14,9 +14,6 @@ from stator.model.scope import Scope
 SEQUENCE_BASE: Final = 10**20
 RETENTION_SECONDS: Final = 24 * 3600.0
 ROLL_SECONDS: Final = 4 * 3600.0
-# The highest hash, as a number. Shards are found by their lower bounds, so the last one includes
-# it.
-HASHES: Final = 2**64 - 1
 STREAMS: Final = b"t"
 RECORDS: Final = b"r"
 
@@ -27,16 +24,16 @@ def sequence_text(sequence: int) -> str:
 
 @dataclass(slots=True)
 class Shard:
-    """One shard. Times are in seconds.
+    """One shard: the changes of one partition, for as long as it stays open. Times are in seconds.
 
-    ``low`` and ``high`` are the bounds of its partition key hashes. ``first`` and ``last`` are the
-    bounds of its sequence numbers.
+    ``low`` is the key at which the partition starts: a storage key without its prefix, so hash,
+    partition key and sort key. The partition ends where the next one starts. ``first`` and
+    ``last`` are the bounds of the shard's sequence numbers.
     """
 
     number: int
     id: str
-    low: int
-    high: int
+    low: bytes
     first: int
     opened: float
     parent: str | None = None
@@ -51,9 +48,9 @@ class Shard:
 
     @property
     def rolls_at(self) -> float:
-        """The time at which the shard closes.
+        """The time at which the shard closes, about four hours after it opened.
 
-        This is about four hours after it opened, but not at the same moment for all shards.
+        It depends on the shard's id, so that shards that opened together do not close together.
         """
         spread = crc32(self.id.encode()) / 2**32 - 0.5
         return self.opened + ROLL_SECONDS * (1 + spread / 10)
@@ -116,11 +113,11 @@ class Stream:
         """
         return replace(self, shards=[replace(shard) for shard in self.shards])
 
-    def open_shard(self, low: int, high: int, at: float, parent: str | None = None) -> Shard:
+    def open_shard(self, low: bytes, at: float, parent: str | None = None) -> Shard:
         number = self.next_shard
         self.next_shard += 1
         shard_id = f"shardId-{round(at * 1000):020d}-{number:08x}"
-        shard = Shard(number, shard_id, low, high, self.take_sequence(), at, parent)
+        shard = Shard(number, shard_id, low, self.take_sequence(), at, parent)
         self.shards.append(shard)
         return shard
 
@@ -138,17 +135,25 @@ class Stream:
             for shard in due:
                 at = shard.rolls_at
                 self.close_shard(shard, at)
-                self.open_shard(shard.low, shard.high, at, shard.id)
+                self.open_shard(shard.low, at, shard.id)
             rolled = True
         return rolled
 
-    def split(self, shard: Shard, now: float) -> list[Shard]:
-        middle = (shard.low + shard.high) // 2
-        self.close_shard(shard, now)
-        return [
-            self.open_shard(shard.low, middle, now, shard.id),
-            self.open_shard(middle, shard.high, now, shard.id),
-        ]
+    def follow(self, lows: list[bytes], now: float) -> bool:
+        """Split open shards where partitions start inside them. Return whether any was split.
+
+        ``lows`` are the keys at which the table's partitions start, in their order.
+        """
+        is_split = False
+        are_open = sorted((each for each in self.shards if each.is_open), key=lambda each: each.low)
+        for shard, after in zip(are_open, [*are_open[1:], None]):
+            inside = [low for low in lows if low > shard.low and (after is None or low < after.low)]
+            if inside:
+                self.close_shard(shard, now)
+                for low in (shard.low, *inside):
+                    self.open_shard(low, now, shard.id)
+                is_split = True
+        return is_split
 
     def disable(self, now: float) -> None:
         for shard in self.shards:
@@ -159,15 +164,30 @@ class Stream:
     # -- at rest
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        data = asdict(self)
+        for shard in data["shards"]:
+            shard["low"] = shard["low"].hex()
+        return data
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Stream:
-        return cls(**{**data, "shards": [Shard(**shard) for shard in data["shards"]]})
+        return cls(**{**data, "shards": [_shard_of(shard) for shard in data["shards"]]})
+
+
+def _shard_of(stored: dict[str, Any]) -> Shard:
+    """Read a stored shard.
+
+    Data folders of format 2 store its range of key hashes as two numbers, ``low`` and ``high``.
+    """
+    low = stored["low"]
+    if isinstance(low, int):
+        low = low.to_bytes(8, "big").hex() if low else ""
+    known = {name: value for name, value in stored.items() if name != "high"}
+    return Shard(**{**known, "low": bytes.fromhex(low)})
 
 
 class OpenShards:
-    """Finds the open shard for a hash."""
+    """Finds the open shard for a key."""
 
     __slots__ = ("_lows", "_shards", "rolls_at")
 
@@ -179,8 +199,12 @@ class OpenShards:
         self._lows = [shard.low for shard in shards]
         self.rolls_at = min((shard.rolls_at for shard in shards), default=float("inf"))
 
-    def of(self, position: int) -> Shard:
-        return self._shards[bisect_right(self._lows, position) - 1]
+    def of(self, point: bytes) -> Shard:
+        """Return the open shard for changes to an item.
+
+        ``point`` is the item's storage key without the table's prefix.
+        """
+        return self._shards[bisect_right(self._lows, point) - 1]
 
 
 _ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:[^:/]+:\d{12}:table/[a-zA-Z0-9_.-]+/stream/.+")

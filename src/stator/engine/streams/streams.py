@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from typing import Final
 
 import orjson
 
 from stator.engine.database import Database
-from stator.engine.items.write_path import Writer
-from stator.engine.keyspace import HASH_BYTES, PREFIX_BYTES
+from stator.engine.items import records
+from stator.engine.items.capacity import write_units
+from stator.engine.items.write_path import ItemChange, Writer
+from stator.engine.keyspace import PREFIX_BYTES
 from stator.engine.streams import events
-from stator.engine.streams.heat import Heat
 from stator.engine.streams.stream import (
-    HASHES,
     RETENTION_SECONDS,
     STREAMS,
     OpenShards,
     Shard,
     Stream,
 )
-from stator.engine.tables.table import TableDefinition
+from stator.engine.tables.table import Table, TableDefinition
 from stator.errors import ResourceNotFound
+from stator.model.heat.resource import ThroughputResource
 from stator.model.scope import Scope
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix
-
-# A new on-demand table takes 4,000 writes a second: four partitions' worth. A provisioned table
-# takes its units.
-_ON_DEMAND_PARTITIONS: Final = 4
-_PARTITION_READ_UNITS: Final = 3000
-_PARTITION_WRITE_UNITS: Final = 1000
 
 
 class Streams:
@@ -44,6 +37,9 @@ class Streams:
         self._live: dict[int, _Live] = {}
         for _, value in self._storage.scan(STREAMS, after_prefix(STREAMS)):
             self._take_over(self._continued(Stream.from_json(orjson.loads(value))))
+        for number, live in self._live.items():
+            lows = [shard.low for shard in live.stream.shards if shard.is_open]
+            database.meter.know(number, lows)
 
     def _continued(self, stream: Stream) -> Stream:
         """Move the stream's sequence counter past every stored record, and return the stream."""
@@ -77,35 +73,32 @@ class Streams:
             live = self._live.get(change.table.definition.number)
             if live is None or events.is_unchanged(change.old, change.new):
                 continue
-            if now >= live.shards.rolls_at or live.heat.is_due(now):
-                live = self._reshaped(live, now)
+            if not writer.by_service:
+                self._database.meter.count_stream_write(change.table, change.key, _units(change))
+            throughput = self._database.meter.resource(change.table)
+            if now >= live.shards.rolls_at or throughput.generation != live.generation:
+                live = self._reshaped(live, throughput, now)
             live.last_time = max(live.last_time, now)
-            shard = live.shards.of(
-                int.from_bytes(change.key[PREFIX_BYTES : PREFIX_BYTES + HASH_BYTES], "big")
-            )
+            shard = live.shards.of(change.key[PREFIX_BYTES:])
             sequence = live.stream.take_sequence()
             record = events.render(
                 live.stream, sequence, change, live.last_time, by_service=writer.by_service
             )
             changes[live.stream.record_key(shard, sequence)] = record
-            live.heat.add(shard.number, change)
 
-    def _reshaped(self, live: _Live, now: float) -> _Live:
-        """Roll due shards, split hot ones, and return the stream that results.
+    def _reshaped(self, live: _Live, throughput: ThroughputResource, now: float) -> _Live:
+        """Roll due shards, split shards whose partitions have split, and return the new stream.
 
         The stream's definition is written before any record goes into the new shards.
         """
         stream = live.stream.copy()
-        changed = stream.roll(now)
-        for number in live.heat.hot_shards(now):
-            shard = stream.shard_by_number(number)
-            if shard is not None and shard.is_open and shard.high - shard.low > 1:
-                children = stream.split(shard, now)
-                live.heat.rest([child.number for child in children], now)
-                changed = True
-        if changed:
+        generation = throughput.generation
+        rolled = stream.roll(now)
+        if stream.follow(throughput.lows, now) or rolled:
             self._write(stream)
-        return self._live[stream.table_number]
+        live = self._live[stream.table_number]
+        live.generation = generation
+        return live
 
     def _write(self, stream: Stream) -> None:
         # Memory changes only afterwards, so a full disk has nothing to undo.
@@ -139,9 +132,8 @@ class Streams:
             definition.stream["StreamViewType"],
             now,
         )
-        count = _partitions(definition)
-        for at in range(count):
-            stream.open_shard(HASHES * at // count, HASHES * (at + 1) // count, now)
+        for low in self._database.meter.lows_of(definition):
+            stream.open_shard(low, now)
         changes[stream.key] = _stored(stream)
         self._take_over(stream)
 
@@ -178,20 +170,24 @@ class Streams:
         raise ResourceNotFound(f"Requested resource not found: Stream: {arn} not found")
 
     def split(self, arn: str, shard_id: str) -> list[Shard]:
-        """Split an open shard in two, as if it were hot, and return the two children.
+        """Split the partition of an open shard in two, and return the shards of the two halves.
 
         This is for tests and simulations.
         """
         with self._database.lock:
-            stream = self.find(arn).copy()
+            stream = self.find(arn)
             shard = stream.shard(shard_id)
-            if shard is None or not shard.is_open or shard.high - shard.low < 2:
+            if shard is None or not shard.is_open:
                 raise ResourceNotFound(
                     f"Requested resource not found: Shard: {shard_id} is not open"
                 )
-            children = stream.split(shard, self._database.clock.now())
-            self._write(stream)
-            return children
+            self._database.meter.halve(self._table(stream), shard.low)
+            stream = self.find(arn)
+            return [child for child in stream.shards if child.parent == shard_id]
+
+    def _table(self, stream: Stream) -> Table:
+        scope = Scope(stream.account, stream.region)
+        return self._database.catalog.get(scope, stream.table_name)
 
     def roll(self, arn: str) -> list[Shard]:
         """Close every open shard now, open a child for each, and return the children.
@@ -204,7 +200,7 @@ class Streams:
             children = []
             for shard in [shard for shard in stream.shards if shard.is_open]:
                 stream.close_shard(shard, now)
-                children.append(stream.open_shard(shard.low, shard.high, now, shard.id))
+                children.append(stream.open_shard(shard.low, now, shard.id))
             self._write(stream)
             return children
 
@@ -221,9 +217,10 @@ class Streams:
         """
         now = self._database.clock.now()
         live = self._live.get(stream.table_number)
-        if live is not None and live.stream is stream and now >= live.shards.rolls_at:
-            live = self._reshaped(live, now)
-            stream = live.stream
+        if live is not None and live.stream is stream:
+            throughput = self._database.meter.of(self._table(stream)).resource
+            if now >= live.shards.rolls_at or throughput.generation != live.generation:
+                stream = self._reshaped(live, throughput, now).stream
         oldest = now - RETENTION_SECONDS
         if stream.disabled is not None and stream.disabled <= oldest:
             self._remove(stream)
@@ -298,12 +295,13 @@ class Streams:
 class _Live:
     """The stream that a table writes to, with the values that every write looks up."""
 
-    __slots__ = ("heat", "last_time", "shards", "stream")
+    __slots__ = ("generation", "last_time", "shards", "stream")
 
     def __init__(self, stream: Stream, before: _Live | None) -> None:
         self.stream = stream
         self.shards = OpenShards(stream)
-        self.heat: Heat = Heat() if before is None else before.heat
+        # The generation of the table's partitions that the shards follow.
+        self.generation: int = -1
         self.last_time: float = 0.0 if before is None else before.last_time
 
 
@@ -311,11 +309,7 @@ def _stored(stream: Stream) -> bytes:
     return orjson.dumps(stream.to_json())
 
 
-def _partitions(definition: TableDefinition) -> int:
-    if definition.billing_mode == "PAY_PER_REQUEST":
-        return _ON_DEMAND_PARTITIONS
-    needed = (
-        definition.read_units / _PARTITION_READ_UNITS
-        + definition.write_units / _PARTITION_WRITE_UNITS
-    )
-    return max(1, math.ceil(needed))
+def _units(change: ItemChange) -> float:
+    """Return the write units of a change: those of the larger of the item before and after."""
+    sizes = [records.size_of(record) for record in (change.old, change.new) if record is not None]
+    return float(write_units(max(sizes, default=0)))

@@ -73,6 +73,7 @@ class Catalog:
         previous = tables.get(table.name)
         if previous is not None and previous.definition.number == definition.number:
             table.counts = previous.counts
+            table.traffic = previous.traffic
             for index in table.indexes:
                 old = previous.index(index.name)
                 if old is not None and old.definition.number == index.definition.number:

@@ -141,6 +141,6 @@ def _check_hash_then_range(schema: Schema) -> None:
 def _listed(attribute_names: Any) -> str:
     """Return names as AWS's messages list them: ``[a, b]``.
 
-    They are sorted, so that the order is stable. AWS uses the order of a hash map.
+    The names are sorted, so that the order is stable. AWS uses the order of a hash map.
     """
     return f"[{', '.join(sorted(attribute_names))}]"

@@ -77,7 +77,7 @@ def _read_update(entry: Spec) -> IndexUpdate:
 
 
 def _check_alone(update: IndexUpdate) -> None:
-    """Make the checks of an update that do not need its table."""
+    """Check one index update on its own, before the table is known."""
     spec, subject = update.spec, throughput.Subject(update.name)
     throughput.check_bounds(spec.get("ProvisionedThroughput"), subject)
     throughput.check_maxima(
@@ -165,7 +165,7 @@ def _create(
 def _merged_attributes(
     definition: TableDefinition, update: IndexUpdate, change: IndexChange
 ) -> dict[str, str]:
-    """Return the attribute definitions of the table plus those of the request.
+    """Return the attribute definitions of the table and of the request together.
 
     The request must define the index's whole key, including attributes that the table already
     defines (captured from AWS by the paritysuite conformance suite). It may not change the type of

@@ -84,7 +84,7 @@ def check_encryption(specification: dict[str, Any] | None) -> None:
 def read_encryption(specification: dict[str, Any] | None, scope: Scope) -> dict[str, Any] | None:
     """Return the encryption settings to record, or None if KMS encryption is not enabled.
 
-    They become the SSEDescription of DescribeTable; nothing is encrypted.
+    The settings become the SSEDescription of DescribeTable; nothing is encrypted.
     """
     if specification is None or not specification.get("Enabled"):
         return None

@@ -19,6 +19,7 @@ from stator.engine.tables.key_schema import (
     entry_encoder,
     key_encoder,
 )
+from stator.engine.tables.traffic import TableTraffic
 from stator.errors import ResourceInUse
 from stator.model.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
 from stator.model.scope import Scope
@@ -85,6 +86,8 @@ class TableDefinition:
     resource_policy: str | None = None
     # Continuous backups: since when (seconds), and for how many days changes are kept. None is off.
     recovery: dict[str, Any] | None = None
+    # Contributor Insights by global index, "" for the table; see ``contributor_insights``.
+    insights: dict[str, dict[str, Any]] = field(default_factory=dict)
     # How many backups, restores and exports are copying the items now.
     captures: int = 0
     # What a restored table came from, as RestoreSummary shows it.
@@ -106,6 +109,9 @@ class TableDefinition:
 
     def drop_indexes(self, numbers: set[int]) -> None:
         """Remove indexes, and the definitions of attributes that only they used."""
+        for index in self.indexes:
+            if index.number in numbers:
+                self.insights.pop(index.name, None)
         self.indexes = [index for index in self.indexes if index.number not in numbers]
         schemas = [self.key_schema, *(index.key_schema for index in self.indexes)]
         used = {element["AttributeName"] for schema in schemas for element in schema}
@@ -212,6 +218,7 @@ class Table:
         "schema",
         "scope",
         "stats_key",
+        "traffic",
     )
 
     def __init__(self, definition: TableDefinition) -> None:
@@ -231,6 +238,7 @@ class Table:
             or definition.captures > 0
         )
         self.counts = ItemCounts()
+        self.traffic = TableTraffic()
         self._pack_stats = Struct(f">{2 + 3 * len(definition.indexes)}Q").pack
         # AWS names the alphabetically first index when a value fits none of several.
         self.indexes = sorted(

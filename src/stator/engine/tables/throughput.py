@@ -8,11 +8,16 @@ settings, and records the changes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from stator.errors import LimitExceeded, ValidationFailed
 from stator.model.limits import TABLE_READ_UNITS, TABLE_WRITE_UNITS, THROUGHPUT_UNITS
+from stator.model.scaling.decrease_budget import (
+    DECREASE_SECONDS,
+    DECREASES_AT_WILL,
+    DecreaseRecord,
+)
 from stator.model.values import INVALID
 
 ON_DEMAND_WARM = (12_000, 4_000)
@@ -24,8 +29,6 @@ _ON_DEMAND_START = (
     "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html"
     "#on-demand-capacity-mode-initial"
 )
-_DECREASES_AT_WILL = 4
-_DECREASE_SECONDS = 3600
 _CAPACITY = ("ReadCapacityUnits", "WriteCapacityUnits")
 _MAXIMA = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
 _WARM = ("ReadUnitsPerSecond", "WriteUnitsPerSecond")
@@ -105,27 +108,28 @@ def change_units(holder: Provisioned, throughput: dict[str, int], now: float) ->
 
 
 def decreases_today(holder: Provisioned, now: float) -> int:
-    if holder.last_decrease is None or _moment(holder.last_decrease).date() != _moment(now).date():
-        return 0
-    return holder.decreases_today
+    return decrease_record(holder).today(now)
+
+
+def decrease_record(holder: Provisioned) -> DecreaseRecord:
+    return DecreaseRecord(holder.decreases_today, holder.last_decrease)
 
 
 def _count_decrease(holder: Provisioned, now: float) -> None:
-    count, last = decreases_today(holder, now), holder.last_decrease
-    if count >= _DECREASES_AT_WILL and last is not None and now - last < _DECREASE_SECONDS:
-        raise _too_many_decreases(count, _moment(last))
-    holder.last_decrease, holder.decreases_today = now, count + 1
+    before = decrease_record(holder)
+    if before.last is not None and not before.allows(now):
+        raise _too_many_decreases(before.today(now), before.last, before.next_at(now))
+    after = before.after(now)
+    holder.last_decrease, holder.decreases_today = after.last, after.count
 
 
-def _too_many_decreases(count: int, last: datetime) -> LimitExceeded:
-    midnight = datetime(last.year, last.month, last.day, tzinfo=UTC) + timedelta(days=1)
-    after = min(last + timedelta(seconds=_DECREASE_SECONDS), midnight)
+def _too_many_decreases(count: int, last: float, after: float) -> LimitExceeded:
     return LimitExceeded(
         "Subscriber limit exceeded: Provisioned throughput decreases are limited within a given "
-        f"UTC day. After the first {_DECREASES_AT_WILL} decreases, each subsequent decrease in "
-        f"the same UTC day can be performed at most once every {_DECREASE_SECONDS} seconds. "
-        f"Number of decreases today: {count}. Last decrease at {_in_words(last)}. Next decrease "
-        f"can be made at {_in_words(after)}."
+        f"UTC day. After the first {DECREASES_AT_WILL} decreases, each subsequent decrease in "
+        f"the same UTC day can be performed at most once every {DECREASE_SECONDS} seconds. "
+        f"Number of decreases today: {count}. Last decrease at {_in_words(_moment(last))}. Next "
+        f"decrease can be made at {_in_words(_moment(after))}."
     )
 
 
@@ -199,6 +203,12 @@ def warm_units(warm: dict[str, int] | None, base: tuple[int, int]) -> tuple[int,
     """
     stored = warm or {}
     return max(stored.get(_WARM[0], 0), base[0]), max(stored.get(_WARM[1], 0), base[1])
+
+
+def warm_settings(warm: dict[str, int] | None) -> tuple[float, float]:
+    """Return the warm read and write units that a user has set, 0.0 for each that is not set."""
+    stored = warm or {}
+    return float(stored.get(_WARM[0], 0)), float(stored.get(_WARM[1], 0))
 
 
 def warm_base(billing_mode: str, holder: Provisioned) -> tuple[int, int]:

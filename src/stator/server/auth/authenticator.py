@@ -30,10 +30,13 @@ class Authenticator:
         self._verifier = None if credentials is None else Verifier(credentials, clock)
         self._scopes: dict[bytes, Scope] = {}
 
-    def scope_of(self, request: HttpRequest) -> Scope:
-        """Return the caller's account and region. Raises the error that AWS would return."""
+    def scope_of(self, request: HttpRequest, service: str) -> Scope:
+        """Return the caller's account and region. Raises the error that AWS would return.
+
+        ``service`` is the signing name that the request must be signed for.
+        """
         if self._verifier is not None:
-            return self._verifier.verify(request, read_authorization(request))
+            return self._verifier.verify(request, read_authorization(request), service)
         headers = request.headers
         stem, _, signature = headers.get(b"authorization", b"").rpartition(b" Signature=")
         scope = self._scopes.get(stem)

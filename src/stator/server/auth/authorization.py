@@ -1,7 +1,7 @@
 """The authorization of a signed request, parsed from its header or its presigned query string.
 
-Both forms hold the same five parts. One AWS message lists every missing part, in a fixed order. The
-texts here are AWS's own.
+Both forms hold the same five parts: algorithm, credential, signed headers, signature and date. One
+AWS message lists every missing part, in a fixed order. The texts here are AWS's own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Checks a signed request: date, scope, key and signature, in AWS's order.
 
-Only a server with credentials runs these checks. The clock is an argument, so that tests can send
-requests too late.
+Only a server with credentials runs these checks. The clock is an argument, so that tests can check
+requests at any time, for example after their signature has expired.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from stator.server.auth.signature import (
 )
 from stator.server.http.request import HttpRequest
 
-SERVICE = "dynamodb"
+DYNAMODB = "dynamodb"
 TERMINATOR = "aws4_request"
 _TOLERANCE = timedelta(minutes=15)
 _TOLERANCE_TEXT = "15 min."
@@ -44,13 +44,16 @@ class Verifier:
         self._credentials = credentials
         self._clock = clock
 
-    def verify(self, request: HttpRequest, authorization: Authorization) -> Scope:
-        """Return the caller's scope. Raises AWS's error; the checks run in AWS's order."""
+    def verify(self, request: HttpRequest, authorization: Authorization, service: str) -> Scope:
+        """Return the caller's scope. Raises AWS's error; the checks run in AWS's order.
+
+        ``service`` is the signing name that the request must be signed for.
+        """
         self._check_time(authorization)
         if "host" not in authorization.signed_headers:
             raise InvalidSignature("'Host' must be a 'SignedHeader' in the AWS Authorization.")
         authorization.check_form()
-        _check_scope(authorization)
+        _check_scope(authorization, service)
         credential = self._credentials.get(authorization.elements[0])
         if credential is None:
             raise UnrecognizedClient()
@@ -78,13 +81,13 @@ class Verifier:
             )
 
 
-def _check_scope(authorization: Authorization) -> None:
+def _check_scope(authorization: Authorization, expected: str) -> None:
     _, date, region, service, terminator = authorization.elements
     wrong: list[str] = []
     if not _REGION.fullmatch(region):
         wrong.append(f"Credential should be scoped to a valid region, not '{region}'. ")
-    if service != SERVICE:
-        wrong.append(f"Credential should be scoped to correct service: '{SERVICE}'. ")
+    if service != expected:
+        wrong.append(f"Credential should be scoped to correct service: '{expected}'. ")
     if terminator != TERMINATOR:
         wrong.append(
             f"Credential should be scoped with a valid terminator: '{TERMINATOR}', "

@@ -27,10 +27,10 @@ _WINDOW_BITS = {b"gzip": _GZIP, b"deflate": zlib.MAX_WBITS}
 def decode_body(body: bytes, encoding: bytes, limit_bytes: int) -> bytes:
     """Return a body with its Content-Encoding undone.
 
-    For a damaged body or an unknown encoding it raises InternalServerError, because AWS answers
-    with status 500. Several gzip members in a row are one body; a deflate body (in zlib's format)
-    is one stream. Other bytes at the end are ignored. Scylla's tests, which run on AWS, show this
-    behaviour.
+    Raises InternalServerError for a damaged body or an unknown encoding, because AWS answers with
+    status 500. Raises RequestTooLarge if the result has more than ``limit_bytes``. Several gzip
+    members in a row are one body; a deflate body (in zlib's format) is one stream. Other bytes at
+    the end are ignored. Scylla's tests, which run on AWS, show this behaviour.
     """
     name = encoding.strip().lower()
     if name in (b"", b"identity"):
@@ -58,8 +58,8 @@ def _gunzip(body: bytes, limit_bytes: int) -> bytes:
 def _inflate(body: bytes, at: int, window_bits: int, limit_bytes: int) -> tuple[bytes, int]:
     """Decompress one stream that starts at ``at``. Return its content and where it ends.
 
-    The decoder copies all input that follows the stream. It is therefore fed in pieces that start
-    small: otherwise a body of many short streams would be copied once for each of them.
+    The decoder copies all of its input that follows the stream. It is therefore fed in pieces, the
+    first of them small. Otherwise a body of many short streams would be copied once per stream.
     """
     decoder = zlib.decompressobj(window_bits)
     pieces: list[bytes] = []
@@ -77,7 +77,9 @@ def _inflate(body: bytes, at: int, window_bits: int, limit_bytes: int) -> tuple[
             pieces.append(piece)
             left -= len(piece)
             if left <= 0:
-                raise RequestTooLarge("the body is too large once decompressed")
+                raise RequestTooLarge(
+                    "the decompressed body exceeds the limit of a request, which is 16 MiB on AWS"
+                )
     except zlib.error as damaged:
         raise InternalServerError from damaged
     return b"".join(pieces), at - len(decoder.unused_data)
@@ -118,7 +120,7 @@ def best_encoding(accept_encoding: bytes) -> bytes | None:
 def _quality(parameters: list[bytes]) -> float:
     """Return the first ``q`` of an offer.
 
-    It counts as 1 if missing, not a number, or larger than 1.
+    A ``q`` that is missing, not a number, or larger than 1 counts as 1.
     """
     for parameter in parameters:
         name, _, value = parameter.partition(b"=")

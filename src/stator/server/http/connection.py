@@ -41,7 +41,10 @@ _LINE_BYTES = len(": \r\n")
 
 
 class PendingReply:
-    """A place in the queue of replies. ``data`` may be sent once ``ready`` is true."""
+    """A place in the queue of replies. ``data`` may be sent once ``ready`` is true.
+
+    With ``last``, the connection is closed after this reply.
+    """
 
     __slots__ = ("data", "last", "linger", "ready")
 
@@ -166,7 +169,8 @@ class Connection(asyncio.Protocol):
     def _encourage(self, expectation: bytes) -> None:
         """Answer ``Expect: 100-continue`` with 100 Continue, after the replies still pending.
 
-        Nothing is sent while earlier requests wait in ``_backlog``.
+        If earlier requests wait in ``_backlog``, do not answer. The client then sends the body
+        after a wait of its own.
         """
         if expectation.lower() == b"100-continue" and not self._backlog:
             self._send(PendingReply(CONTINUE, ready=True))
@@ -202,7 +206,7 @@ class Connection(asyncio.Protocol):
     # Requests.
 
     def _take(self, request: HttpRequest) -> None:
-        """Answer a complete request, now or when its turn comes."""
+        """Answer a complete request now, or put it into ``_backlog`` if others must go first."""
         context = self._context
         self._since = context.now
         if context.stopping:
@@ -305,8 +309,8 @@ class Connection(asyncio.Protocol):
         """Ignore an Upgrade offer, as HTTP allows.
 
         The parser has stopped before the body, because it expects the other protocol to start
-        there. It is fed the same request again, without the offer. Java's own HTTP client offers
-        HTTP/2 in this way.
+        there. This method feeds it the same request again, without the offer. Java's own HTTP
+        client offers HTTP/2 in this way.
         """
         while self._headers is not _NO_HEADERS and not self._deaf:
             data = self._head_without_upgrade() + data[upgrade.args[0] :]

@@ -66,9 +66,9 @@ class ServerContext:
             self._call_soon(self.write_now)
 
     def write_now(self) -> None:
-        """Send the waiting replies.
+        """Send the waiting replies of all connections.
 
-        Called at the end of a turn and before a connection is closed.
+        Runs at the end of each turn of the event loop, and before a connection is closed.
         """
         outbox, self._outbox = self._outbox, []
         self._outbox_bytes = 0
@@ -95,8 +95,9 @@ class ServerContext:
     async def drain(self, timeout_seconds: float) -> None:
         """Let every connection finish the requests that are in flight. Abort at the timeout.
 
-        A request is in flight once its body is complete. One that is still arriving has a moment to
-        arrive: a client that sends half a request and stops must not delay the shutdown.
+        A request is in flight once its body is complete. A request that is still arriving gets only
+        ``limits.shutdown_arrival_seconds``: a client that sends half a request and stops must not
+        delay the shutdown.
         """
         self.stopping = True
         self._each(lambda connection: connection.finish())

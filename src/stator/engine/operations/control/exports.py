@@ -196,8 +196,8 @@ def parse_list(request: dict[str, Any]) -> dict[str, Any]:
 def list_exports(context: RequestContext, request: dict[str, Any]) -> dict[str, Any]:
     """List the exports of the last 90 days, of one table or of all, newest first for each table.
 
-    Exports of a deleted table can be described, but are not listed for it. ScyllaDB's test suite
-    recorded this order and this rule on AWS.
+    Exports of a deleted table can be described, but a list of this table's exports is empty.
+    ScyllaDB's test suite recorded this order and this rule on AWS.
     """
     exports = context.parts.recovery.exports
     exports.forget_old()

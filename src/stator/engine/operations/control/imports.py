@@ -51,6 +51,13 @@ def _unstarted(options: dict[str, Any], token: str) -> Import:
 
 
 def import_table(context: RequestContext, request: ImportTableRequest) -> dict[str, Any]:
+    """Start an import, or answer a repeated ClientToken.
+
+    A token that was used before starts no second import, as ScyllaDB's test suite recorded on AWS.
+    While the first import runs, the answer describes it. After that, the request fails as long as
+    the requested table exists. Once the table is deleted, the answer describes the first import
+    again. A request for another table fails as a conflict.
+    """
     database, recovery, options = context.database, context.parts.recovery, request.options
     imports = recovery.imports
     imports.forget_old()
@@ -95,13 +102,7 @@ def _sent_before(context: RequestContext, token: str) -> Import | None:
 
 
 def _is_filling(context: RequestContext, running: Import, options: dict[str, Any]) -> bool:
-    """Whether this import is in progress and fills the table that the request names.
-
-    ``import_table`` follows AWS's rules for a repeated token, as ScyllaDB's test suite recorded
-    them. While the import runs, the answer describes the import. After that, the request fails as
-    long as the requested table exists. Once the table is deleted, the answer describes the old
-    import again. With another table name, the request fails as a conflict.
-    """
+    """Whether this import is in progress and fills the table that the request names."""
     name = table_name(options["TableCreationParameters"]["TableName"])
     return running.status == "IN_PROGRESS" and running.table_arn == context.scope.table_arn(name)
 

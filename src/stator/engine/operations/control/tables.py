@@ -21,7 +21,7 @@ from stator.engine.tables.account_quotas import (
     check_throughput_quotas,
 )
 from stator.engine.tables.description import describe, index_status
-from stator.engine.tables.table import TableDefinition, check_changeable, in_use
+from stator.engine.tables.table import Table, TableDefinition, check_changeable, in_use
 from stator.engine.tables.tag_checks import read_tags
 from stator.errors import AccessDenied, ResourceInUse, ValidationFailed
 from stator.model.scope import Scope
@@ -225,7 +225,22 @@ def parse_name(request: dict[str, Any]) -> str:
 
 def describe_table(context: RequestContext, table_name: str) -> dict[str, Any]:
     table = context.table_in_any_state(table_name)
-    return {"Table": describe(table, context.database.clock.now())}
+    description = describe(table, context.database.clock.now())
+    if context.database.meter.is_on:
+        _show_warm(context, table, description)
+    return {"Table": description}
+
+
+def _show_warm(context: RequestContext, table: Table, description: dict[str, Any]) -> None:
+    """Set WarmThroughput to what the partitions can take now, which rises with use."""
+    entry = context.database.meter.of(table)
+    indexes = description.get("GlobalSecondaryIndexes", ())
+    shown = [(description, entry.resource)]
+    shown += [(index, entry.indexes[index["IndexName"]]) for index in indexes]
+    for part, resource in shown:
+        if "WarmThroughput" in part:
+            read, write = resource.warm
+            part["WarmThroughput"] |= {"ReadUnitsPerSecond": read, "WriteUnitsPerSecond": write}
 
 
 @dataclass(frozen=True, slots=True)

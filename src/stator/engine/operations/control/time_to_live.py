@@ -1,8 +1,8 @@
 """DescribeTimeToLive and UpdateTimeToLive.
 
-A change takes ``status_delay_seconds``, like a change to a table, and blocks further changes until
-it is complete. On AWS that takes up to an hour. Existing items expire, too: a walk in the
-background finds them (see expiry.py).
+A change takes ``status_delay_seconds`` (on AWS, up to an hour) and blocks further changes until it
+is complete. Items that are older than the change expire, too: a walk in the background finds them
+(see expiry.py).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """UpdateTable.
 
-A request can usually change only one setting: ``_check_combination`` has AWS's rules on what it may
-combine. The change is made to a copy of the definition and takes effect with one write, so a
-refused request changes nothing. The answer shows the throughput before the change, as on AWS.
+A request can usually change only one setting. ``_check_combination`` has AWS's rules on settings
+that may change together. The change is made to a copy of the definition and takes effect with one
+write, so a refused request changes nothing. The answer shows the throughput before the change, as
+on AWS.
 """
 
 from __future__ import annotations
@@ -102,8 +103,8 @@ def parse(request: dict[str, Any]) -> UpdateTableRequest:
 def _requests_change(options: dict[str, Any], member: str) -> bool:
     """Whether a member of the request is there and asks for a change.
 
-    An empty member asks for none. The exception is an empty SSESpecification, which AWS takes as
-    its default settings.
+    An empty member asks for no change. The exception is an empty SSESpecification, which AWS takes
+    as its default settings.
     """
     return member in options and (member == "SSESpecification" or options[member] not in ({}, []))
 
@@ -179,8 +180,12 @@ def update_table(context: RequestContext, request: UpdateTableRequest) -> dict[s
     database, parts, options = context.database, context.parts, request.options
     table = context.table_in_any_state(options["TableName"])
     _check_admission(table.definition, request)
+    if database.meter.is_on:  # the former settings apply until the change is complete
+        database.meter.of(table)
     now = database.clock.now()
     before = describe(table, now)
+    if database.meter.is_on:
+        database.meter.of(table)  # the old units count for warm throughput, even if never used
     definition = copy.deepcopy(table.definition)
     switches_to = _change_billing(definition, options, now)
     created = apply_updates(
@@ -195,6 +200,8 @@ def update_table(context: RequestContext, request: UpdateTableRequest) -> dict[s
     table = database.catalog.put(definition, changes)
     context.write(changes)
     parts.housekeeping.wake()
+    if database.meter.is_on:
+        database.meter.of(table)
     description = _as_answered(describe(table, now), before, options)
     if created is not None:
         parts.lifecycle.fill(table)

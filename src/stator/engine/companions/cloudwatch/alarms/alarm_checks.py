@@ -1,0 +1,156 @@
+"""Checks the definition of an alarm, and reads its rule and its queries."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from stator.engine.companions.cloudwatch.alarms.alarm import ACTIONS_OF
+from stator.engine.companions.cloudwatch.alarms.evaluation import (
+    COMPARISONS,
+    MISSING_TREATMENTS,
+    AlarmRule,
+)
+from stator.engine.companions.cloudwatch.metric_fields import (
+    INVALID_COMBINATION,
+    MISSING,
+    VALIDATION,
+    read_metric,
+)
+from stator.engine.companions.cloudwatch.metric_queries import (
+    MetricDataQuery,
+    MetricStat,
+    read_queries,
+)
+from stator.engine.companions.cloudwatch.statistics import SIMPLE, parse_statistic
+from stator.errors import CompanionRefused
+from stator.model.scope import Scope
+
+_UNSUPPORTED: Final = (
+    "ThresholdMetricId",
+    "EvaluationWindow",
+    "WarmUpConfiguration",
+    "EvaluationCriteria",
+    "EvaluationInterval",
+    "ActionConfiguration",
+)
+_OF_ONE_METRIC: Final = (
+    "MetricName",
+    "Namespace",
+    "Statistic",
+    "ExtendedStatistic",
+    "Dimensions",
+    "Period",
+    "Unit",
+)
+_SHORT_PERIODS: Final = (10, 20, 30)
+_MOST_QUERIES: Final = 20
+_DAY: Final = 86_400
+_ARN: Final = re.compile(r"arn:[\w-]+:[\w-]+:[^:]*:[^:]*:.+")
+
+
+def check_definition(scope: Scope, definition: dict[str, Any]) -> None:
+    """Raise CompanionRefused if an alarm cannot be defined so."""
+    for member in _UNSUPPORTED:
+        if member in definition:
+            raise _invalid(f"Stator does not support the parameter {member}.")
+    for member in ("EvaluationPeriods", "ComparisonOperator", "Threshold"):
+        if member not in definition:
+            raise CompanionRefused(MISSING, f"The parameter {member} is required.")
+    if definition["ComparisonOperator"] not in COMPARISONS:
+        raise _invalid(
+            f"The ComparisonOperator {definition['ComparisonOperator']} is for anomaly detection, "
+            "which Stator does not support."
+        )
+    treatment = definition.get("TreatMissingData", "missing")
+    if treatment not in MISSING_TREATMENTS:
+        raise _invalid(f"Option {treatment} for TreatMissingData is not supported.")
+    if definition.get("EvaluateLowSampleCountPercentile", "evaluate") not in ("evaluate", "ignore"):
+        raise _invalid("EvaluateLowSampleCountPercentile must be evaluate or ignore.")
+    if definition.get("DatapointsToAlarm", 1) > definition["EvaluationPeriods"]:
+        raise _invalid("DatapointsToAlarm must be at most EvaluationPeriods.")
+    for member in ACTIONS_OF.values():
+        for arn in definition.get(member, []):
+            if _ARN.fullmatch(arn) is None:
+                raise _invalid(f"Invalid arn syntax: {arn}")
+    _check_source(scope, definition)
+
+
+def _check_source(scope: Scope, definition: dict[str, Any]) -> None:
+    if "Metrics" in definition:
+        given = [member for member in _OF_ONE_METRIC if member in definition]
+        if given:
+            raise CompanionRefused(
+                INVALID_COMBINATION,
+                f"The parameters Metrics and {given[0]} are mutually exclusive.",
+            )
+        if not 0 < len(definition["Metrics"]) <= _MOST_QUERIES:
+            raise _invalid(f"The collection Metrics must have a size of 1 to {_MOST_QUERIES}.")
+    else:
+        read_metric(scope, definition)
+        if "Period" not in definition:
+            raise CompanionRefused(MISSING, "The parameter Period is required.")
+        _check_statistic(definition)
+    queries, returned = alarm_queries(scope, definition)
+    period = alarm_period(queries, returned)
+    if period not in _SHORT_PERIODS and period % 60:
+        raise _invalid(
+            f"The period of an alarm must be 10, 20, 30 or a multiple of 60, not {period}."
+        )
+    longest = 7 * _DAY if period >= 3600 else _DAY
+    if period * definition["EvaluationPeriods"] > longest:
+        raise _invalid(
+            f"Metrics cannot be checked across more than {longest // _DAY} day(s): "
+            "EvaluationPeriods * Period is too large."
+        )
+
+
+def _check_statistic(definition: dict[str, Any]) -> None:
+    extended = definition.get("ExtendedStatistic")
+    if ("Statistic" in definition) == (extended is not None):
+        raise CompanionRefused(
+            INVALID_COMBINATION, "An alarm needs either a Statistic or an ExtendedStatistic."
+        )
+    if extended is not None and (extended in SIMPLE or parse_statistic(extended) is None):
+        raise _invalid(f"The value {extended} for parameter ExtendedStatistic is not supported.")
+
+
+def alarm_queries(
+    scope: Scope, definition: dict[str, Any]
+) -> tuple[list[MetricDataQuery], MetricDataQuery]:
+    """Return the queries of an alarm, and the one whose points are compared."""
+    if "Metrics" in definition:
+        queries = read_queries(scope, definition["Metrics"], "Metrics")
+    else:
+        statistic = definition.get("Statistic") or definition["ExtendedStatistic"]
+        metric = read_metric(scope, definition)
+        stat = MetricStat(metric, statistic, definition["Period"], definition.get("Unit"))
+        queries = [MetricDataQuery("m1", stat, None, True, 0)]
+    returned = [query for query in queries if query.is_returned]
+    if len(returned) != 1:
+        raise _invalid("Exactly one element of Metrics must return data (ReturnData).")
+    return queries, returned[0]
+
+
+def alarm_period(queries: list[MetricDataQuery], returned: MetricDataQuery) -> int:
+    """Return the period of an alarm: its metric's, or the longest of its expression's metrics."""
+    if isinstance(returned.source, MetricStat):
+        return returned.source.period
+    stats = [query.source for query in queries]
+    periods = [each.period for each in stats if isinstance(each, MetricStat)]
+    return returned.period or max(periods, default=60)
+
+
+def alarm_rule(definition: dict[str, Any]) -> AlarmRule:
+    periods = definition["EvaluationPeriods"]
+    return AlarmRule(
+        periods,
+        definition.get("DatapointsToAlarm", periods),
+        definition["ComparisonOperator"],
+        float(definition["Threshold"]),
+        definition.get("TreatMissingData", "missing"),
+    )
+
+
+def _invalid(message: str) -> CompanionRefused:
+    return CompanionRefused(VALIDATION, message)
