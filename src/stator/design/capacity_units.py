@@ -19,10 +19,10 @@ Number = int | float | Decimal
 Consistency = Literal["eventual", "strong", "transactional"]
 
 MONTH_HOURS: Final = 730
-"""As in the AWS Pricing Calculator; a month of a bill has 672 to 744."""
+"""Hours in a month, as the AWS Pricing Calculator counts. A month on a real bill has 672 to 744."""
 MONTH_SECONDS: Final = MONTH_HOURS * 3600
 ITEM_OVERHEAD_BYTES: Final = 100
-"""Billed storage beyond the size of an item, and again of each index entry.
+"""Bytes of storage that AWS bills in addition to the size of each item and of each index entry.
 
 Source: "DynamoDB item sizes and formats" in the Developer Guide.
 """

@@ -14,7 +14,8 @@ from typing import Any, Literal, Self
 
 from stator.design.entities.entity import Entity, info
 from stator.design.patterns.pattern import DeclaredWrite, Pattern, WritePattern
-from stator.design.patterns.quantities import check_quantity
+from stator.design.patterns.quantities import MOST, MOST_A_SECOND, check_quantity
+from stator.design.plan.lock_file import LockFile, defining_file
 from stator.design.plan.plan import Plan
 from stator.design.table_settings import TableSettings
 from stator.design.value_facts import Fact, ValueFacts
@@ -37,6 +38,7 @@ def per(entity: type[Entity], count: float) -> Per:
 
     ``volumes={Order: per(User, 12)}`` means twelve orders for each user.
     """
+    check_quantity(f"the count of per({getattr(entity, '__name__', entity)}, ...)", count)
     return Per(entity, count)
 
 
@@ -63,7 +65,7 @@ class Declaration:
     ) -> None:
         if not isinstance(name, str):
             raise DesignError(
-                f"the name of a design is a str, not {type(name).__name__}",
+                f"the name of a design must be a str, not {type(name).__name__}",
                 hint='write Design("shop", [Order], [orders_of_user])',
             )
         self.name = name
@@ -82,12 +84,29 @@ class Declaration:
         self._writes = dict(writes or {})
         self.sizes = dict(sizes or {})
         self.facts = ValueFacts(_listed(name, "facts", facts))
-        self.lock: Plan | None = None
-        """The plan that existing data was written under. ``plan`` starts from it by default."""
+        file = defining_file()
+        self.lock_file = None if file is None else LockFile(name, file.parent)
+        """The lock file next to the file that defines this design, whether or not it exists."""
+        self._chosen_lock: tuple[Plan | None] | None = None
         self._check(everything)
 
     def __repr__(self) -> str:
         return f"<design {self.name}: {len(self.entities)} entities, {len(self.reads)} reads>"
+
+    @property
+    def lock(self) -> Plan | None:
+        """The plan that existing data was written under, or None.
+
+        By default, ``plan()`` keeps the base keys of this plan. The plan is read from
+        ``lock_file``, unless the program has set this property.
+        """
+        if self._chosen_lock is not None:
+            return self._chosen_lock[0]
+        return None if self.lock_file is None else self.lock_file.read()
+
+    @lock.setter
+    def lock(self, plan: Plan | None) -> None:
+        self._chosen_lock = (plan,)
 
     def _check(self, everything: tuple[Any, ...]) -> None:
         for entity in self.entities:
@@ -130,8 +149,8 @@ class Declaration:
                     hint=f"add {entity.__name__} to the entities of {self.name}",
                 )
         self._check_numbers()
-        for entity in self.entities:
-            self.volume(entity)
+        for entity in self.entities:  # a count of per() times another volume may be too large
+            check_quantity(f"{self.name}: the volume of {entity.__name__}", self.volume(entity))
         self.facts.check(self.name, self.entities, self.volume)
 
     def _check_numbers(self) -> None:
@@ -142,7 +161,8 @@ class Declaration:
         ):
             for entity, value in given.items():
                 number = value.count if isinstance(value, Per) else value
-                check_quantity(f"{self.name}: {what} of {entity.__name__}", number)
+                most = MOST_A_SECOND if what == "writes" else MOST
+                check_quantity(f"{self.name}: {what} of {entity.__name__}", number, most=most)
 
     def _refuse_strangers(
         self, pattern: Pattern[..., Any] | WritePattern, targets: tuple[type[Entity], ...]
@@ -156,7 +176,10 @@ class Declaration:
                 )
 
     def volume(self, entity: type[Entity]) -> float:
-        """Return the number of items of an entity. Relative volumes are multiplied out."""
+        """Return the number of items of an entity.
+
+        A volume that is declared per item of another entity is multiplied by that entity's volume.
+        """
         return self._volume(entity, ())
 
     def _volume(self, entity: type[Entity], above: tuple[type[Entity], ...]) -> float:
@@ -172,7 +195,7 @@ class Declaration:
         return float(declared)
 
     def has_volume(self, entity: type[Entity]) -> bool:
-        """Whether ``volumes=`` has the entity. The volume of others is a guess."""
+        """Whether ``volumes=`` declares the entity's volume. Otherwise the volume is a guess."""
         return entity in self._volumes
 
     def without(self, pattern: str) -> Self:
@@ -183,7 +206,7 @@ class Declaration:
 
     @property
     def declared_volumes(self) -> Mapping[type[Entity], float | Per]:
-        """The volumes as they were declared. Entities without one are absent."""
+        """The volumes as they were declared. Entities without a declared volume are absent."""
         return self._volumes
 
     @property
@@ -195,7 +218,10 @@ class Declaration:
         return self._writes
 
     def changes(self) -> list[tuple[DeclaredWrite, float]]:
-        """Return every declared write with its rate a second."""
+        """Return all declared changes, each with its rate a second.
+
+        This includes the changes of write patterns, and the creations that ``writes=`` declares.
+        """
         found = [(DeclaredWrite("create", entity), rate) for entity, rate in self._writes.items()]
         for pattern in self.write_patterns:
             found += [(change, pattern.rps * change.times) for change in pattern.trace()]
@@ -211,7 +237,7 @@ def _refuse_repeats(names: list[str], what: str) -> None:
 def _listed(design: str, what: str, given: Any) -> tuple[Any, ...]:
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise DesignError(
-            f"{design}: {what} is a list, not {type(given).__name__}",
+            f"{design}: {what} must be a list, not {type(given).__name__}",
             hint=f"write Design({design!r}, [Order], [orders_of_user])"
             if what != "facts"
             else "write facts=[distinct(Order.status, values=5)]",

@@ -24,6 +24,7 @@ from stator.design.value_facts import Fact
 if TYPE_CHECKING:  # nothing below imports this module; see the note on imports above
     from stator.design.cost.report import CostOptions, CostReport
     from stator.design.lint.finding import Report
+    from stator.design.simulation import MeasuredTraffic, Simulation, TrafficShape
 
 __all__ = ["Design", "Layout", "Per", "per"]
 
@@ -31,13 +32,19 @@ __all__ = ["Design", "Layout", "Per", "per"]
 class Design(Declaration):
     """The entities a system stores and the patterns it reads and writes them by.
 
-    Keys, indexes, requests and costs are derived from it. ``facts`` says what is known about
-    values: ``[distinct(Order.status, values=5), share(Ride.status == "open", 0.001)]``. ``names``
-    renames tables, indexes and key attributes: ``{"PK": "pk", "GSI1": "by_email"}``. With ``_type``
-    it renames the attribute that names an item's entity, in one table with ``orders/_type``; with
-    an empty name, items have no such attribute, and their keys tell entities apart. ``ignore``
-    silences findings of ``check``: ``["ST304"]`` silences a code, ``["ST304:Post.likes"]`` one
-    finding. ``settings`` are those of the tables: recovery, protection, streams, capacity.
+    Keys, indexes, requests and costs are derived from it.
+
+    ``facts`` says what is known about values:
+    ``[distinct(Order.status, values=5), share(Ride.status == "open", 0.001)]``.
+
+    ``names`` renames tables, indexes and key attributes: ``{"PK": "pk", "GSI1": "by_email"}``. The
+    name ``_type`` stands for the attribute that holds the name of an item's entity;
+    ``orders/_type`` stands for this attribute in the table ``orders`` only. If the new name is
+    empty, items have no such attribute, and entities are told apart by their keys.
+
+    ``ignore`` silences findings of ``check``: ``["ST304"]`` silences a code, and
+    ``["ST304:Post.likes"]`` silences one finding. ``settings`` sets recovery, protection, streams
+    and capacity of the tables.
     """
 
     def __init__(
@@ -72,9 +79,9 @@ class Design(Declaration):
             pattern.design = self
 
     def keep_to(self, lock: Plan | None) -> None:
-        """Set the earlier plan, usually from a lock file, that ``plan`` starts from by default.
+        """Set the earlier plan whose base keys ``plan()`` keeps, in place of the lock file's plan.
 
-        With None, ``plan`` starts from scratch.
+        With None, ``plan()`` ignores the lock file and chooses all keys anew.
         """
         self.lock = lock
 
@@ -82,14 +89,17 @@ class Design(Declaration):
         """Return the cheapest layout that serves every pattern: its keys, indexes and requests.
 
         ``previous`` is the plan that existing data was written under, as ``read_lock`` returns it.
-        The default is the plan passed to ``keep_to``. The new plan keeps the base keys of
+        The default is the plan passed to ``keep_to``, or else the lock file next to the file that
+        defines the design, if there is one. The new plan keeps the base keys of
         ``previous``, except for the entities named in ``rekey``. If such an entity gets another
         base key, its stored items must be moved. ``stator.design.planner.locked_choices`` lists
-        the rules.
+        the rules. Layouts are ranked by on-demand prices of us-east-1. The dollars of the result
+        are those of ``cost()``: they follow ``settings``.
         """
+        from stator.design.cost.billed_plan import billed_plan
         from stator.design.planner.planner import plan
 
-        return plan(self, previous, rekey)
+        return billed_plan(plan(self, previous, rekey), self)
 
     def cost(self, **options: Unpack[CostOptions]) -> CostReport:
         """Return the monthly cost: ``shop.cost(region="eu-west-1", mode="provisioned")``."""
@@ -97,12 +107,28 @@ class Design(Declaration):
 
         return cost(self, **options)
 
+    def simulate(
+        self,
+        traffic: TrafficShape | None = None,
+        *,
+        measured: MeasuredTraffic | None = None,
+    ) -> Simulation:
+        """Simulate how partitions take the declared traffic, and where they throttle.
+
+        ``shop.simulate().pattern("place")`` is the result for the pattern ``place``.
+        ``traffic`` varies the declared rates: spikes, a launch, bulk loads, hot keys. ``measured``
+        replaces these rates by measured traffic. Both types are in ``stator.design.simulation``.
+        """
+        from stator.design.simulation import simulate
+
+        return simulate(self, traffic, plan=self.plan(), measured=measured)
+
     def check(self, lock: Plan | None = None, *, at_least: float | None = None) -> Report:
         """Find problems in this design.
 
-        ``lock`` is the plan in a lock file. If it is passed, planning starts from it, and the
-        report also says how the new plan differs from it. Findings about money that cost less than
-        ``at_least`` dollars a month, by default 5, are not reported.
+        ``lock`` is the plan in a lock file. If it is passed, the new plan keeps its base keys, and
+        the report also says how the new plan differs from it. Findings about money that cost less
+        than ``at_least`` dollars a month, by default 5, are not reported.
         """
         from stator.design.lint.check import AT_LEAST_DOLLARS, check
 

@@ -2,8 +2,12 @@
 
 A design declares them (``Design(settings=...)``). ``db.ensure`` applies them, ``export-design``
 writes them, and ``stator diff`` compares them with live tables. None leaves a setting open:
-``ensure`` does not touch it, and ``diff`` does not look at it. Exports then write what a production
-table needs: recovery to any second is on.
+``ensure`` does not change it, and ``diff`` does not compare it.
+
+Point-in-time recovery is different: None, and a design without settings, mean that it is on,
+because a production table needs it. ``export-design``, ``diff``, ``ensure`` on a server, and every
+price follow that one rule (``recovers``). Only the embedded engine in one's own process leaves it
+off unless it is asked for.
 """
 
 from __future__ import annotations
@@ -13,6 +17,9 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from stator.errors import ConfigurationError
+from stator.model.scaling.capacity_window import CapacityWindow, window_actions
+from stator.model.scaling.scheduled_action import ScheduledAction
+from stator.model.scaling.target_tracking import CapacityBounds
 
 StreamView = Literal["NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY"]
 TableClass = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
@@ -31,12 +38,12 @@ _SCALING_TARGETS: Final = (0.2, 0.9)
 
 
 def shows(view: str, needed: StreamView) -> bool:
-    """Whether a stream with view type ``view`` carries every image that ``needed`` has."""
+    """Whether a stream of view type ``view`` has every image (old, new) that ``needed`` has."""
     return any(view == name and _IMAGES[needed] <= images for name, images in _IMAGES.items())
 
 
 def smallest_view(needed: Iterable[StreamView]) -> StreamView:
-    """Return the smallest view type that shows all of ``needed``."""
+    """Return the view type with exactly the images (old, new) of all the ``needed`` types."""
     images = frozenset[str]().union(*(_IMAGES[each] for each in needed))
     return next(name for name, shown in _IMAGES.items() if shown == images)
 
@@ -45,8 +52,11 @@ def smallest_view(needed: Iterable[StreamView]) -> StreamView:
 class ProvisionedCapacity:
     """Units a second that a table, and each of its global indexes, is provisioned with.
 
-    With ``most_read_units`` or ``most_write_units``, exports add scaling from the given units up to
-    these, at the ``target`` share of use. ``indexes`` has other numbers for single indexes.
+    With ``most_read_units``, ``export-design`` adds auto scaling between ``read_units`` and
+    ``most_read_units``; likewise for writes. ``target`` is the share of the units that scaling
+    keeps in use. ``read_schedule`` and ``write_schedule`` are windows with other bounds, such as
+    ``weekdays 17:50-22:30 min=160``, in ``timezone``; they need scaling. ``indexes`` maps the names
+    of indexes to their units, where these differ from the table's.
     """
 
     read_units: int
@@ -54,6 +64,9 @@ class ProvisionedCapacity:
     most_read_units: int | None = None
     most_write_units: int | None = None
     target: float = 0.7
+    read_schedule: tuple[str, ...] = ()
+    write_schedule: tuple[str, ...] = ()
+    timezone: str = "UTC"
     indexes: Mapping[str, ProvisionedCapacity] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -74,27 +87,46 @@ class ProvisionedCapacity:
             if most is not None and most < getattr(self, least):
                 raise ConfigurationError(
                     f"most_{least}={most} is below {least}={getattr(self, least)}",
-                    hint="scaling goes up from the provisioned units",
+                    hint="use a maximum of at least the provisioned units; scaling starts there",
                 )
         low, high = _SCALING_TARGETS
         if not low <= self.target <= high:
             raise ConfigurationError(
                 f"target={self.target:g} is not between {low:g} and {high:g}",
-                hint="0.7 leaves room for a rise in traffic",
+                hint="use a share such as 0.7, which leaves room for a rise in traffic",
             )
+        for name, windows, most in (
+            ("read", self.read_schedule, self.most_read_units),
+            ("write", self.write_schedule, self.most_write_units),
+        ):
+            if windows and most is None:
+                raise ConfigurationError(
+                    f"{name}_schedule needs scaling, and most_{name}_units is not set",
+                    hint=f"for example most_{name}_units=1000",
+                )
+        for dimension, _, _ in self.scaled:
+            self.schedule(dimension)  # raises for a window that cannot be read
 
     def of_index(self, name: str) -> ProvisionedCapacity:
-        """Return the units of an index: its own from ``indexes``, or else those of the table."""
+        """Return the units of an index: its own from ``indexes``, or else the table's units."""
         return self.indexes.get(name, self)
+
+    def schedule(self, dimension: Literal["Read", "Write"]) -> tuple[ScheduledAction, ...]:
+        """Return the scheduled actions of the reads or the writes."""
+        windows = self.read_schedule if dimension == "Read" else self.write_schedule
+        bounds = next(
+            CapacityBounds(least, most) for name, least, most in self.scaled if name == dimension
+        )
+        return window_actions(map(CapacityWindow.parse, windows), bounds, self.timezone)
 
     @property
     def throughput(self) -> dict[str, int]:
-        """The ProvisionedThroughput of a request."""
+        """The ``ProvisionedThroughput`` member of a CreateTable or UpdateTable request."""
         return {"ReadCapacityUnits": self.read_units, "WriteCapacityUnits": self.write_units}
 
     @property
     def scaled(self) -> tuple[tuple[Literal["Read", "Write"], int, int], ...]:
-        """The dimensions that scale, each with its least and most units."""
+        """The auto scaling ranges, such as ``("Read", 10, 100)`` for 10 to 100 read units."""
         found: list[tuple[Literal["Read", "Write"], int, int]] = []
         if self.most_read_units is not None:
             found.append(("Read", self.read_units, self.most_read_units))
@@ -129,12 +161,12 @@ class TableSettings:
         for view in (self.stream, *self.streams.values()):
             if view is not None and view not in STREAM_VIEWS:
                 raise ConfigurationError(
-                    f"{view!r} is no view type of a stream",
+                    f"{view!r} is not a view type of a stream",
                     hint=f"use one of {', '.join(STREAM_VIEWS)}",
                 )
         if self.table_class not in (None, "STANDARD", "STANDARD_INFREQUENT_ACCESS"):
             raise ConfigurationError(
-                f"{self.table_class!r} is no table class",
+                f"{self.table_class!r} is not a table class",
                 hint="use STANDARD or STANDARD_INFREQUENT_ACCESS",
             )
         days = self.recovery_days
@@ -146,7 +178,7 @@ class TableSettings:
 
     @property
     def recovers(self) -> bool:
-        """Whether an exported table has point-in-time recovery: yes, unless switched off."""
+        """Whether real tables have point-in-time recovery: yes, unless it is set to False."""
         return self.point_in_time_recovery is not False
 
     def create_members(self, request: dict[str, object], table: str) -> None:
@@ -172,7 +204,7 @@ class TableSettings:
 
     @property
     def encryption(self) -> dict[str, object]:
-        """The SSESpecification of a request; empty if AWS's own key is to be used."""
+        """The ``SSESpecification`` of a request; empty without ``kms_key``, for AWS's own key."""
         if self.kms_key is None:
             return {}
         found: dict[str, object] = {"Enabled": True, "SSEType": "KMS"}

@@ -5,6 +5,7 @@
         distinct(Order.region, Order.day, values=4_000),
         share(Ride.status == "open", 0.001),
         largest(Order.tenant_id, 0.30),
+        moving(day_of(Device.seen_at), 0.01),
     ]
 
 The planner computes how many items a key condition matches from volumes and from these facts. For
@@ -21,7 +22,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
 from stator.design.entities.conditions import (
     All,
@@ -43,11 +44,13 @@ from stator.design.entities.entity import Entity, EntityInfo, info
 from stator.design.entities.shapes import Choice, Maybe, Scalar
 from stator.design.patterns.compared_parts import check_part
 from stator.design.patterns.pattern import Param, references
-from stator.design.patterns.quantities import check_quantity
+from stator.design.patterns.quantities import MOST, check_quantity, shown_quantity
 from stator.design.plan import key_text as keys
 from stator.errors import DesignError
 
 _ROUNDING = 1e-9
+MOST_CONTRADICTED: Final = 1.25
+"""``returns=`` and the volumes may differ by this factor, as an estimate and a measurement may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +92,21 @@ class LargestFact:
         return f"largest({_shown(self.entity, (self.name,))}, {_number(self.part)})"
 
 
-Fact = DistinctFact | ShareFact | LargestFact
-"""A fact about the values of one entity, as ``distinct``, ``share`` or ``largest`` returns it."""
+@dataclass(frozen=True, slots=True)
+class MovingFact:
+    """This share of the updates of a field changes a part of it, such as its day."""
+
+    entity: type[Entity]
+    name: str
+    part: float
+    where: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        return f"moving({_shown(self.entity, (self.name,))}, {_number(self.part)})"
+
+
+Fact = DistinctFact | ShareFact | LargestFact | MovingFact
+"""A fact about the values of one entity, as ``distinct``, ``share`` and the like return it."""
 
 
 def distinct(*fields: Any, values: float) -> Fact:
@@ -117,7 +133,8 @@ def distinct(*fields: Any, values: float) -> Fact:
     check_quantity(f"{where}: {found}: values", values)
     if values < 1:
         raise DesignError(
-            f"{where}: {found} must have 1 value or more", hint="a rough estimate is enough"
+            f"{where}: {found}: values must be 1 or more",
+            hint="declare how many different values there are; a rough estimate is enough",
         )
     return found
 
@@ -160,13 +177,33 @@ def largest(field: Any, part: float) -> Fact:
     _check_part(found, part, where)
     if not part:
         raise DesignError(
-            f"{where}: {found} must be above 0", hint="the largest value has at least one item"
+            f"{where}: {found}: the share must be above 0",
+            hint="the most frequent value has at least one item",
         )
     return found
 
 
+def moving(part: Any, share: float) -> Fact:
+    """Declare which share of the updates of a field changes a part of it.
+
+    ``moving(prefix_of(Position.cell, 5), 0.1)`` says that one update of ``cell`` in ten changes its
+    first five characters. Such an update moves the item in an index by that prefix.
+    """
+    where = _caller()
+    named = _plain_field(part, where, "moving(prefix_of(Position.cell, 5), 0.1)")
+    if not isinstance(named, PartRef):
+        raise DesignError(
+            f"{where}: moving() takes a part of a field, not {named!r}: an update changes the "
+            f"whole field",
+            hint="write moving(prefix_of(Position.cell, 5), 0.1), or moving(day_of(...), ...)",
+        )
+    found = MovingFact(info(named.owner).root, named.name, share, where)
+    _check_part(found, share, where)
+    return found
+
+
 def _caller() -> str:
-    """Return the file and line that calls ``distinct``, ``share`` or ``largest``."""
+    """Return the file and line that declares a fact."""
     frame: FrameType | None = inspect.currentframe()
     for _ in range(2):
         frame = frame.f_back if frame is not None else None
@@ -187,7 +224,7 @@ def _check_part(found: Fact, part: Any, where: str) -> None:
     check_quantity(f"{where}: {found}: the share", part)
     if part > 1:
         raise DesignError(
-            f"{where}: {found} is above 1, which is all items",
+            f"{where}: {found}: the share is above 1, which means all items",
             hint=f"write {part / 100:g} for {part:g} %",
         )
 
@@ -226,7 +263,7 @@ def _comparisons(condition: Condition) -> Iterable[Comparison]:
 def possible_values(known: EntityInfo, name: str) -> int | None:
     """Return how many values a field's type allows: a Literal, an Enum or a bool.
 
-    Returns None for other types, and for parts of fields.
+    Returns None for other types, and for derived parts.
     """
     if name not in known.fields:
         return None
@@ -238,7 +275,7 @@ def possible_values(known: EntityInfo, name: str) -> int | None:
 
 
 def is_unique(known: EntityInfo, fields: Iterable[str]) -> bool:
-    """Whether no two items have the same values of these fields or parts of fields."""
+    """Whether no two items have the same values of these fields and derived parts."""
     names = set(fields)
     return set(known.identity) <= names or any(
         name in known.fields and known.fields[name].role == "unique" for name in names
@@ -256,6 +293,7 @@ class ValueFacts:
         self._distinct: dict[tuple[type[Entity], frozenset[str]], DistinctFact] = {}
         self._shares: dict[tuple[type[Entity], str], ShareFact] = {}
         self._largest: dict[tuple[type[Entity], str], LargestFact] = {}
+        self._moving: dict[tuple[type[Entity], str], MovingFact] = {}
 
     def check(
         self,
@@ -266,7 +304,7 @@ class ValueFacts:
         """Raise DesignError for a fact that cannot be true in a design with these volumes."""
         known = set(entities)
         for each in self.all:
-            if not isinstance(each, (DistinctFact, ShareFact, LargestFact)):
+            if not isinstance(each, (DistinctFact, ShareFact, LargestFact, MovingFact)):
                 raise DesignError(
                     f"{design}: facts has {each!r}, which is not a fact",
                     hint="write facts=[distinct(Order.status, values=5)]",
@@ -293,6 +331,8 @@ class ValueFacts:
                 before = self._shares.setdefault((entity, condition_text(condition)), fact)
             case LargestFact(entity, name):
                 before = self._largest.setdefault((entity, name), fact)
+            case MovingFact(entity, name):
+                before = self._moving.setdefault((entity, name), fact)
         if before is not fact and before != fact:
             raise DesignError(
                 f"{fact.where}: {fact} contradicts {before} at {before.where}",
@@ -309,7 +349,7 @@ class ValueFacts:
             )
         if is_unique(known, fact.fields) and fact.values < volume - _ROUNDING:
             raise DesignError(
-                f"{fact.where}: {fact} says that items share values that are unique to each of "
+                f"{fact.where}: {fact} has too few values: they are unique to each of "
                 f"{_number(volume)} items",
                 hint=f"leave the fact out: volumes={{{fact.entity.__name__}: ...}} says it",
             )
@@ -335,7 +375,10 @@ class ValueFacts:
             )
 
     def _most(self, entity: type[Entity], name: str) -> float:
-        """Return how many values of a field are known to be possible, at most."""
+        """Return the most values that a field can have.
+
+        A ``distinct`` fact or the field's type limits them. Without a limit, returns infinity.
+        """
         declared = self._distinct.get((entity, frozenset((name,))))
         size = possible_values(info(entity), name)
         found = declared.values if declared is not None else size
@@ -419,9 +462,20 @@ class ValueFacts:
         return None
 
     def all_present(self, entity: type[Entity], names: Iterable[str]) -> float:
-        """Return the share of items that have all these fields, as far as facts say it."""
+        """Return the share of items that have all these fields.
+
+        A field about which no fact says anything counts as present in every item.
+        """
         parts = [self.present(entity, name) for name in names]
         return math.prod(each for each in parts if each is not None)
+
+    def moving(self, entity: type[Entity], name: str) -> float | None:
+        """Return the share of updates of a field that change a derived part, if a fact says so.
+
+        ``name`` names the derived part: ``day_of(seen_at)``.
+        """
+        found = self._moving.get((entity, name))
+        return None if found is None else float(found.part)
 
     def _largest_part(self, entity: type[Entity], part: DerivedPart) -> float | None:
         parts = [
@@ -433,10 +487,27 @@ class ValueFacts:
         ]
         return max(parts, default=None)
 
-    def largest(self, entity: type[Entity], name: str) -> float | None:
-        """Return the share of items with the most frequent value, if a fact says so.
+    def frequent(self, entity: type[Entity], name: str) -> list[tuple[Any, float]]:
+        """Return the values of a field whose shares are declared, each with its share.
 
-        A share of one value says it, too: no value has more items than the largest.
+        The shares come from ``share`` facts about one value. The most frequent value comes first.
+        """
+        found = [
+            (fact.condition.values[0], float(fact.part))
+            for (owner, _), fact in self._shares.items()
+            if owner is entity
+            and isinstance(fact.condition, Comparison)
+            and fact.condition.operator == "="
+            and fact.condition.field.path == (name,)
+            and fact.condition.values[0] is not None
+        ]
+        return sorted(found, key=lambda each: -each[1])
+
+    def largest(self, entity: type[Entity], name: str) -> float | None:
+        """Return the share of items that have a field's most frequent value, if facts say so.
+
+        Without a ``largest`` fact, the result is the largest share that a ``share`` fact declares
+        for one value of the field.
         """
         found = self._largest.get((entity, name))
         if found is not None:
@@ -456,7 +527,7 @@ class ValueFacts:
 
 
 def shown_name(entity: type[Entity], name: str) -> str:
-    """Return a field, or a part of it, as a user writes it: ``month_of(Order.placed_at)``."""
+    """Return a field or a derived part as a user writes it: ``month_of(Order.placed_at)``."""
     part = derived_part(name)
     if part is None:
         return repr(FieldRef(entity, (name,)))
@@ -469,4 +540,4 @@ def _shown(entity: type[Entity], names: Iterable[str]) -> str:
 
 def _number(value: Any) -> str:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return f"{value:,.10g}" if is_number else repr(value)
+    return f"{value:,.10g}" if is_number and abs(value) <= MOST else shown_quantity(value)

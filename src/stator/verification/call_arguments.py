@@ -1,8 +1,9 @@
-"""The arguments of sample calls: values that exist, and ranges that match as much as declared.
+"""The arguments of sample calls: values that exist, and ranges that match enough items.
 
 Values that are compared for equality are chosen before the items are generated, spread over all
-values of the field. Ranges are chosen afterwards, from the items: so that a call returns as many as
-``returns`` declares, or a third of the items under the other conditions if it does not.
+values of the field. Ranges are chosen afterwards, from the generated items, so that a call returns
+as many items as ``returns`` declares. If ``returns`` is not declared, a range covers a third of the
+items that meet the other conditions.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ from stator.verification.sample_values import make
 
 _EQUAL: Final = ("=", "in", "in_list", "part")
 _MEMBERS: Final = 5
-"""The members of a list argument."""
+"""The number of members in a list argument of a sample call."""
+_LETTERS: Final = (*range(ord("z"), ord("a"), -1), *range(ord("Z"), ord("A"), -1))
 _LIMIT: Final = 25
 """The limit of a call whose limit is an argument, if ``returns`` is not declared."""
 
@@ -62,10 +64,11 @@ class CallArguments:
         ]
 
     def asked(self, entity: type[Entity], exact: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-        """Return the values that a call asks for: each field with one value, or one of several.
+        """Return, for each compared field of an entity, the values that a call accepts.
 
-        A pattern over several entities compares a field of one of them. Those of the others that
-        have the same name have the same value.
+        Usually this is a single value. ``exact`` has the arguments of the call. If a pattern over
+        several entities compares the field of only one of them, fields with the same name in the
+        other entities have the same value.
         """
         found: dict[str, tuple[Any, ...]] = {}
         for test in self._equal_tests():
@@ -79,7 +82,7 @@ class CallArguments:
         return found
 
     def filters(self, entity: type[Entity]) -> list[Condition]:
-        """Return the conditions without arguments that are no equalities."""
+        """Return the entity's conditions that have no arguments and are no equality comparisons."""
         equal = self._equal_tests()
         return [
             each
@@ -88,7 +91,7 @@ class CallArguments:
         ]
 
     def _equal_tests(self) -> list[Comparison]:
-        """Return the comparisons of fields, and of parts of them, with one or several values."""
+        """Return the equality comparisons (=, IN, absence) of fields and of derived parts."""
         return [
             each
             for each in (*self.ask.tests, *self.ask.filters)
@@ -98,7 +101,7 @@ class CallArguments:
         ]
 
     def samples(self) -> int:
-        """Return how many calls with different values there can be."""
+        """Return how many calls with different arguments are possible."""
         with self.shape.unrecorded():
             counts = [
                 self.shape.values(entity, (name,)) for entity, name, _, _ in self._equalities()
@@ -106,7 +109,7 @@ class CallArguments:
         return max(1, math.floor(max(counts))) if counts else 1
 
     def exact(self, sample: int, samples: int) -> dict[str, Any]:
-        """Return the arguments that fields are compared with for equality."""
+        """Return the equality arguments of call number ``sample`` out of ``samples`` calls."""
         found: dict[str, Any] = {}
         for entity, name, params, is_list in self._equalities():
             count = max(1, math.floor(self.generator.domain(entity, name).count))
@@ -134,9 +137,10 @@ class CallArguments:
         return self.generator.value(entity, name, number)
 
     def _equalities(self) -> list[tuple[type[Entity], str, list[str], bool]]:
-        """Return the fields, and parts of fields, that are compared with arguments for equality.
+        """Return the equality comparisons whose values are arguments.
 
-        Each comes with the names of the arguments, and whether the argument is a list.
+        Each result has the entity, the field or derived part, the names of the arguments, and
+        whether the argument is a list.
         """
         found = []
         for test in self._equal_tests():
@@ -153,9 +157,10 @@ class CallArguments:
     def whole(
         self, exact: dict[str, Any], items: Sequence[Any], *, everything: bool = False
     ) -> dict[str, Any]:
-        """Return all arguments: the exact ones, and those of ranges and filters.
+        """Return all arguments of a call: ``exact``, and the values of its ranges and filters.
 
-        With ``everything``, the range that decides how much a call returns covers all items.
+        The values are chosen from ``items``, so that the call returns as many items as declared.
+        With ``everything``, the range that decides how much the call returns covers all items.
         """
         found = dict(exact)
         groups = self._open_groups(found)
@@ -185,10 +190,12 @@ class CallArguments:
                     wanted = len(matching)
             else:
                 self.shape.guesses.add(
-                    f"{group[0].field!r} {group[0].operator} ... keeps a third; declare returns=..."
+                    f"{group[0].field!r} {group[0].operator} ... keeps a third of the items; "
+                    f"declare returns=..."
                 )
                 wanted = round(len(matching) * KEPT_SHARE)
-            found |= self._chosen(entity, group, matching, wanted)
+            found |= self._chosen(entity, group, matching, wanted, known, found)
+            self._balance(entity, group, items, matching, found)
         for name in self.pattern.parameters:
             found.setdefault(name, None)
         return found
@@ -196,9 +203,11 @@ class CallArguments:
     def _put_inside(
         self, entity: type[Entity], test: Comparison, matching: list[Any], wanted: int
     ) -> Any:
-        """Return a value that as many items contain as wanted, after putting it into some of them.
+        """Return the argument of a ``contains`` condition that ``wanted`` items should meet.
 
-        Those at the end get it first: they may not have been stored yet.
+        The argument is a new value, which is added to some of the ``matching`` items. Items in the
+        second half are preferred, because the first ones may be stored already. If the field's type
+        allows no new value, a value of an existing item is returned.
         """
         name, shape = test.field.name, inner(info(entity).fields[test.field.name].shape)
         element = "~" if shape == Scalar(str) else _new_element(shape)
@@ -207,15 +216,90 @@ class CallArguments:
             return next(iter(next((each for each in values if each), ("",))))
         having = [each for each in matching if element in (getattr(each, name) or ())]
         others = [each for each in matching if getattr(each, name) and each not in having]
-        missing = wanted - len(having)
-        half = others[len(others) // 2 :] if missing <= len(others) // 2 else others
-        for at in range(max(0, min(missing, len(half)))):
-            chosen = half[at * len(half) // missing]
+        for chosen in _from_the_end(others, wanted - len(having)):
             object.__setattr__(chosen, name, _added(getattr(chosen, name), element))
         return element
 
+    def _put_in_front(
+        self,
+        entity: type[Entity],
+        test: Comparison,
+        matching: list[Any],
+        wanted: int,
+        known: list[Condition],
+        arguments: Mapping[str, Any],
+    ) -> Any:
+        """Return a prefix with which exactly ``wanted`` of the ``matching`` items start.
+
+        Generated texts start alike, so most numbers of items have no prefix of their own. Then some
+        items get another first letter. Items at the end are changed first, because they may not
+        have been stored yet. Each item still meets the ``known`` conditions.
+        """
+        name = test.field.name
+        values = [field_value(test.field, each) for each in matching]
+        values = sorted(each for each in values if each)
+        found = _prefix(values, wanted) if values else ""
+        is_exact = sum(each.startswith(found) for each in values) == wanted
+        if is_exact or not values or len(test.field.path) > 1:
+            return found
+        own = info(entity).fields[name]
+        if own.role is not None and own.role != "ident":
+            return found
+        first = _new_start(values)
+        having = [each for each in matching if (getattr(each, name) or first[:0])[:1] == first]
+        others = [each for each in matching if getattr(each, name) and each not in having]
+        for chosen in _from_the_end(others, wanted - len(having)):
+            before = getattr(chosen, name)
+            object.__setattr__(chosen, name, first + before[1:])
+            if not all(holds(each, chosen, arguments) for each in known):
+                object.__setattr__(chosen, name, before)  # a prefix of the field is in the key
+                return found
+        return first
+
+    def _balance(
+        self,
+        entity: type[Entity],
+        group: list[Comparison],
+        items: Sequence[Any],
+        matching: list[Any],
+        arguments: Mapping[str, Any],
+    ) -> None:
+        """Put as many filtered-out items into the range of a call as into the whole collection.
+
+        ``matching`` are the items that pass the filters. A range of 20 items out of 10,000 may by
+        chance have none of the 8 % that a filter drops. So some of these get another value of the
+        ranged field: the value of an item inside of the range, or outside of it.
+        """
+        field, known = group[0].field, info(entity)
+        if len(field.path) > 1 or field.name in known.identity or not matching:
+            return
+        if known.fields[field.name].role is not None or group[0].operator == "contains":
+            return
+        passing = set(map(id, matching))
+        dropped = [each for each in items if isinstance(each, entity) and id(each) not in passing]
+
+        def is_inside(item: Any) -> bool:
+            return all(holds(test, item, arguments) for test in group)
+
+        within = [each for each in matching if is_inside(each)]
+        beyond = [each for each in matching if not is_inside(each)]
+        inside = [each for each in dropped if is_inside(each)]
+        outside = [each for each in dropped if not is_inside(each)]
+        wanted = round(len(within) * len(dropped) / len(matching))
+        for moved, count, places in (
+            (outside, wanted - len(inside), within),
+            (inside, len(inside) - wanted, beyond),
+        ):
+            if count > 0 and places:
+                for at, chosen in enumerate(_from_the_end(moved, count)):
+                    value = getattr(places[at % len(places)], field.name)
+                    object.__setattr__(chosen, field.name, value)
+
     def _open_groups(self, known: dict[str, Any]) -> list[list[Comparison]]:
-        """Return the comparisons with arguments that are not known yet, by field."""
+        """Return the comparisons with an argument that is not in ``known``.
+
+        There is one list for each field.
+        """
         groups: dict[tuple[Any, ...], list[Comparison]] = {}
         for condition in (*self.ask.tests, *self.ask.filters):
             for test in comparisons(condition):
@@ -224,7 +308,13 @@ class CallArguments:
         return list(groups.values())
 
     def _chosen(
-        self, entity: type[Entity], group: list[Comparison], matching: list[Any], wanted: int
+        self,
+        entity: type[Entity],
+        group: list[Comparison],
+        matching: list[Any],
+        wanted: int,
+        known: list[Condition],
+        arguments: Mapping[str, Any],
     ) -> dict[str, Any]:
         name = group[0].field.name
         values = [field_value(group[0].field, each) for each in matching]
@@ -235,6 +325,9 @@ class CallArguments:
         wanted = min(max(wanted, 0), len(values))
         if group[0].operator == "contains" and isinstance(group[0].values[0], Param):
             return {group[0].values[0].name: self._put_inside(entity, group[0], matching, wanted)}
+        if group[0].operator == "begins_with" and isinstance(group[0].values[0], Param):
+            start = self._put_in_front(entity, group[0], matching, wanted, known, arguments)
+            return {group[0].values[0].name: start}
         is_double = len({_side(test) for test in group} & {"low", "high"}) == 2
         found: dict[str, Any] = {}
         for test in group:
@@ -247,6 +340,19 @@ class CallArguments:
         return found
 
 
+def _from_the_end(items: list[Any], count: int) -> list[Any]:
+    """Return ``count`` of the items, evenly spread over their last half if there are enough."""
+    half = items[len(items) // 2 :] if count <= len(items) // 2 else items
+    return [half[at * len(half) // count] for at in range(max(0, min(count, len(half))))]
+
+
+def _new_start(values: list[Any]) -> Any:
+    """Return a letter with which none of the texts or bytes starts."""
+    taken = {each[:1] for each in values}
+    letters = [bytes((at,)) if isinstance(values[0], bytes) else chr(at) for at in _LETTERS]
+    return next((each for each in letters if each not in taken), letters[0])
+
+
 def _new_element(shape: Shape) -> Any:
     """Return an element that generated lists or sets of this shape do not have, or None."""
     if isinstance(shape, SetOf):
@@ -257,7 +363,10 @@ def _new_element(shape: Shape) -> Any:
 
 
 def _added(value: Any, element: Any) -> Any:
-    """Return a text, list or set with an element in it that it did not have."""
+    """Return a copy of a text, list or set that contains ``element``.
+
+    The element replaces the end of a text, or the first member of a list or set.
+    """
     if isinstance(value, str):
         return f"{value[: -len(element)]}{element}"
     return type(value)([element, *list(value)[1:]])
@@ -300,7 +409,10 @@ def _side(test: Comparison) -> str:
 
 
 def _bounds(test: Comparison, values: list[Any], first: int, last: int) -> tuple[Any, ...]:
-    """Return the values to compare with, so that ``values[first:last + 1]`` or so match."""
+    """Return the values to compare with, so that about ``values[first:last + 1]`` match.
+
+    ``values`` are the sorted values of the field.
+    """
     size = len(values)
     match test.operator:
         case ">=":
@@ -321,7 +433,7 @@ def _bounds(test: Comparison, values: list[Any], first: int, last: int) -> tuple
 
 
 def _prefix(values: list[Any], wanted: int) -> Any:
-    """Return the start of a value that about this many values have."""
+    """Return a prefix that about ``wanted`` of the values start with."""
     middle = values[len(values) // 2]
     starts = [middle[:length] for length in range(1, len(middle) + 1)]
     return min(
@@ -330,7 +442,7 @@ def _prefix(values: list[Any], wanted: int) -> Any:
 
 
 def _beyond(value: Any, direction: int) -> Any:
-    """Return a value just above or below a value."""
+    """Return a value above ``value`` if ``direction`` is 1, and below it if ``direction`` is -1."""
     found = plain(value)
     if isinstance(found, (datetime, date)):
         return found + timedelta(days=direction)

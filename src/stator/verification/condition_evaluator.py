@@ -1,6 +1,6 @@
 """Evaluates a pattern's conditions on Python objects.
 
-It says which of the generated items a call should find, without asking the engine.
+The result says which of the generated items a call should find. The engine is not asked.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stator.verification.declared_shape import plain
 def holds(condition: Condition, entity: Any, arguments: Mapping[str, Any]) -> bool:
     """Whether an object meets a condition, as DynamoDB would evaluate it.
 
-    A comparison with a missing value does not hold.
+    A comparison with a missing value does not hold, except ``!=`` and tests for absence.
     """
     match condition:
         case All(operands):
@@ -59,7 +59,10 @@ def _argument(value: Any, entity: Any, arguments: Mapping[str, Any]) -> Any:
 
 
 def field_value(field: FieldRef, entity: Any) -> Any:
-    """Return the value of a field, or of a part of it, or None if there is none."""
+    """Return the value of a field, or of a path inside it such as ``address.city``.
+
+    Returns None if the object has no such value.
+    """
     found = getattr(entity, field.name, None)
     for step in field.path[1:]:
         by_index: Any = found

@@ -1,19 +1,24 @@
 """The declared shape of the data: how many items there are, and how their values are spread.
 
-Everything here follows from the declaration: volumes, ``per()``, types, identities and facts. It is
-a reading of its own, apart from the planner's estimates. Where the declaration says nothing, these
-are the assumptions, and the report calls each of them a guess:
+Everything here follows from the declaration: volumes, ``per()``, types, identities and facts. The
+planner's estimates are computed by other code. Where the declaration says nothing, the following is
+assumed, and the report calls each assumption a guess:
 
 | Not declared | Assumed |
 |---|---|
 | the volume of an entity | 1,000,000 items |
 | the values of a text or a number | the square root of the volume |
 | the values of a date | three years of days |
-| the years, months, days or hours of a time | those of three years |
-| the values of a prefix | ten for each character, and at most those of the field |
+| the years, months, days or hours of a time | as many as three years have |
+| the values of a prefix | ten for each character, and at most as many as the field has |
 | whether an optional field is set | in half of the items, if a pattern or an index asks for it |
 | how many items pass a filter or a range | a third |
 | how values are spread | evenly; ``largest()`` gives one value more |
+
+``per()``, ``distinct()`` and volumes say how many items a value has on average. A usual value has
+that many, and the value of a ``largest()`` fact has more. Otherwise a tenant with a third of all
+items would make every other tenant smaller than declared, and no call could show the average that
+a plan estimates.
 
 A field refers to another entity if it has the name of that entity's identity: ``Order.user_id``
 to ``User.user_id``, or to ``User.id``. It then has as many values as there are users. A pattern
@@ -31,7 +36,7 @@ from typing import Any, Final, cast
 from uuid import UUID
 
 from stator.design.declaration import Declaration, Per
-from stator.design.entities.conditions import Comparison, FieldRef
+from stator.design.entities.conditions import Comparison, FieldRef, Inverse
 from stator.design.entities.derived_parts import (
     DerivedPart,
     PartComparison,
@@ -42,7 +47,7 @@ from stator.design.entities.derived_parts import (
 from stator.design.entities.entity import Entity, EntityInfo, info
 from stator.design.entities.shapes import Choice, Epoch, Maybe, Scalar, Shape
 from stator.design.patterns.pattern import Param
-from stator.design.value_facts import DistinctFact, LargestFact, ShareFact, condition_text
+from stator.design.value_facts import DistinctFact, LargestFact, ShareFact
 
 KEPT_SHARE: Final = 1 / 3
 PRESENT_SHARE: Final = 1 / 2
@@ -55,13 +60,16 @@ _COMMON_NAMES: Final = frozenset({"id", "key", "name", "code", "number", "no", "
 
 @dataclass(frozen=True, slots=True)
 class EntityReference:
-    """Fields of an entity that name an item of another one: own field and identity field."""
+    """A reference from the fields of an entity to the identity of another one, its ``parent``.
+
+    ``fields`` has pairs of an own field and an identity field: ``("user_id", "id")``.
+    """
 
     parent: type[Entity]
     fields: tuple[tuple[str, str], ...]
 
     def named(self, fields: set[str]) -> list[tuple[str, str]]:
-        """Return the pairs whose own field is among these."""
+        """Return the pairs whose own field is in ``fields``."""
         return [(own, theirs) for own, theirs in self.fields if own in fields]
 
 
@@ -75,13 +83,18 @@ class Guesses:
         self.found[text] = None
 
     def drop(self, subject: str) -> None:
-        """Forget the guesses about the values of a field, which something else decides."""
+        """Forget the guesses about a field, because its number of values follows from elsewhere."""
         for text in [each for each in self.found if each.startswith(f"{subject} has ")]:
             del self.found[text]
 
     def drop_filter(self, condition: str) -> None:
         """Forget the guess about how many items pass a filter."""
         for text in [each for each in self.found if each.startswith(f"{condition} keeps ")]:
+            del self.found[text]
+
+    def drop_presence(self, subject: str) -> None:
+        """Forget the guess about how many items have a field, because it follows from elsewhere."""
+        for text in [each for each in self.found if each.startswith(f"{subject} is set in ")]:
             del self.found[text]
 
     @property
@@ -94,7 +107,7 @@ def inner(shape: Shape) -> Shape:
 
 
 class DeclaredShape:
-    """The volumes, references and chances of one design."""
+    """The volumes, the references between entities, and the shares of values of one design."""
 
     def __init__(self, design: Declaration) -> None:
         self.design = design
@@ -102,11 +115,12 @@ class DeclaredShape:
         """Collects the guesses; a caller replaces it to see only those of one measurement."""
         self._facts = design.facts.all
         self._implied_by: dict[type[Entity], list[tuple[frozenset[str], float]]] = {}
+        self._present: dict[tuple[type[Entity], str], float] = {}
         self.references = {entity: self._references(entity) for entity in design.entities}
 
     @contextmanager
     def unrecorded(self) -> Iterator[None]:
-        """Record no guesses in a ``with`` block: how other fields are filled changes nothing."""
+        """Discard the guesses made in a ``with`` block: the measurement does not rest on them."""
         kept, self.guesses = self.guesses, Guesses()
         try:
             yield
@@ -151,7 +165,11 @@ class DeclaredShape:
         )
 
     def _only_candidate(self, entity: type[Entity], parent: type[Entity]) -> list[EntityReference]:
-        """Return the reference behind ``per(parent, n)``, if just one compared field can be it."""
+        """Return the field that probably refers to the parent in ``per(parent, n)``, in a list.
+
+        Candidates are the fields that read patterns compare and that have the type of the parent's
+        identity. The list is empty unless there is exactly one candidate.
+        """
         identity = info(parent).identity
         if len(identity) != 1:
             return []
@@ -209,7 +227,8 @@ class DeclaredShape:
             left -= {own for own, _ in named}
         for implied, count in self._implied(entity):
             if implied <= left:
-                total *= max(1.0, volume / count)
+                held = self.design.facts.all_present(entity, map(source_field, implied))
+                total *= max(1.0, volume * held / count)
                 left -= implied
         for name in sorted(left):
             total *= self._alone(known, name, volume)
@@ -222,10 +241,10 @@ class DeclaredShape:
         return sorted(found, key=lambda each: (-len(each.fields), each.fields))
 
     def _implied(self, entity: type[Entity]) -> list[tuple[frozenset[str], float]]:
-        """Return how many items have one value of some fields, as ``returns`` of patterns says it.
+        """Return sets of fields, and how many items share their values, as ``returns`` declares.
 
-        A pattern that compares fields for equality, and nothing else, returns all items with these
-        values.
+        A pattern that only compares fields for equality returns all items with these values. So if
+        ``orders_of_user`` returns 20, each ``user_id`` has 20 orders.
         """
         found = self._implied_by.get(entity)
         if found is None:
@@ -265,7 +284,11 @@ class DeclaredShape:
         return not self.is_declared(entity, name) and self.is_text_like(entity, name)
 
     def _part_values(self, known: EntityInfo, part: DerivedPart, volume: float) -> float:
-        """Return how many values a part of a field has: three years of times, or all digits."""
+        """Return how many values a derived part of a field has.
+
+        Without a fact, times are assumed to cover three years, and a character of a prefix to have
+        ten values. The derived part never has more values than the field.
+        """
         entity = cast("type[Entity]", known.cls)
         for declared in self._distinct_facts(entity):
             other = derived_part(declared.fields[0]) if len(declared.fields) == 1 else None
@@ -306,7 +329,7 @@ class DeclaredShape:
     def chance(self, entity: type[Entity], fixed: Mapping[str, Any]) -> float:
         """Return the share of an entity's items that have these values.
 
-        The values are asked for, so at least one item has them.
+        At least one item is assumed to have these values, because a call asks for them.
         """
         volume = self.volume(entity)
         known = info(entity)
@@ -331,37 +354,34 @@ class DeclaredShape:
 
     def present_share(self, entity: type[Entity], name: str) -> float:
         """Return the share of items that have a value of an optional field."""
-        field_ref = FieldRef(entity, (name,))
-        present = self.condition_share(entity, Comparison(field_ref, "exists", ()))
-        absent = self.condition_share(entity, Comparison(field_ref, "not_exists", ()))
-        if present is not None:
-            return present
-        if absent is not None:
-            return 1 - absent
+        declared = self.design.facts.present(entity, name)
+        if declared is None:
+            declared = self._present.get((entity, name))
+        if declared is not None:
+            return declared
         self.guesses.add(
             f"{info(entity).name}.{name} is set in half of the items; declare "
             f"share(attr({_class(entity)}.{name}).exists(), ...)"
         )
         return PRESENT_SHARE
 
+    def is_presence_declared(self, entity: type[Entity], name: str) -> bool:
+        """Whether a fact says how many items have an optional field."""
+        return self.design.facts.present(entity, name) is not None
+
+    def settle_presence(self, entity: type[Entity], name: str, share: float) -> None:
+        """Use ``share`` from now on as the share of items that have an optional field."""
+        self._present[entity, name] = share
+
     def value_share(self, entity: type[Entity], name: str, value: Any) -> float | None:
-        """Return the share of items with one value of a field, if facts decide it."""
+        """Return the share of items with one value of a field, or None if no fact says it."""
         shares = self._value_shares(entity, name)
         if plain(value) in shares:
             return shares[plain(value)]
-        heavy = next(
-            (
-                each.part
-                for each in self._facts
-                if isinstance(each, LargestFact) and each.entity is entity and each.name == name
-            ),
-            0.0,
-        )
-        taken = sum(shares.values()) + heavy
-        if not taken:
+        if not shares:
             return None
-        others = self.values(entity, (name,)) - len(shares) - bool(heavy)
-        return max(0.0, 1 - taken) / max(1.0, others)
+        others = self.values(entity, (name,)) - len(shares)
+        return max(0.0, 1 - sum(shares.values())) / max(1.0, others)
 
     def _value_shares(self, entity: type[Entity], name: str) -> dict[Any, float]:
         return {
@@ -371,6 +391,7 @@ class DeclaredShape:
             and each.entity is entity
             and isinstance(each.condition, Comparison)
             and each.condition.operator in ("=", "part")
+            and each.condition.values[0] is not None  # says how many items lack the field
             and len(each.condition.field.path) == 1
             and compared_name(each.condition) == name
         }
@@ -391,18 +412,46 @@ class DeclaredShape:
         return tuple(self._value_shares(entity, name).items())
 
     def condition_share(self, entity: type[Entity], condition: Any) -> float | None:
-        """Return the share of items for which a condition holds, if ``share()`` declares it."""
-        text = condition_text(condition)
-        return next(
-            (
-                each.part
-                for each in self._facts
-                if isinstance(each, ShareFact)
-                and each.entity is entity
-                and condition_text(each.condition) == text
-            ),
-            None,
-        )
+        """Return the share of items that meet a condition, or None if no ``share()`` declares it.
+
+        A fact about the opposite counts, too: if a third of the items have a field, two thirds lack
+        it. Likewise, the share of one value says how many items have another.
+        """
+        found = self.design.facts.share(entity, condition)
+        if found is None and isinstance(condition, Inverse):
+            opposite = self.condition_share(entity, condition.operand)
+            return None if opposite is None else 1 - opposite
+        if found is None and isinstance(condition, Comparison) and len(condition.field.path) == 1:
+            values = self._values_share(entity, condition)
+            if values is not None:
+                return values
+            present = self.design.facts.present(entity, condition.field.name)
+            if present is not None and condition.operator == "exists":
+                return present
+            is_absence = condition.operator == "=" and condition.values == (None,)
+            if present is not None and (is_absence or condition.operator == "not_exists"):
+                return 1 - present
+        return found
+
+    def _values_share(self, entity: type[Entity], condition: Comparison) -> float | None:
+        """Return the share of items with the values that a comparison with constants accepts.
+
+        Returns None unless facts declare the shares of such values.
+        """
+        name, operator = condition.field.name, condition.operator
+        values = condition.values
+        if operator not in ("=", "<>", "in") or name not in info(entity).fields:
+            return None
+        if any(value is None or isinstance(value, (Param, FieldRef)) for value in values):
+            return None
+        if derived_part(compared_name(condition)) is not None:
+            return None
+        declared = self._value_shares(entity, name)
+        is_open = self.is_text_like(entity, name)  # values without a share have none by type
+        if not declared or (is_open and any(plain(value) not in declared for value in values)):
+            return None
+        shares = [self.value_share(entity, name, value) or 0.0 for value in values]
+        return 1 - sum(shares) if operator == "<>" else min(1.0, sum(shares))
 
     def is_declared(self, entity: type[Entity], name: str) -> bool:
         """Whether volumes, facts, an identity or ``returns`` decide how many values there are."""
@@ -423,7 +472,7 @@ class DeclaredShape:
 
 
 def compared_name(test: Comparison) -> str:
-    """Return the field that a comparison is about, or the part of a field."""
+    """Return the name of the field, or of the derived part, that a comparison tests."""
     return str(test.derived) if isinstance(test, PartComparison) else test.field.name
 
 

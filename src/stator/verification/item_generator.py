@@ -1,12 +1,13 @@
-"""Generates items of the declared shape: a collection at a time, the same ones every time.
+"""Generates items of the declared shape, one collection at a time. Every run gives the same items.
 
 A collection is the items of one entity that share some values, such as the orders of one user. The
 other fields take all their declared values, whether or not the items they name are generated: the
 orders of one user name products out of the whole catalogue.
 
 Values are spread by additive recurrences (``frac(n * sqrt(prime))``, one prime for each field)
-rather than at random. They are even in every field and every combination of fields, also in the
-first hundred items of a collection of a million, so that a small collection has no sampling noise.
+rather than at random. The values are evenly spread in every field and every combination of fields.
+This holds even for the first hundred items of a million, so a small collection has no sampling
+noise.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from stator.design.entities.shapes import (
     Shape,
 )
 from stator.design.patterns.pattern import Param, references
+from stator.design.value_facts import possible_values
 from stator.model.values import item_size
 from stator.verification.condition_evaluator import holds
 from stator.verification.declared_shape import DeclaredShape, inner, plain
@@ -60,12 +62,17 @@ _PRESENCE_SLOTS: Final = 8
 _EXPIRES: Final = datetime(2035, 1, 1, tzinfo=UTC)
 _MOST_SERIALS: Final = 2**31
 _MOST_DAYS: Final = 2**21
-"""Dates end with the year 9999."""
+"""The most different dates that are generated: dates end with the year 9999."""
 _LARGE_TEXT_BYTES: Final = LARGE_BYTES * 4 // 3
 """Letters and digits compress to three quarters of their size."""
 _TRIES: Final = 24
-_PADDING: Final = "_padding"
-"""An attribute that no class knows. It pads items that have no text to be made longer."""
+_PADDING: Final = "_"
+"""An attribute that no class knows. It takes the bytes that the texts of an item cannot."""
+_SIZED: Final = 60
+"""The number of items whose mean size is compared with the declared size."""
+_ROUNDS: Final = 6
+_TOO_LARGE: Final = 0.01
+"""Items may be larger than declared by this share before the report mentions it."""
 
 
 class ItemGenerator:
@@ -74,8 +81,8 @@ class ItemGenerator:
     def __init__(self, shape: DeclaredShape, named: Mapping[type[Entity], frozenset[str]]) -> None:
         """Create a generator.
 
-        ``named`` has the fields that patterns, keys and indexes name. Padding to the declared size
-        of an item leaves these alone.
+        ``named`` has the fields that patterns, keys and indexes name. Padding an item to its
+        declared size does not change these fields.
         """
         self.shape = shape
         self._named = named
@@ -99,10 +106,10 @@ class ItemGenerator:
     ) -> list[Any]:
         """Return ``count`` items that have the ``fixed`` values.
 
-        ``most`` is how many items with these values there will be, if there are several calls.
-
-        ``chances`` has the values that a call asks for by filter, and the share that has them.
-        ``conditions`` hold for the given share of the items. ``present`` fields are never None.
+        ``chances`` maps each filtered field to the values that the filter accepts, and to the share
+        of items that get one of them. ``conditions`` pairs each condition with the share of items
+        that meet it. ``present`` names fields that are never None. ``most`` is the size of the
+        whole collection, ``count`` by default: several calls may generate one collection.
         """
         made = []
         for _ in range(count):
@@ -118,7 +125,10 @@ class ItemGenerator:
         return made
 
     def draw(self, entity: type[Entity], name: str, serial: int) -> Any:
-        """Return a value of a field, of all those it is declared to have."""
+        """Return the value of a field for the item with this number.
+
+        Over many items, the values are as frequent as declared.
+        """
         at = _spread(self._slot(entity, name), serial)
         declared = self._declared_shares(entity, name)
         for value, share in declared:
@@ -133,7 +143,10 @@ class ItemGenerator:
         return self._other_than(entity, name, math.floor(at / left * count), taken)
 
     def _declared_shares(self, entity: type[Entity], name: str) -> list[tuple[Any, float]]:
-        """Return the values whose share is declared. The largest value is number 0."""
+        """Return the values whose share of the items is declared, with their shares.
+
+        The value of a ``largest()`` fact is the field's value number 0.
+        """
         found = self._shares.get((entity, name))
         if found is None:
             found = [
@@ -155,7 +168,10 @@ class ItemGenerator:
         return found
 
     def value(self, entity: type[Entity], name: str, number: int) -> Any:
-        """Return the value of a field with this number. The first numbers are its constants."""
+        """Return a field's value by its number, counted from 0.
+
+        The first numbers stand for the constants that patterns compare the field with.
+        """
         part = derived_part(name)
         if part is not None:
             return part_text(part, number % max(1, math.floor(self.domain(entity, name).count)))
@@ -164,6 +180,12 @@ class ItemGenerator:
         number %= max(1, math.floor(domain.count))
         if number < len(constants):
             return constants[number]
+        size = possible_values(info(entity), name)
+        if size is not None:  # each of the few values has one number
+            known = {plain(each) for each in constants}
+            others = [each for each in map(domain.value, range(size)) if plain(each) not in known]
+            number -= len(constants)
+            return others[number % len(others)] if others else constants[number % len(constants)]
         return domain.value(number)
 
     def domain(self, entity: type[Entity], name: str) -> ValueDomain:
@@ -220,9 +242,10 @@ class ItemGenerator:
         serial: int,
         chances: Mapping[str, tuple[tuple[Any, ...], float]],
     ) -> None:
-        """Give fields the parts that all items of the collection have, or that a call asks for.
+        """Change fields of an item so that they have the wanted derived parts, such as a month.
 
-        Of several parts of one field, the finest counts.
+        ``fixed`` has the derived parts that all items of the collection have; ``chances`` those
+        that a call asks for. If several are wanted for one field, the finest decides.
         """
         wanted = {name: str(text) for name, text in fixed.items()}
         wanted |= {
@@ -288,10 +311,10 @@ class ItemGenerator:
         most: int,
         chances: Mapping[str, tuple[tuple[Any, ...], float]],
     ) -> dict[str, Any]:
-        """Return values of the identity that no other item has together with the fixed ones.
+        """Return values for the identity fields not in ``fixed``, so that the identity is unique.
 
-        The field with the most values has another value in every item, so that the others can be
-        spread like any field.
+        The field with the most values gets a different value in every item. The other fields can
+        therefore be spread like any field.
         """
         free = [name for name in known.identity if name not in fixed]
         if not free:
@@ -318,7 +341,8 @@ class ItemGenerator:
         made = cls(**{names.get(name, name): value for name, value in values.items()})
         missing = self._lengths.get(entity, {}).get(_PADDING, 0)
         if missing > 0:
-            vars(made)[UNKNOWN] = {_PADDING: {"S": filler(missing, 0)}}
+            text = filler(missing - len(_PADDING), 0)
+            vars(made)[UNKNOWN] = {_PADDING: {"S": text}}
         return made
 
     # -- conditions with constants
@@ -333,7 +357,12 @@ class ItemGenerator:
         serial: int,
         fixed: Mapping[str, Any],
     ) -> None:
-        """Change the fields that a condition reads until it holds, or until it does not."""
+        """Change the ``values`` of one item so that it meets a condition, or does not meet it.
+
+        The item's ``serial`` decides which, so that a ``share`` of all items meets the condition.
+        ``at`` is the index of the condition. Only fields that the condition names and that are not
+        in ``fixed`` are changed. After ``_TRIES`` attempts, the last values stay.
+        """
         wanted = _spread(_FIELD_SLOTS + _PRESENCE_SLOTS + at, serial) < share
         names = [
             name
@@ -366,7 +395,8 @@ class ItemGenerator:
         found = self._constants.get((entity, name))
         if found is None:
             found = []
-            if isinstance(inner(info(entity).fields[name].shape), Scalar):
+            shape = inner(info(entity).fields[name].shape)
+            if isinstance(shape, Scalar) and shape.python is not bool:
                 tests = [
                     test
                     for pattern in self.shape.design.reads
@@ -384,7 +414,11 @@ class ItemGenerator:
     # -- words, sizes and slots
 
     def _word(self, entity: type[Entity], name: str, depth: int) -> str:
-        """Return the word that values start with; a reference has that of the entity it names."""
+        """Return the word that the values of a field start with: ``status`` for Order.status.
+
+        The word of an identity is the entity's name. A field that refers to another entity has the
+        word of that entity's identity, so that both fields have the same values.
+        """
         known = info(entity)
         if known.identity != (name,) and depth < 4:
             for reference in self.shape.references[entity]:
@@ -401,7 +435,11 @@ class ItemGenerator:
         return self._lengths[entity].get(declared.name, default)
 
     def _padding(self, entity: type[Entity]) -> dict[str, int]:
-        """Return the lengths of texts with which items have their declared size."""
+        """Return, by field, the length of text that gives items their declared size on average.
+
+        The entry ``_PADDING`` has the number of bytes that are still missing. An extra attribute of
+        each item fills them. Returns an empty dict if no size is declared.
+        """
         wanted = self.shape.design.sizes.get(entity)
         if wanted is None:
             self.shape.guesses.add(
@@ -410,17 +448,37 @@ class ItemGenerator:
             )
             return {}
         padded = self._padded_fields(entity)
+        missing = wanted - self._mean_bytes(entity, {})
+        best: tuple[dict[str, int], float] = {}, missing
+        length = float(TEXT_BYTES)
+        for _ in range(_ROUNDS if padded else 0):
+            length = max(1.0, math.floor(length + missing / len(padded)))
+            length += length == TEXT_BYTES  # which would make each text of a list as long
+            lengths = dict.fromkeys(padded, int(length))
+            missing = wanted - self._mean_bytes(entity, lengths)
+            # Texts in a list are cut to equal lengths, so some bytes may be left for _PADDING.
+            if 0 <= missing < best[1] or best[1] < 0:
+                best = lengths, missing
+            if 0 <= missing < 1:
+                break
+        lengths, missing = best
+        if missing < -wanted * _TOO_LARGE:
+            self.shape.guesses.add(
+                f"a {info(entity).name} has at least {wanted - missing:,.0f} bytes, with "
+                f"identifiers of {TEXT_BYTES}; declare sizes={{{entity.__name__}: ...}} of that or "
+                "more"
+            )
+        return {**lengths, _PADDING: max(0, round(missing))}
+
+    def _mean_bytes(self, entity: type[Entity], lengths: Mapping[str, int]) -> float:
+        """Return the mean size of an entity's items if its texts have these lengths."""
         trial = ItemGenerator(self.shape, self._named)
-        trial._lengths[entity] = dict.fromkeys(padded, TEXT_BYTES)
-        samples = trial.items(entity, {}, 8, present=frozenset(info(entity).fields))
-        sizes = [item_size(info(type(each)).codec.encode(each)) for each in samples]
-        missing = wanted - sum(sizes) / len(sizes)
-        if padded:
-            return dict.fromkeys(padded, max(1, round(TEXT_BYTES + missing / len(padded))))
-        return {_PADDING: max(0, round(missing) - len(_PADDING))}
+        trial._lengths[entity] = dict(lengths)
+        samples = trial.items(entity, {}, _SIZED)
+        return sum(item_size(info(type(each)).codec.encode(each)) for each in samples) / _SIZED
 
     def _padded_fields(self, entity: type[Entity]) -> list[str]:
-        """Return the fields that take up the declared size: the large ones, or any free text."""
+        """Return the fields that take up the declared size: large fields, or else any free text."""
         known = info(entity)
         texts = {
             name: each
@@ -445,12 +503,19 @@ class ItemGenerator:
 
 
 def _spread(slot: int, serial: int) -> float:
-    """Return a number from 0 to 1: evenly spread over the serials, independent between slots."""
+    """Return the number from 0 to 1 that belongs to item number ``serial``.
+
+    A slot is the sequence of numbers of one field. The numbers of a slot are evenly spread, and
+    slots are independent of each other.
+    """
     return (serial + 0.5) * _ROOTS[slot % len(_ROOTS)] % 1.0
 
 
 def _stride(room: int) -> int:
-    """Return a step that visits every number below ``room`` once, far from the one before."""
+    """Return a step for which ``n * step % room`` gives every number below ``room`` once.
+
+    The step is large, so that neighbouring items get distant numbers.
+    """
     step = max(1, int(room * 0.6180339887498949)) | 1
     while math.gcd(step, room) != 1:
         step += 2
@@ -469,7 +534,13 @@ def _constants(condition: Condition, name: str, shape: Shape) -> list[Any]:
 
 
 def _neighbours(value: Any, shape: Any, drawn: Any) -> list[Any]:
-    """Return values around a constant: itself, just below and just above, or with it inside."""
+    """Return values of a field that lie near a constant of a condition.
+
+    Usually the condition is true for some of them and false for others. ``value`` is the constant,
+    ``shape`` the field's shape, and ``drawn`` a generated value of the field. The results are the
+    constant and its neighbours, a list or text that contains it, or all values of an Enum or
+    Literal.
+    """
     if isinstance(shape, Choice):
         return [shape.enum(each) if shape.enum else each for each in shape.values]
     if isinstance(shape, (ListOf, SetOf)):

@@ -1,9 +1,9 @@
 """Which items the requests of a call reach: the collections under its key conditions.
 
-A query reads the items under its key condition and nothing else, so these are all the items that a
-measurement needs. A collection has one entity and the values that its items share: the partition
-key's, and those at the start of the sort key. Other entities that the plan keeps in the same
-partition are read as well, unless their sort keys lie outside of the condition.
+A query reads the items under its key condition and nothing else, so a measurement needs no other
+items. The items of a collection belong to one entity. They share the values in the partition key,
+and the values at the start of the sort key. A query also reads other entities that the plan keeps
+in the same partition, unless their sort keys lie outside of the condition.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _HIGHEST = "\U0010ffff"
 class KeyCollection:
     """Items of one entity under a key condition.
 
-    All of them have the ``fixed`` values, and values of the ``present`` fields.
+    ``fixed`` maps fields to the value that all these items have. ``present`` names optional fields
+    that none of these items lacks.
     """
 
     entity: type[Entity]
@@ -41,7 +42,7 @@ class KeyCollection:
 
 
 class CollectionFinder:
-    """Finds the collections of calls in the keys of a plan."""
+    """Finds which collections a call of a pattern reads, from the key templates of the plan."""
 
     def __init__(self, plan: Plan, entities: tuple[type[Entity], ...]) -> None:
         self.plan = plan
@@ -50,7 +51,7 @@ class CollectionFinder:
     def collections(
         self, pattern: PatternPlan, ask: Ask, arguments: Mapping[str, Any]
     ) -> list[KeyCollection]:
-        """Return the collections of one call. Arguments of ranges need not be known yet."""
+        """Return the collections of one call. ``arguments`` may lack the bounds of ranges."""
         found: list[KeyCollection] = []
         for step in pattern.steps:
             for each in self._of_step(step, ask, arguments):
@@ -135,7 +136,11 @@ class _KeyReader:
                 ):
                     return None
                 fixed |= found
-            elif not template.native:
+            elif template.native:
+                if test.operator == "begins_with":
+                    bounds = [_known_text(bound, self.arguments) for bound in test.bounds]
+                    fixed |= self._start_of(template.parts[0], "", bounds)
+            else:
                 bounds = [_known_text(bound, self.arguments) for bound in test.bounds]
                 if not _may_lie_in(template, test.operator, bounds):
                     return None
@@ -160,7 +165,10 @@ class _KeyReader:
         )
 
     def _matched(self, template: Template, value: Value) -> dict[str, Any] | None:
-        """Return the fields' values with which a template has this value, or None."""
+        """Return the field values in the value of a key attribute, or None if it does not fit.
+
+        The template ``USER#{id}`` and the value ``USER#u1`` give ``{"id": "u1"}``.
+        """
         if template.native:
             [part] = template.parts
             if part.kind == "text":
@@ -197,9 +205,11 @@ class _KeyReader:
     def _prefix(
         self, template: Template, bounds: list[str], fixed: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return the values of the fields at the start of a sort key that every bound starts with.
+        """Return the values of the leading sort key fields that are the same in all ``bounds``.
 
-        The condition then reaches only items with these values.
+        The condition reaches only items with these values. For example, the template
+        ``{status}#{placed_at}`` and two bounds that begin with ``open#`` give
+        ``{"status": "open"}``.
         """
         if info(self.entity).name not in self.step.entities:
             return {}
@@ -224,7 +234,10 @@ class _KeyReader:
         return found
 
     def _start_of(self, part: Part, text: str, bounds: list[str]) -> dict[str, Any]:
-        """Return the compared part of a field that every bound goes on with."""
+        """Return the derived part, such as a month, that follows ``text`` in every bound.
+
+        Only derived parts that the pattern compares are tried. The result is empty if none fits.
+        """
         for test in self.ask.tests:
             if not isinstance(test, PartComparison) or test.field.name != part.value:
                 continue
@@ -241,7 +254,7 @@ class _KeyReader:
         return {}
 
     def _options(self, part: Part) -> list[Any]:
-        """Return the values that a field, or a part of it, may be compared with."""
+        """Return the known values that the pattern compares a field or a derived part with."""
         found = []
         for value in _compared(self.ask, self.entity, part.name):
             if not isinstance(value, Param):
@@ -262,7 +275,11 @@ def _compared(ask: Ask, entity: type[Entity], name: str) -> list[Any]:
 
 
 def _encoded(part: Part, value: Any) -> str:
-    """Return the key text of a field's value, or of a value that a part is compared with."""
+    """Return ``value`` as the text that it has in a key.
+
+    ``part`` is the piece of the key template that ``value`` fills: a field, or a derived part such
+    as a month. For a derived part, ``value`` is the derived value, not the whole field.
+    """
     own = part.encoding.partition(".")[2]
     if own:
         return keys.encode(f"{own}.{own}", value, inverted=part.inverted)
@@ -291,7 +308,7 @@ def _known_text(bound: Template, arguments: Mapping[str, Any]) -> str:
 
 
 def _may_lie_in(template: Template, operator: str, bounds: list[str]) -> bool:
-    """Whether a sort key can meet a condition, judged by the text that the key starts with."""
+    """Whether sort keys of this template can meet a condition, judged by their fixed first text."""
     label = ""
     for part in template.parts:
         if part.kind != "text":

@@ -18,6 +18,7 @@ from stator.tables.db import Db
 from stator.tables.observers import MEASURED, WRITES
 from stator.tables.runner import Runner
 from stator.transport import CallOptions
+from stator.verification.unit_boundaries import PageRead, StoredSizes
 
 _NOW = 1_800_000_000.0
 """A moment in January 2027: after every generated time, and before every expiry."""
@@ -25,31 +26,41 @@ _NOW = 1_800_000_000.0
 
 @dataclass(slots=True)
 class Consumption:
-    """What some calls consumed. ``read_units`` and ``write_units`` are by table or index name."""
+    """The capacity, items and requests of some calls.
+
+    ``read_units`` and ``write_units`` are by table or index name.
+    """
 
     read_units: dict[str, float] = field(default_factory=dict)
     write_units: dict[str, float] = field(default_factory=dict)
     items_read: float = 0.0
     pages: float = 0.0
-    """Answers of Query and Scan."""
+    """The number of answers to Query and Scan."""
+    reads: list[PageRead] = field(default_factory=list)
     requests: float = 0.0
     seconds: float = 0.0
 
     def add(self, operation: str, reply: Mapping[str, Any], seconds: float) -> None:
         self.requests += 1
         self.seconds += seconds
+        count = 0
         if operation in ("Query", "Scan"):
             self.pages += 1
-            self.items_read += reply.get("ScannedCount", 0)
+            count = reply.get("ScannedCount", 0)
         elif operation == "GetItem":
-            self.items_read += "Item" in reply
+            count = int("Item" in reply)
         elif operation == "BatchGetItem":
-            self.items_read += sum(map(len, reply.get("Responses", {}).values()))
+            count = sum(map(len, reply.get("Responses", {}).values()))
+        self.items_read += count
         found = reply.get("ConsumedCapacity") or ()
         units = self.write_units if operation in WRITES else self.read_units
         for entry in [found] if isinstance(found, dict) else found:
             for place, amount in _places(entry):
                 units[place] = units.get(place, 0.0) + amount
+                if operation in ("Query", "Scan"):
+                    self.reads.append(PageRead(place, count, amount))
+                elif units is self.read_units and count:  # each item is rounded up by itself
+                    self.reads += [PageRead(place, 1, amount / count)] * count
 
 
 def _places(entry: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
@@ -89,11 +100,12 @@ class MeteredEngine:
     """A design's tables on an engine in memory, with a ``Db`` whose calls are counted."""
 
     def __init__(self, design: Design, plan: Plan) -> None:
-        clock = VirtualClock(_NOW)
+        self.clock = clock = VirtualClock(_NOW)
         self._engine = Engine.open(None, clock=clock)
         made = connect(design, self._engine, plan=plan, clock=clock)
         self.transport = MeteredTransport(EngineTransport(self._engine))
         self.db = Db(made.context, Runner(self.transport, clock, threads=1))
+        self.sizes = StoredSizes(plan)
 
     def __enter__(self) -> MeteredEngine:
         return self
@@ -111,6 +123,7 @@ class MeteredEngine:
         whole = []
         for entity in entities:
             of = schema.of_object(entity)
+            self.weigh(entity)
             if guarded and of.guarded:
                 self.db.create(entity)
                 continue
@@ -129,11 +142,17 @@ class MeteredEngine:
             self.db.write_many(whole)
         self.start()
 
+    def weigh(self, entity: Any) -> None:
+        """Add the size of an object's item, and of its index entries, to ``sizes``."""
+        of = self.db.context.schema.of_object(entity)
+        if not of.large:  # packed when it is written
+            self.sizes.add(of.plan.table, of.plan.name, of.item(entity))
+
     def _send(self, table: str, requests: list[Any]) -> None:
         self._engine.call("BatchWriteItem", {"RequestItems": {table: requests}})
 
     def start(self) -> None:
-        """Forget what was consumed so far."""
+        """Set the consumption counted so far back to zero."""
         self.transport.consumed = Consumption()
 
     @property

@@ -1,63 +1,69 @@
-"""Measures a read: sample calls on generated data, or two smaller sizes and a straight line."""
+"""Measures a read pattern by sample calls on generated data.
+
+If a call reads more items than the budget allows, it is measured with two smaller amounts of data,
+and the straight line through the two results is extended to the declared amount.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from stator.design.design import Design
 from stator.design.entities.conditions import Comparison, Condition
+from stator.design.entities.derived_parts import source_field
 from stator.design.entities.entity import Entity, info
+from stator.design.entities.shapes import Maybe
 from stator.design.patterns.pattern import Pattern
 from stator.design.plan.plan import PatternPlan, Plan
-from stator.design.value_facts import condition_text
-from stator.model.limits import PAGE_BYTES, READ_UNIT_BYTES
+from stator.design.value_facts import MOST_CONTRADICTED, condition_text
+from stator.model.limits import READ_UNIT_BYTES
 from stator.verification.call_arguments import CallArguments
 from stator.verification.declared_shape import KEPT_SHARE, DeclaredShape, Guesses
 from stator.verification.item_generator import ItemGenerator
 from stator.verification.key_collections import CollectionFinder, KeyCollection
-from stator.verification.metered_engine import Consumption, MeteredEngine
+from stator.verification.measurement import MeasuredLine, Measurement
+from stator.verification.metered_engine import MeteredEngine
+from stator.verification.unit_boundaries import nearby_read_units
 
 _SAMPLES: Final = 3
 _MOST_SAMPLES: Final = 12
 _ENOUGH_ITEMS: Final = 60
 """Calls that find few items are sampled until they found about this many."""
 _MANY_ITEMS: Final = 5_000
-"""With more items under its key, a call is measured once, and first with this many."""
+"""A call that reaches more items than this is measured once, not sampled.
+
+It is tried with this many items first: if a limit ends the read, more items change nothing.
+"""
+_RUNS: Final = 200
+"""Matching and other items alternate so often."""
 _MARGIN: Final = 1.1
+_FILTERED_PAGE_ITEMS: Final = 100
+"""The data layer asks for at least this many items a page if a filter drops some of them."""
+_DEVIATIONS: Final = 5.0
+"""Items are spread over shards by chance: a shard may have fewer by so many deviations."""
 _LINE_ITEMS: Final = 12_000
-"""Two sizes of a straight line need no more items than this, whatever the budget."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """The average of some calls. ``units`` is by table or index name."""
-
-    units: Mapping[str, float]
-    items_read: float
-    items_returned: float
-    pages: float
-    requests: float
-    seconds: float
-    calls: int
-    items_stored: int
-    extrapolated: bool = False
-    other_units: float = 0.0
-    """Read units of a write: what it has to look up first."""
+"""The most items of the larger of two sizes, even if the budget allows more."""
 
 
 @dataclass(slots=True)
 class _Chances:
-    """How often the conditions of a call hold, apart from its key."""
+    """The share of items that meets each condition of a call.
+
+    ``values`` maps an entity and a field to the values that the call accepts, and to the share of
+    items that have one of these values.
+    """
 
     values: dict[tuple[type[Entity], str], tuple[tuple[Any, ...], float]] = field(
         default_factory=dict
     )
     conditions: dict[type[Entity], list[tuple[Condition, float]]] = field(default_factory=dict)
     pinned: set[tuple[type[Entity], str]] = field(default_factory=set)
-    """Fields whose chance follows from ``returns``."""
+    """Fields whose share follows from ``returns``."""
+    excess: float = 1.0
+    """How many times larger a collection is than the mean, as ``returns`` says."""
 
 
 class ReadMeasurement:
@@ -86,7 +92,7 @@ class ReadMeasurement:
 
     @property
     def guesses(self) -> tuple[str, ...]:
-        """The guesses of the measurement, except those that ``returns`` makes unnecessary."""
+        """The guesses of the measurement, except guesses that ``returns`` makes unnecessary."""
         for entity, name in self._pinned:
             self.shape.guesses.drop(f"{info(entity).name}.{name}")
         return self.shape.guesses.texts
@@ -99,11 +105,11 @@ class ReadMeasurement:
         return min(self.arguments.samples(), max(_SAMPLES, min(_MOST_SAMPLES, wanted)))
 
     def run(self, room: int, step: Callable[[], None]) -> Measurement:
-        """Measure with at most ``room`` items. ``step`` is called now and then."""
+        """Measure with at most ``room`` items. ``step`` is called to report progress."""
         if self.expected > min(room, _MANY_ITEMS):
-            probe = max(_MANY_ITEMS, round(4 * (self.pattern.traffic.returns or 0)))
+            probe = self._probe()
             line = self._two_sizes(min(room, probe), step)
-            if line.is_bounded:
+            if line.is_bounded or self._is_cut_off(line.second):
                 return line.second  # a limit or a range ends the read: more items change nothing
             if self.expected > room:
                 wanted = min(room, max(probe, _LINE_ITEMS))
@@ -111,6 +117,23 @@ class ReadMeasurement:
                 return line.extended(self._unit_bytes())
         samples = min(self._wanted_samples(self.expected), max(1, int(room / self.expected)))
         return self._sampled(1 if self.expected > _MANY_ITEMS else samples, step)
+
+    def _probe(self) -> int:
+        """Return how many items show whether a range or a limit ends the read."""
+        exact = self.arguments.exact(0, self._wanted_samples(self.expected))
+        enough = self._enough(self._collections(exact), exact) or 0.0
+        returned = 4 * (self.pattern.traffic.returns or 0)
+        needed = enough * self.expected * self._margin(exact) * _MARGIN
+        return round(max(_MANY_ITEMS, returned, needed))
+
+    def _is_cut_off(self, measured: Measurement) -> bool:
+        """Whether the limit of a pattern with a filter ended the call, not the end of the items.
+
+        More items would then change nothing, because the filter would drop the same share of them.
+        """
+        limit = self.arguments.ask.limit
+        is_filtered = any(step.is_filtered for step in self.planned.steps)
+        return is_filtered and isinstance(limit, int) and measured.items_returned >= limit
 
     # -- whole collections
 
@@ -139,7 +162,7 @@ class ReadMeasurement:
                 engine.load(items, guarded=self._by_guard)
                 step()
             returned = sum(self._call(engine, each) for each in calls)
-            return _average(engine.consumed, returned, len(calls), stored)
+            return self._average(engine, returned, len(calls), stored)
 
     def _call(self, engine: MeteredEngine, arguments: Mapping[str, Any]) -> int:
         query = self.pattern(**arguments)
@@ -147,16 +170,41 @@ class ReadMeasurement:
             return engine.db.count(query)
         return sum(1 for _ in engine.db.fetch(query))
 
+    def _average(
+        self, engine: MeteredEngine, returned: float, calls: int, stored: int
+    ) -> Measurement:
+        consumed = engine.consumed
+        low, high = nearby_read_units(
+            consumed.reads, engine.sizes, consistent=self.planned.consistent
+        )
+
+        def each(number: float) -> float:
+            return number / max(1, calls)
+
+        return Measurement(
+            {place: each(units) for place, units in sorted(consumed.read_units.items())},
+            each(consumed.items_read),
+            each(returned),
+            each(consumed.pages),
+            each(consumed.requests),
+            each(consumed.seconds),
+            calls,
+            stored,
+            nearby_units=(each(low), each(high)),
+            item_bytes=engine.sizes.of_tables(),
+        )
+
     # -- two sizes
 
-    def _two_sizes(self, room: int, step: Callable[[], None]) -> _Line:
-        """Measure with a part of ``room`` and with all of it."""
+    def _two_sizes(self, room: int, step: Callable[[], None]) -> MeasuredLine:
+        """Measure a call twice: with a part of ``room`` items, then with about ``room`` items."""
         exact = self.arguments.exact(0, self._wanted_samples(self.expected))
         collections = self._collections(exact)
         most = room / sum(expected for _, expected in collections)
         enough = self._enough(collections, exact)
-        is_enough = enough is None or enough * _MARGIN <= most
-        least = most / 3 if enough is None or not is_enough else max(most / 3, enough * _MARGIN)
+        margin = self._margin(exact)
+        is_enough = enough is None or enough * margin <= most
+        least = most / 3 if enough is None or not is_enough else max(most / 3, enough * margin)
         found = []
         with MeteredEngine(self.design, self.plan) as engine:
             kept: list[Any] = []
@@ -172,12 +220,16 @@ class ReadMeasurement:
                 arguments = self.arguments.whole(exact, kept, everything=not is_enough)
                 engine.load(fresh, guarded=self._by_guard)
                 returned = self._call(engine, arguments)
-                found.append(_average(engine.consumed, returned, 1, len(kept)))
+                found.append(self._average(engine, returned, 1, len(kept)))
         whole = 1.0 if is_enough or enough is None else min(1.0, enough)
-        return _Line(found[0], found[1], least, most, whole)
+        is_ended = is_enough and enough is not None
+        return MeasuredLine(found[0], found[1], least, most, whole, is_ended)
 
     def _unit_bytes(self) -> float:
-        """Return the bytes that one unit reads. Fetches of whole items do not come in pages."""
+        """Return the bytes that one read unit covers, to compute pages from units.
+
+        Returns 0 if items are fetched by their keys, because those units do not come from pages.
+        """
         if any(step.fetch for step in self.planned.steps):
             return 0.0
         return READ_UNIT_BYTES if self.planned.consistent else 2 * READ_UNIT_BYTES
@@ -185,26 +237,81 @@ class ReadMeasurement:
     def _enough(
         self, collections: list[tuple[KeyCollection, float]], exact: Mapping[str, Any]
     ) -> float | None:
-        """Return the part of the items that holds as many matching ones as a call returns.
+        """Return the share of the declared items after which more items change nothing.
 
-        Returns None if ``returns`` is not declared, or does not decide a range. If a limit cuts the
-        result off, the range keeps a third of the items or more.
+        A range is chosen to cover the items that ``returns`` declares, and a limit may end the read
+        earlier. If a limit cuts the result of a range off, the range covers a third of the items.
+        Returns None if neither a limit nor a range ends the read.
         """
         returns = self.pattern.traffic.returns
-        if returns is None or len(self.arguments.ask.targets) != 1 or self._is_settled(exact):
+        matching = self._matching(collections, exact)
+        whole = max(1.0, sum(expected for _, expected in collections))
+        limited = self._limited_items(min(1.0, matching / whole), exact)
+        is_settled = self._is_settled(exact)
+        if limited is not None and (
+            is_settled or returns is None or returns >= self._limit(exact, returns)
+        ):
+            return min(1.0, limited / whole / (1.0 if is_settled else KEPT_SHARE))
+        if returns is None or len(self.arguments.ask.targets) != 1 or is_settled:
             return None
+        return returns / max(1.0, matching)
+
+    def _matching(
+        self, collections: list[tuple[KeyCollection, float]], exact: Mapping[str, Any]
+    ) -> float:
+        """Return how many of the items under the key of a call meet its other conditions.
+
+        Ranges that are not chosen yet are left out.
+        """
         chances = self._chances(exact)
-        [target] = self.arguments.ask.targets
-        filters = math.prod(share for _, share in chances.conditions.get(target, ()))
-        matching = sum(
-            expected * self._kept(each, chances) * filters
+        return sum(
+            expected
+            * self._kept(each, chances)
+            * math.prod(share for _, share in chances.conditions.get(each.entity, ()))
             for each, expected in collections
-            if each.entity is target
+            if each.entity in self.arguments.ask.targets
         )
-        part, limit = returns / max(1.0, matching), self.arguments.ask.limit
-        if isinstance(limit, int) and returns >= limit:  # the limit cuts off what the range keeps
-            return max(part, KEPT_SHARE)
-        return part
+
+    def _limit(self, exact: Mapping[str, Any], default: float) -> float:
+        limit = self.arguments.ask.limit
+        if limit is None:
+            return default
+        return limit if isinstance(limit, int) else float(exact[limit.name])
+
+    def _limited_items(self, kept: float, exact: Mapping[str, Any]) -> float | None:
+        """Return how many items a call reads until it reaches its limit.
+
+        ``kept`` is the share of the items read that a call returns. Each query reads up to the
+        limit. With a filter, the queries share the work, and each reads at least a page of
+        ``max(2 * limit, 100)`` items. Returns None without a limit, which a count does not have.
+        """
+        limit = self._limit(exact, 0.0)
+        if not limit or self.arguments.ask.is_count:
+            return None
+        queries = self._queries(exact)
+        if any(step.filter is not None for step in self.planned.steps):
+            return limit / max(kept, 1e-9) + queries * max(2 * limit, _FILTERED_PAGE_ITEMS)
+        return queries * limit
+
+    def _queries(self, exact: Mapping[str, Any]) -> int:
+        """Return how many requests a call makes, not counting further pages."""
+        return sum(
+            step.shards
+            * len(step.conditions)
+            * math.prod(max(1, len(exact[name])) for name in step.lists)
+            for step in self.planned.steps
+        )
+
+    def _margin(self, exact: Mapping[str, Any]) -> float:
+        """Return the factor by which more items are generated than a call needs on average.
+
+        A call may send several queries, and chance decides how many items each of them finds. With
+        the extra items, each query finds enough to reach the limit.
+        """
+        limit = self._limit(exact, 0.0)
+        if not limit or self._queries(exact) == 1:
+            return _MARGIN
+        return max(_MARGIN, 1 + _DEVIATIONS / math.sqrt(limit))
 
     # -- items
 
@@ -227,12 +334,18 @@ class ReadMeasurement:
             share *= part / len(options)
         for name in sorted(collection.present):
             share *= self.shape.present_share(entity, name)
-        return self.shape.volume(entity) * share
+        found = self.shape.volume(entity) * share
+        if entity not in self.arguments.ask.targets:
+            return found
+        return max(found, min(self.shape.volume(entity), found * chances.excess))
 
     def _generated(
         self, collection: KeyCollection, count: int, exact: Mapping[str, Any], most: float
     ) -> list[Any]:
-        """Return items of a collection, as many of which as declared have the values asked for."""
+        """Return ``count`` of the ``most`` items of a collection.
+
+        The declared share of these items has the values that the call asks for.
+        """
         chances, entity = self._chances(exact), collection.entity
         asked = {
             name: options
@@ -246,14 +359,13 @@ class ReadMeasurement:
         several = {name: (options, 1.0) for name, options in asked.items() if len(options) > 1}
         others = {name: (options, 0.0) for name, options in asked.items()}
         found = []
-        for part, fixed, given in (
-            (matching, {**collection.fixed, **single}, several),
-            (count - matching, collection.fixed, others),
-        ):
+        matches = {**collection.fixed, **single}, several
+        rest = collection.fixed, others
+        for part, (fixed, given) in _interleaved(matching, max(0, count - matching), matches, rest):
             found += self.generator.items(
                 entity,
                 fixed,
-                max(0, part),
+                part,
                 chances=given,
                 conditions=[
                     each
@@ -302,19 +414,21 @@ class ReadMeasurement:
             if share is None:
                 share = KEPT_SHARE
                 shown = condition_text(condition)
-                self.shape.guesses.add(f"{shown} keeps a third; declare share({shown}, ...)")
+                self.shape.guesses.add(
+                    f"{shown} keeps a third of the items; declare share({shown}, ...)"
+                )
             found.conditions.setdefault(entity, []).append((condition, share))
 
     def _is_settled(self, exact: Mapping[str, Any]) -> bool:
-        """Whether every argument is exact, so that only chances decide how much a call returns."""
+        """Whether all arguments are compared for equality, so that no range must be chosen."""
         return self.pattern.parameters.keys() <= exact.keys()
 
     def _fit(self, entity: type[Entity], returns: float, found: _Chances, is_settled: bool) -> None:
-        """Let ``returns`` decide the chances that nothing else decides, the last condition first.
+        """Adjust the shares that nothing declares, until a call returns ``returns`` items.
 
-        A design that says "one of the rides of a driver" by ``returns=1`` need not say again that
-        one ride in 1,500 is open. If a limit or a range decides how much a call returns, the
-        items under the other conditions are at least as many.
+        The last condition is adjusted first. For example, a pattern that finds the open ride of a
+        driver has ``returns=1``. If a driver has 1,500 rides, one in 1,500 is then open. If a limit
+        or a range decides how much a call returns, shares are only raised.
         """
         is_limited = self.arguments.ask.limit is not None
         fixed = {
@@ -353,8 +467,11 @@ class ReadMeasurement:
                     f"a range over all items with the {subject} asked for returns {returns:g}; "
                     f"declare distinct({entity.__name__}.{name}, values=...)"
                 )
+        if is_settled:
+            current *= self._fit_presence(entity, fixed, returns / current)
         self._pinned |= found.pinned
-        if not 0.8 < current / returns < 1.25:
+        found.excess = max(1.0, returns / current)
+        if not 1 / MOST_CONTRADICTED < max(1.0, current) / returns < MOST_CONTRADICTED:
             note = (
                 f"returns={returns:g}, but the declared volumes and facts give "
                 f"{current:,.3g} items; correct one of them"
@@ -362,9 +479,49 @@ class ReadMeasurement:
             if note not in self.notes:
                 self.notes.append(note)
 
+    def _fit_presence(
+        self, entity: type[Entity], fixed: Mapping[str, Any], missing: float
+    ) -> float:
+        """Raise the guessed shares of items that have a compared optional field.
+
+        Returns how many times more items a call returns now: ``missing`` times, if the shares can
+        be raised that far.
+        """
+        factor = 1.0
+        for name in dict.fromkeys(map(source_field, fixed)):
+            declared = info(entity).fields[name]
+            if not isinstance(declared.shape, Maybe) or fixed.get(name) is None:
+                continue
+            if self.shape.is_presence_declared(entity, name) or factor >= missing:
+                continue
+            before = self.shape.present_share(entity, name)
+            share = min(1.0, before * missing / factor)
+            if share > before:
+                self.shape.settle_presence(entity, name, share)
+                self.shape.guesses.drop_presence(f"{info(entity).name}.{name}")
+                factor *= share / before
+        return factor
+
+
+_K = TypeVar("_K")
+
+
+def _interleaved(matching: int, others: int, matches: _K, rest: _K) -> Iterator[tuple[int, _K]]:
+    """Yield ``(count, kind)`` for alternating runs of matching and other items, evenly spread.
+
+    Times and numbers of items grow in the order in which items are generated. If all matching items
+    came first, a read from the newest item would pass all others before it found one.
+    """
+    runs = max(1, min(_RUNS, matching, others))
+    for at in range(runs):
+        for total, kind in ((matching, matches), (others, rest)):
+            part = total * (at + 1) // runs - total * at // runs
+            if part:
+                yield part, kind
+
 
 def _is_met(condition: Condition, collection: KeyCollection) -> bool:
-    """Whether all items of a collection meet a condition, because their key has the field."""
+    """Whether a condition only asks for a field that all items of a collection have."""
     return (
         isinstance(condition, Comparison)
         and condition.operator == "exists"
@@ -373,67 +530,3 @@ def _is_met(condition: Condition, collection: KeyCollection) -> bool:
             or collection.fixed.get(condition.field.name) is not None
         )
     )
-
-
-def _average(consumed: Consumption, returned: float, calls: int, stored: int) -> Measurement:
-    def each(number: float) -> float:
-        return number / max(1, calls)
-
-    return Measurement(
-        {place: each(units) for place, units in sorted(consumed.read_units.items())},
-        each(consumed.items_read),
-        each(returned),
-        each(consumed.pages),
-        each(consumed.requests),
-        each(consumed.seconds),
-        calls,
-        stored,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """Two measurements, with two parts of the declared items, and a third part to extend to."""
-
-    first: Measurement
-    second: Measurement
-    start: float
-    end: float
-    whole: float
-
-    @property
-    def is_bounded(self) -> bool:
-        """Whether the read did the same with more items under its key.
-
-        Units may differ by one step, because items differ by a few bytes.
-        """
-        low, high = self.first, self.second
-        return self.whole == 1.0 and (
-            (low.items_read, low.items_returned, low.requests)
-            == (high.items_read, high.items_returned, high.requests)
-        )
-
-    def extended(self, unit_bytes: float) -> Measurement:
-        """Return the measurement of the whole. A page has at most 1 MB, whatever the line says."""
-        first, second = self.first, self.second
-        units = {
-            place: self._at_whole(first.units.get(place, 0.0), second.units.get(place, 0.0))
-            for place in sorted({*first.units, *second.units})
-        }
-        pages = math.ceil(self._at_whole(first.pages, second.pages))
-        more = max(0, math.ceil(sum(units.values()) * unit_bytes / PAGE_BYTES) - pages)
-        return Measurement(
-            units,
-            self._at_whole(first.items_read, second.items_read),
-            self._at_whole(first.items_returned, second.items_returned),
-            pages + more,
-            math.ceil(self._at_whole(first.requests, second.requests)) + more,
-            self._at_whole(first.seconds, second.seconds),
-            1,
-            second.items_stored,
-            extrapolated=True,
-        )
-
-    def _at_whole(self, low: float, high: float) -> float:
-        slope = (high - low) / (self.end - self.start)
-        return high + max(0.0, slope) * (self.whole - self.end)

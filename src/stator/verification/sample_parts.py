@@ -1,7 +1,7 @@
-"""Values of parts of fields by number, and values of fields that have a given part.
+"""Sample values of derived parts, such as months, and field values with a given derived part.
 
-Parts of times lie before the times that ``sample_values`` makes. So an item has the part that a
-call asks for only if it was made to have it.
+All sample years, months, days and hours lie before the times that ``sample_values`` makes. So an
+item is in the month that a call asks for only if it was generated for that month.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PERIODS: Final = {
 
 
 def part_text(part: DerivedPart, number: int) -> str:
-    """Return the text of a part with this number."""
+    """Return the sample text of a derived part by its number: ``2000-01`` for month 0."""
     match part.part:
         case "year":
             return f"{_FIRST_YEAR + number % _MOST_YEARS}"
@@ -48,7 +48,12 @@ def _number_text(number: int) -> str:
 
 
 def with_part(part: DerivedPart, text: str, value: Any, number: int, count: int) -> Any:
-    """Return a value of a field with this part: ``number`` of ``count`` different ones."""
+    """Return a field value whose derived part has the given ``text``.
+
+    For a prefix, this is ``text`` followed by ``value``. For a period such as a month, it is a time
+    within the period, and ``number`` of ``count`` says how far into the period. The result is a
+    datetime if ``value`` is one, and otherwise a date.
+    """
     if not part.is_time:
         return text + str(value)
     start = datetime.fromisoformat(text + "0001-01-01T00:00:00"[len(text) :]).replace(tzinfo=UTC)
@@ -57,7 +62,7 @@ def with_part(part: DerivedPart, text: str, value: Any, number: int, count: int)
 
 
 def sample_with_part(part: DerivedPart, text: str, shape: Shape) -> Any:
-    """Return some value with this part, for a field of this shape."""
+    """Return a value for a field of this shape whose derived part has the given ``text``."""
     value: Any = ""
     if part.is_time:
         value = date.min if shape == Scalar(date) else _FIRST

@@ -1,8 +1,11 @@
-"""Values of fields by number: the same number gives the same value, and a larger one sorts later.
+"""Sample values of fields by number.
+
+The same number always gives the same value. For texts, numbers and times, a larger number gives a
+value that sorts later.
 
 Numbers stand for values everywhere else in this package, so that a field with two million values
-needs no list of them. Text has ``TEXT_BYTES`` characters, as identifiers usually have; sizes that
-are declared stretch or shrink the fields that no pattern names.
+needs no list of them. Text has ``TEXT_BYTES`` characters, as identifiers usually have. If an item
+size is declared, the fields that no pattern names are made longer or shorter.
 """
 
 from __future__ import annotations
@@ -59,7 +62,7 @@ _LETTERS: Final = string.ascii_letters + string.digits
 
 @dataclass(frozen=True, slots=True)
 class ValueDomain:
-    """The values of one field: its shape, the word they start with, and how many there are."""
+    """The values of one field: their shape, the word they start with, and how many there are."""
 
     shape: Shape
     word: str
@@ -71,7 +74,7 @@ class ValueDomain:
 
 
 def make(shape: Shape, word: str, number: int, count: float, text_bytes: int = TEXT_BYTES) -> Any:
-    """Return the value with this number, of ``count`` values."""
+    """Return a value of a shape: number ``number`` out of ``count``. Texts start with ``word``."""
     match shape:
         case Maybe(inside):
             return make(inside, word, number, count, text_bytes)
@@ -116,7 +119,11 @@ def make(shape: Shape, word: str, number: int, count: float, text_bytes: int = T
 
 
 def _part_bytes(text_bytes: int, parts: int) -> int:
-    """Return the size of one of several texts, if they share a size that is not the usual one."""
+    """Return the size of each text in a value that holds ``parts`` texts.
+
+    ``text_bytes`` is the size of all these texts together. But if it is ``TEXT_BYTES``, the
+    default, each text gets that size.
+    """
     return text_bytes if text_bytes == TEXT_BYTES else max(1, text_bytes // max(1, parts))
 
 
@@ -204,6 +211,7 @@ def _coded(shape: Coded, word: str, number: int, count: float) -> Any:
         except Exception:  # a user's function may raise anything  # noqa: S112
             continue
     raise DesignError(
-        f"{word}: no sample value of {getattr(shape.python, '__name__', shape.python)} is known",
+        f"{word}: Stator cannot make a sample value of the type "
+        f"{getattr(shape.python, '__name__', shape.python)}",
         hint="let the decode function of register_codec() accept '1' or 1",
     )

@@ -12,8 +12,10 @@ from stator.design.entities.entity import Entity, info
 from stator.design.patterns.pattern import DeclaredWrite, references
 from stator.design.plan.plan import Plan
 from stator.errors import ConfigurationError
-from stator.verification.read_measurement import Measurement, ReadMeasurement
+from stator.verification.measurement import Measurement
+from stator.verification.read_measurement import ReadMeasurement
 from stator.verification.verification_report import (
+    ItemSize,
     PlaceUnits,
     VerificationReport,
     VerificationRow,
@@ -24,7 +26,7 @@ MOST_ITEMS: Final = 200_000
 LEAST_ITEMS: Final = 100
 
 Progress = Callable[[float, str], None]
-"""Receives the part that is done, from 0 to 1, and the name of the pattern at work."""
+"""Receives the share of the work that is done, from 0 to 1, and the name of the pattern at work."""
 
 
 def verify(
@@ -37,9 +39,10 @@ def verify(
     """Measure every pattern of a design on the embedded engine, and compare it with the plan.
 
     ``plan`` is the plan to verify, by default ``design.plan()``. At most about ``most_items`` items
-    are generated. There are fewer key values than declared, but no smaller collections: a
-    collection larger than the budget is measured at two sizes, and the line through them is
-    extended. The same design gives the same numbers, apart from times.
+    are generated. To stay below that, fewer key values than declared are generated, but collections
+    keep their declared size. A collection that is itself too large is measured at two smaller
+    sizes, and the straight line through them is extended. The same design gives the same numbers,
+    apart from times.
     """
     if most_items < LEAST_ITEMS:
         raise ConfigurationError(
@@ -72,7 +75,11 @@ class _Verifier:
         )
 
     def _reads(self) -> list[VerificationRow]:
-        """Measure the reads. Those that need few items leave their part of the budget to others."""
+        """Measure the read patterns, and return their rows in the order of the design.
+
+        Patterns that need few items are measured first, so that the others can use what is left of
+        the budget.
+        """
         reads = [
             ReadMeasurement(self.design, self.plan, pattern, self._named)
             for pattern in self.design.reads
@@ -145,9 +152,24 @@ class _Verifier:
             measured.items_stored,
             measured.extrapolated,
             round(measured.other_units, 2),
-            guesses,
+            self._guesses(name, guesses),
             tuple(notes),
+            None if measured.nearby_units is None else _rounded(measured.nearby_units),
+            tuple(
+                ItemSize(name, self.plan.entity(name).item_bytes, round(size, 1))
+                for name, size in sorted(measured.item_bytes.items())
+            ),
         )
+
+    def _guesses(self, name: str, measured: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the guesses of a row: those of the plan, then those that the plan does not have.
+
+        Two guesses are the same if the same declaration would replace them.
+        """
+        pattern = next((each for each in self.plan.patterns if each.name == name), None)
+        planned = () if pattern is None else pattern.guesses
+        known = {_remedy(each) for each in planned}
+        return (*planned, *(each for each in measured if _remedy(each) not in known))
 
     def _estimate(self, name: str) -> tuple[float, dict[str, float]]:
         """Return the plan's units of a call, and its units by table and index."""
@@ -170,6 +192,16 @@ class _Verifier:
                 place = _place(use)
                 places[place] = places.get(place, 0.0) + float(use.units) / rate
         return (0.0 if pattern is None else pattern.units_per_call), places
+
+
+def _remedy(guess: str) -> str:
+    """Return what a guess asks to declare, or the whole text if it asks for nothing."""
+    return guess.rpartition("; declare ")[2]
+
+
+def _rounded(units: tuple[float, float]) -> tuple[float, float]:
+    low, high = units
+    return round(low, 4), round(high, 4)
 
 
 def _place(use: CapacityUse) -> str:

@@ -46,7 +46,7 @@ def _exact(value: Number) -> Decimal:
 def stored_bytes(items: Number, item_bytes: Number, *, replicated: bool = False) -> Decimal:
     """Return the bytes billed for storing a number of items or index entries.
 
-    DynamoDB adds a fixed overhead to each of them, and a further one if the table is
+    DynamoDB adds a fixed overhead to each item or entry, and a further overhead if the table is
     ``replicated``.
     """
     overhead = units.ITEM_OVERHEAD_BYTES + (REPLICATED_ITEM_OVERHEAD_BYTES if replicated else 0)
@@ -86,7 +86,7 @@ def capacity(
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """One line of a bill."""
+    """One charge: a quantity of ``what``, and the price of one unit in dollars."""
 
     what: str
     quantity: Decimal
@@ -172,7 +172,7 @@ def provisioned(
 def reserved(
     prices: RegionPrices, *, read_capacity: Number = 0, write_capacity: Number = 0, years: Years = 1
 ) -> tuple[Charge, ...]:
-    """Return the charges for one month of capacity, reserved as far as whole blocks allow.
+    """Return the charges for one month of capacity that is reserved in whole blocks.
 
     A block has 100 units. Its upfront fee is spread over the term of ``years``. Units that do not
     fill a block are charged as provisioned capacity. Reserved capacity exists for the Standard

@@ -1,9 +1,9 @@
 """The difference between two cost reports: what a change adds or saves, and why.
 
-Each line of a report has one cause. For a line about an index, the cause is the entity's key in
-that index, because the number in an index's name (GSI1) may change between plans. For any other
-request, it is the pattern that makes the request. For storage, it is the entity. The differences of
-the causes add up to the difference of the totals.
+Two plans may name the same index differently (GSI1, GSI2), so lines are not compared by name. Each
+line of a report is assigned to a cause. A line about an index belongs to the entity's key in that
+index (``index of Order by status``). Any other request belongs to its pattern, and storage belongs
+to its entity. The differences of the causes add up to the difference of the totals.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from stator.design.cost.origin import CostChange, Origin, origin_of
 from stator.design.cost.report import CostLine, CostReport
+from stator.design.plan.lock_file import backfill_text, backfill_units
 from stator.design.plan.plan import Plan
 from stator.errors import DesignError
-from stator.model.quantities import signed_dollars
+from stator.model.quantities import cents, signed_dollars
 
 _SHOWN: Final = 3
 _CENT: Final = Decimal("0.005")
@@ -24,30 +25,46 @@ _CENT: Final = Decimal("0.005")
 
 @dataclass(frozen=True, slots=True)
 class CostDiff:
+    """How the monthly cost differs between two plans, by cause."""
+
     before: CostReport
     after: CostReport
     changes: tuple[CostChange, ...]
     """The causes whose cost changed, largest first."""
     origin: Origin | None = None
-    """The shares of the workload and of the keys; None if a plan has no demand."""
+    """How much of the difference comes from the workload, and how much from the keys.
+
+    None if a plan stores no workload (demand).
+    """
+    filled_units: float = 0.0
+    """The write units that filling new indexes with the stored items takes once."""
 
     @property
     def dollars(self) -> Decimal:
+        """How many dollars a month the second plan costs more."""
         return self.after.total - self.before.total
 
     @property
     def sentence(self) -> str:
-        """A sentence that says what the change does to the bill, and why."""
+        """The result in words: "This change adds $12.40 a month, +8% of $150.00: ...".
+
+        If the change adds indexes, a second sentence says what filling them costs once.
+        """
+        once = backfill_text(self.filled_units)
+        return f"{self._monthly} In addition, {once}, for new indexes." if once else self._monthly
+
+    @property
+    def _monthly(self) -> str:
         telling = [each for each in self.changes if abs(each.dollars) >= _CENT]
         if abs(self.dollars) < _CENT:
             if not telling:
-                return f"This change costs nothing: it stays at ${self.after.total:,.2f} a month."
-            total = f"${self.after.total:,.2f} a month"
+                return f"This change costs nothing: it stays at ${cents(self.after.total)} a month."
+            total = f"${cents(self.after.total)} a month"
             return f"This change evens out at {total}: {self._because(telling)}."
         verb = "adds" if self.dollars > 0 else "saves"
         before = self.before.total
-        share = f", {self.dollars / before:+.0%} of ${before:,.2f}" if before else ""
-        amount = f"${abs(self.dollars):,.2f} a month{share}"
+        share = f", {self.dollars / before:+.0%} of ${cents(before)}" if before else ""
+        amount = f"${cents(abs(self.dollars))} a month{share}"
         return f"This change {verb} {amount}: {self._because(telling)}."
 
     def _because(self, telling: list[CostChange]) -> str:
@@ -61,11 +78,13 @@ class CostDiff:
         return ", ".join(shown[:-1]) + (" and " if len(shown) > 1 else "") + shown[-1]
 
     def to_data(self) -> dict[str, Any]:
+        """Return the difference and its causes as JSON data."""
         return {
             "before_dollars_per_month": float(self.before.total),
             "after_dollars_per_month": float(self.after.total),
             "dollars_per_month": float(self.dollars),
             "sentence": self.sentence,
+            "backfill_write_units": self.filled_units,
             "origin": None if self.origin is None else _origin_data(self.origin),
             "changes": [
                 {
@@ -89,7 +108,7 @@ def _origin_data(origin: Origin) -> dict[str, Any]:
     }
 
 
-def compare(
+def compare_costs(
     before: CostReport, after: CostReport, plans: tuple[Plan, Plan] | None = None
 ) -> CostDiff:
     """Return the difference between two reports.
@@ -99,14 +118,17 @@ def compare(
     """
     if before.basis != after.basis:
         raise DesignError(
-            "the two costs do not have the same basis",
+            "the two cost reports cannot be compared, because their options differ",
             hint="price both with the same region, mode and options",
         )
     old, new = before.by(cause_of), after.by(cause_of)
     changes = [CostChange(cause, old.get(cause), new.get(cause)) for cause in {**old, **new}]
     telling = [each for each in changes if each.dollars]
     ordered = tuple(sorted(telling, key=lambda each: (-abs(each.dollars), each.cause)))
-    return CostDiff(before, after, ordered, None if plans is None else origin_of(ordered, *plans))
+    if plans is None:
+        return CostDiff(before, after, ordered)
+    filled = sum(backfill_units(*plans).values())
+    return CostDiff(before, after, ordered, origin_of(ordered, *plans), filled)
 
 
 def cause_of(line: CostLine) -> str:

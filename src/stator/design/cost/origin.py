@@ -4,8 +4,8 @@ Each cause of a difference (see ``difference``) is attributed by comparing the t
 
 - a *pattern* or an entity that only one side has is **new or gone**;
 - an *index* that only one side has, or that projects differently, belongs to the **keys**;
-- a *read* that makes the same requests on both sides, every write to a table and all storage differ
-  because of the **workload**: rates, volumes, sizes, items returned and fields changed;
+- every write to a table, all storage, and a *read* that makes the same requests on both sides
+  belong to the **workload**: rates, volumes, sizes, items returned and fields changed;
 - a *read* that makes different requests differs because of the keys and the workload. To find the
   workload's share, the old requests are priced at the new rate and with the new number of items.
   The rest belongs to the keys.
@@ -39,6 +39,7 @@ class CostChange:
 
     @property
     def dollars(self) -> Decimal:
+        """How many dollars a month the cause costs more than before."""
         return (self.after or Decimal(0)) - (self.before or Decimal(0))
 
     def __str__(self) -> str:
@@ -54,7 +55,7 @@ class CostChange:
 class Origin:
     """A difference in dollars a month, split by origin.
 
-    ``asked`` describes each change of the workload in words.
+    ``asked`` has one text for each change of the workload, for example of a rate.
     """
 
     workload: Decimal
@@ -64,6 +65,7 @@ class Origin:
 
     @property
     def sentence(self) -> str:
+        """How much comes from the workload and how much from the keys, in words."""
         parts = [
             (self.workload, f"the workload ({self._asked()})" if self.asked else "the workload"),
             (self.keys, "the keys and indexes"),
@@ -170,7 +172,7 @@ def _least(pattern: PatternPlan) -> Decimal:
 def _indexes(plan: Plan) -> dict[str, tuple[object, ...]]:
     """Return the projection of each index, keyed by cause: ``index of Order by status``.
 
-    An index that several entities share has one cause for each of them.
+    An index that several entities share has one cause for each entity.
     """
     return {
         f"index of {entity.name} by {found_by(entity, index.name)}": (

@@ -2,13 +2,13 @@
 
 Quantities come from ``workload``, prices from the dated file in ``prices``, arithmetic from
 ``charges``. The result is a flat list of lines, each for one pattern, one entity and one place.
-Every table of a report is a sum over those lines and nothing else, so the parts add up to the
-whole. To keep that exact, a line is rounded once, to a billionth of a dollar.
+Every breakdown of a report, such as by pattern or by place, only sums these lines, so the parts add
+up to the whole. To keep that exact, a line is rounded once, to a billionth of a dollar.
 
 - **on-demand**: each unit has its price.
 - **provisioned**: each table and each global index has its own capacity, a whole number and at
-  least 1, with the headroom that ``utilisation`` leaves (0.7: seven tenths are used). The patterns
-  that use it share its price in proportion to their units.
+  least 1. ``utilisation`` leaves headroom: with 0.7, the load uses seven tenths of the capacity.
+  Patterns share the price of the capacity in proportion to the units they use.
 - **reserved**: the same capacity. Whole blocks of 100 units of all tables together are reserved for
   ``years``.
 
@@ -29,25 +29,30 @@ from typing import Any, Final, Literal, TypedDict, Unpack, get_args
 
 from stator.design.cost import charges
 from stator.design.cost.charges import Charge, TableClass, a_month, total
-from stator.design.cost.prices import PriceFile, RegionPrices, Years, price_file
+from stator.design.cost.prices import PriceFile, PriceName, RegionPrices, Years, price_file
 from stator.design.cost.workload import CapacityUse, StoredData, Workload, workload_of
 from stator.design.declaration import Declaration
+from stator.design.plan.html_table import html_table
 from stator.design.plan.plan import Plan
 from stator.design.planner.planner import plan as plan_of
+from stator.design.table_settings import TableSettings
 from stator.errors import DesignError
+from stator.model.quantities import cents
 
 Mode = Literal["on-demand", "provisioned", "reserved"]
 Kind = Literal["reads", "writes", "storage", "streams", "backups"]
 
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 IDLE: Final = "(idle capacity)"
+DEFAULT_REGION: Final = "us-east-1"
+"""The region of prices if none is named, and the one by which the planner ranks layouts."""
 _NANO: Final = Decimal("1e-9")
 _PARTITION_BYTES: Final = 10 * 1024**3
 _PARTITION_WRITES: Final = 1000
 
 
 class CostOptions(TypedDict, total=False):
-    """How a design is run and billed. An omitted option takes the default of ``Basis``."""
+    """The keyword arguments of ``cost``. An omitted option takes the default of ``Basis``."""
 
     region: str
     mode: Mode
@@ -61,13 +66,13 @@ class CostOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """How a design is run and billed.
+    """The options that a report was computed with: region, billing mode, table class and so on.
 
     ``backups`` is the number of full backups kept. ``stream_consumers`` is the number of consumers
-    that poll the stream.
+    that poll the stream. Raises DesignError for an impossible option.
     """
 
-    region: str = "us-east-1"
+    region: str = DEFAULT_REGION
     mode: Mode = "on-demand"
     utilisation: float = 0.7
     years: Years = 1
@@ -106,12 +111,13 @@ class Basis:
             "reserved": f"reserved for {self.years} {years}, {self.utilisation:.0%} utilisation",
         }
         infrequent = self.table_class == "infrequent_access"
-        return how[self.mode] + (", Standard-Infrequent Access" if infrequent else "")
+        found = how[self.mode] + (", Standard-Infrequent Access" if infrequent else "")
+        return found + (", with point-in-time recovery" if self.pitr else "")
 
 
 @dataclass(frozen=True, slots=True)
 class CostLine:
-    """The smallest part of the bill.
+    """One line of the bill: one kind of cost of one pattern and entity, in one table or index.
 
     ``quantity`` is the number of ``unit``s in a month. ``by`` names the fields of an index key.
     """
@@ -129,15 +135,34 @@ class CostLine:
 
 @dataclass(frozen=True, slots=True)
 class CostReport:
+    """The monthly cost of a design: one line for each use of capacity or storage."""
+
     design: str
     basis: Basis
     prices_as_of: str
     lines: tuple[CostLine, ...]
     doubtful: tuple[str, ...] = field(default=())
-    """Prices in this report that rest on recollection only."""
+    """The names of prices in this report that come from memory and have no source."""
+    not_included: tuple[str, ...] = field(default=())
+    """What the region has no price for, as sentences."""
+
+    def _repr_html_(self) -> str:
+        """Return the bill by pattern for a notebook."""
+        parts = self.by_pattern()
+        shares = (f"{dollars / self.total:.0%}" if self.total else "" for dollars in parts.values())
+        return html_table(
+            f"{self.design}: ${cents(self.total)} a month, {self.basis}, {self.basis.region}, "
+            f"prices of {self.prices_as_of}",
+            ("pattern", "dollars a month", "share"),
+            (
+                (name, cents(dollars), share)
+                for (name, dollars), share in zip(parts.items(), shares)
+            ),
+        )
 
     @property
     def total(self) -> Decimal:
+        """The sum of all lines, in dollars a month."""
         return sum((line.dollars for line in self.lines), Decimal(0))
 
     def by(self, key: Callable[[CostLine], str]) -> dict[str, Decimal]:
@@ -148,6 +173,7 @@ class CostReport:
         return dict(sorted(found.items(), key=lambda each: (-each[1], each[0])))
 
     def by_kind(self) -> dict[str, Decimal]:
+        """Return the dollars for reads, writes, storage, streams and backups."""
         return self.by(lambda line: line.kind)
 
     def by_pattern(self) -> dict[str, Decimal]:
@@ -160,6 +186,7 @@ class CostReport:
         )
 
     def by_entity(self) -> dict[str, Decimal]:
+        """Return the dollars for each entity, the most expensive first."""
         return self.by(lambda line: line.entity)
 
     def by_place(self) -> dict[str, Decimal]:
@@ -172,7 +199,7 @@ class CostReport:
     def by_index(self) -> dict[str, Decimal]:
         """Return the dollars for writing and storing each index, as the plan shows them.
 
-        Reads are left out: without the index, they would read something else.
+        Reads are left out: without the index, their patterns would read something else.
         """
         held = replace(self, lines=tuple(each for each in self.lines if each.kind != "reads"))
         return {name: dollars for name, dollars in held.by_place().items() if "/" in name}
@@ -192,6 +219,7 @@ class CostReport:
             "utilisation": self.basis.utilisation if self.basis.mode != "on-demand" else None,
             "prices_as_of": self.prices_as_of,
             "doubtful_prices": list(self.doubtful),
+            "not_included": list(self.not_included),
             "dollars_per_month": float(self.total),
             **{
                 name: {each: float(dollars) for each, dollars in group.items()}
@@ -240,14 +268,18 @@ def cost(
 
 
 def settings_options(design: Declaration | None) -> CostOptions:
-    """Return what the settings of a design say about its bill."""
-    settings = None if design is None else design.settings
+    """Return the cost options that follow from a design's ``settings``.
+
+    The options are the table class, point-in-time recovery (on by default), and provisioned
+    capacity with its utilisation. Without a design, nothing is known about its tables.
+    """
     found: CostOptions = {}
-    if settings is None:
+    if design is None:
         return found
+    settings = design.settings or TableSettings()
     if settings.table_class == "STANDARD_INFREQUENT_ACCESS":
         found["table_class"] = "infrequent_access"
-    if settings.point_in_time_recovery:
+    if settings.recovers:
         found["pitr"] = True
     if settings.capacity is not None:
         found["mode"], found["utilisation"] = "provisioned", settings.capacity.target
@@ -258,17 +290,19 @@ def report(name: str, workload: Workload, basis: Basis, region: RegionPrices) ->
     bill = _Bill(workload, basis, region)
     lines = (*bill.requests(), *bill.storage(), *bill.streams(), *bill.backups())
     doubtful = tuple(sorted(bill.used & region.doubtful))
-    return CostReport(name, basis, region.as_of.isoformat(), lines, doubtful)
+    as_of = region.as_of.isoformat()
+    return CostReport(name, basis, as_of, lines, doubtful, tuple(bill.not_included))
 
 
 class _Bill:
-    """The lines of one month's bill. ``used`` collects the names of the prices behind them."""
+    """The lines of one month's bill, and in ``used`` the names of the prices that they use."""
 
     def __init__(self, workload: Workload, basis: Basis, region: RegionPrices) -> None:
         self.workload = workload
         self.basis = basis
         self.region = region
         self.used: set[str] = set()
+        self.not_included: list[str] = []
 
     def _dollars(self, charges: Iterable[Charge]) -> Decimal:
         found = tuple(charges)
@@ -300,9 +334,10 @@ class _Bill:
         )
 
     def _capacities(self) -> dict[tuple[str, str, str | None], Decimal]:
-        """Return the capacity of each table and global index.
+        """Return the read and write capacity to provision for each table and global index.
 
-        A local index uses its table's capacity.
+        A key of the result is ("read" or "write", table, index), with None as the index for the
+        table itself. What a local index uses is counted for its table.
         """
         local = {(stored.table, stored.index) for stored in self.workload.stored if stored.is_local}
         units: dict[tuple[str, str, str | None], Decimal] = {}
@@ -322,8 +357,8 @@ class _Bill:
     def _capacity_dollars(self, kind: str, held: list[Decimal]) -> list[Decimal]:
         """Return the monthly cost of each of the capacities in ``held``.
 
-        Reserved blocks are bought for the sum of the capacities, and their cost is divided among
-        them.
+        Reserved blocks are bought for the sum of the capacities. Their cost is divided among the
+        capacities.
         """
         if self.basis.mode == "reserved":
             whole = {f"{kind}_capacity": sum(held, Decimal(0))}
@@ -393,12 +428,13 @@ class _Bill:
     def streams(self) -> list[CostLine]:
         """Return the cost of polling: once a second for each consumer and shard.
 
-        Each partition has one shard.
+        A stream has one shard for each partition of its table.
         """
         found: list[CostLine] = []
+        has_price = self.basis.stream_consumers and self._has("stream_read", "stream reads")
         for table in (
             sorted({each.table for each in self.workload.stored if not each.is_guard})
-            if self.basis.stream_consumers
+            if has_price
             else ()
         ):
             reads = a_month(self._partitions(table) * self.basis.stream_consumers)
@@ -427,14 +463,22 @@ class _Bill:
         )
         return max(1, -int(-size // _PARTITION_BYTES), -int(-writes // _PARTITION_WRITES))
 
+    def _has(self, price: PriceName, what: str) -> bool:
+        """Whether the region has a price. If not, the report notes that it leaves ``what`` out."""
+        if price not in self.region:
+            self.not_included.append(f"no price for {what} in {self.region.region}: not included")
+        return price in self.region
+
     def backups(self) -> list[CostLine]:
         found: list[CostLine] = []
+        pitr = self.basis.pitr and self._has("pitr_gb_month", "point-in-time recovery")
+        backups = self.basis.backups and self._has("backup_gb_month", "backups")
         for stored in self.workload.stored:
             size = stored.stored_bytes
             is_global = stored.index is not None and not stored.is_local
             if is_global or stored.is_guard or not size:
                 continue
-            if self.basis.pitr:
+            if pitr:
                 found.append(
                     _storage_line(
                         "backups",
@@ -442,7 +486,7 @@ class _Bill:
                         self._dollars(charges.backups(self.region, pitr_bytes=size)),
                     )
                 )
-            if self.basis.backups:
+            if backups:
                 copies = size * Decimal(str(self.basis.backups))
                 found.append(
                     _storage_line(

@@ -6,7 +6,7 @@ Every quantity belongs to one pattern, one entity and one place (a table or one 
 the sums by pattern, by entity and by place all have the same total. The planner counts all of them
 (``stator.design.plan.usage``), so this module only reads them from the plan.
 
-A plan from an older lock has no such counts. Its demand (the stored workload) then says which
+A plan from an older lock file has no such counts. Its demand (the stored workload) then says which
 fields an update changes, how often a pattern makes a change, and what ``writes=`` declares. A plan
 without a demand (lock format 1) may borrow the demand of a design. If there is no demand at all,
 the plan's own units of each write pattern are used. Units that the table itself does not need are
@@ -16,7 +16,7 @@ then spread evenly over the entity's indexes, and ``writes=`` is not counted.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final, Literal
 
@@ -29,9 +29,9 @@ from stator.design.plan.templates import Part, Template
 from stator.design.planner.estimates import demand_of
 
 _KEYS_ONLY_BYTES: Final = 150
-"""The assumed size of an entry with keys only: two pairs of keys."""
+"""The assumed size of a KEYS_ONLY entry, which holds the keys of the index and of the table."""
 _BASE_KEY_BYTES: Final = 64
-"""The typical size of the table's key, for locks that do not say what is stored."""
+"""The typical size of the table's key, for lock files that do not say what is stored."""
 _NAMES_BYTES: Final = 28
 _PRESENT: Final = 0.5
 """The assumed share of items that have an optional field or a sparse index's value."""
@@ -76,6 +76,16 @@ class StoredData:
 class Workload:
     uses: tuple[CapacityUse, ...]
     stored: tuple[StoredData, ...]
+
+    def scaled(self, rates: float = 1.0, volumes: float = 1.0) -> Workload:
+        """Return the workload with all rates, and all stored data, multiplied.
+
+        Each call still uses the same units, although a query may read more of a larger table.
+        """
+        return Workload(
+            tuple(replace(use, units=use.units * _exact(rates)) for use in self.uses),
+            tuple(replace(each, entries=each.entries * _exact(volumes)) for each in self.stored),
+        )
 
 
 def workload_of(plan: Plan, design: Declaration | None = None) -> Workload:
@@ -155,7 +165,8 @@ class _WorkloadCounter:
     def _changes(self, pattern: PatternPlan) -> tuple[ChangeDemand, ...] | None:
         """Return the changes that a write pattern makes, or None if they are not known.
 
-        They are known if the demand lists the pattern with the same entities as its planned steps.
+        The changes are known if the demand lists the pattern with the same entities as its planned
+        steps.
         """
         found = self.demand.pattern(pattern.name) if self.demand is not None else None
         planned = [step.entities[0] for step in pattern.steps]
@@ -312,7 +323,7 @@ def _fields(entity: EntityPlan, index: str) -> set[str]:
 
 
 def found_by(entity: EntityPlan, index: str) -> str:
-    """Return the fields of an index key in order, joined with ``+``.
+    """Return the fields of an index key in order, joined with ``+``: ``status+placed_at``.
 
     Identity fields that only make the key unique are left out.
     """

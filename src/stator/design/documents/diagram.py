@@ -32,7 +32,8 @@ class EntityBox:
 class Relation:
     """A child entity that holds the identity of its parent.
 
-    ``each`` is the average number of children of a parent; ``is_one`` means exactly one.
+    ``each`` is the average number of children of a parent. ``is_one`` means at most one child for
+    each parent: both have the same identity fields.
     """
 
     parent: str
@@ -42,11 +43,15 @@ class Relation:
 
     @property
     def label(self) -> str:
-        return "one each" if self.is_one else f"{amount(self.each)} each"
+        if self.is_one:
+            return "one each" if self.each >= 1 else "at most one"
+        return f"{amount(self.each)} each"
 
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
+    """The boxes and lines of an entity diagram, with their places."""
+
     boxes: tuple[EntityBox, ...]
     relations: tuple[Relation, ...]
 
@@ -57,23 +62,54 @@ def diagram_of(design: Declaration) -> Diagram:
 
 
 def _relations(design: Declaration) -> list[Relation]:
-    found = []
-    for parent in design.entities:
-        for child in design.entities:
-            if parent is not child and _references(info(parent), info(child)):
-                each = design.volume(child) / max(1.0, design.volume(parent))
-                is_one = set(info(parent).identity) == set(info(child).identity)
-                if not is_one or (_owns(info(parent)) and not _owns(info(child))):
-                    found.append(Relation(info(parent).name, info(child).name, each, is_one))
-    return found
+    """Return the relations of a design, without those that follow from others.
+
+    A visit has the identity of its patient, and so the one of the patient's clinic. The diagram
+    shows the nearer parent only: clinic, patient, visit.
+    """
+    known = [info(entity) for entity in design.entities]
+    found: dict[tuple[str, str], Relation] = {}
+    for parent in known:
+        for child in known if _may_own(parent, known) else ():
+            if parent is not child and _references(parent, child):
+                each = design.volume(child.cls) / max(1.0, design.volume(parent.cls))
+                is_one = set(parent.identity) == set(child.identity)
+                if not is_one or _owns(parent):
+                    found[parent.name, child.name] = Relation(parent.name, child.name, each, is_one)
+    by_name = {each.name: each for each in known}
+    return [
+        relation
+        for (above, below), relation in found.items()
+        if not any(
+            (above, between) in found
+            and (between, below) in found
+            and _is_nearer(by_name[above], by_name[between], by_name[below])
+            for between in by_name
+        )
+    ]
+
+
+def _is_nearer(above: EntityInfo, between: EntityInfo, below: EntityInfo) -> bool:
+    """Whether a child belongs to ``above`` only because it belongs to ``between``."""
+    far, near = _references(above, below), _references(between, below)
+    if far < near:
+        return True
+    lives_there = near <= set(below.identity) and not far <= set(below.identity)
+    return lives_there and _references(above, between) == far
+
+
+def _may_own(known: EntityInfo, everyone: list[EntityInfo]) -> bool:
+    """Whether other entities may belong to this one.
+
+    Of entities with the same identity fields, only the one after which they are named may be a
+    parent: Patient, and not the Waiting of a patient.
+    """
+    same = [each for each in everyone if set(each.identity) == set(known.identity)]
+    return len(same) == 1 or (_owns(known) and not any(_owns(e) for e in same if e is not known))
 
 
 def _owns(known: EntityInfo) -> bool:
-    """Whether the identity is named after the entity, as ``driver_id`` is after Driver.
-
-    Of two entities with the same identity, that one is the parent. If none is, they only have names
-    in common.
-    """
+    """Whether the identity is named after the entity, as ``driver_id`` is after Driver."""
     stem = _snake(known.name)
     return any(name == stem or name.startswith(f"{stem}_") for name in known.identity)
 
@@ -132,7 +168,7 @@ def mermaid(diagram: Diagram) -> str:
 
 
 def _mermaid_relation(relation: Relation) -> str:
-    end = "||" if relation.is_one else "o{"
+    end = "o{" if not relation.is_one else "||" if relation.each >= 1 else "o|"
     return f'    {_word(relation.parent)} ||--{end} {_word(relation.child)} : "{relation.label}"'
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from stator.design.cost.charges import a_month
-from stator.design.cost.report import CostReport, cost
+from stator.design.cost.report import DEFAULT_REGION, CostReport, cost
 from stator.design.declaration import Declaration
 from stator.design.documents.diagram import Diagram, diagram_of
 from stator.design.documents.item_collections import CollectionView, collection_views
@@ -21,6 +21,8 @@ from stator.model.quantities import plural
 
 @dataclass(frozen=True, slots=True)
 class PatternEntry:
+    """What a document says about one pattern: its request, price and reasons."""
+
     name: str
     summary: str
     operation: str
@@ -35,7 +37,7 @@ class PatternEntry:
     warnings: tuple[str, ...]
     consistent: bool
     filter: str = ""
-    """What is dropped after reading; empty if nothing is."""
+    """The filter that keeps a part of the items read: ``total > :least``. Empty if none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class AttributeEntry:
 
 @dataclass(frozen=True, slots=True)
 class EntityEntry:
+    """What a document says about one entity: fields, keys and example items."""
+
     name: str
     summary: str
     table: str
@@ -91,6 +95,8 @@ class TableEntry:
 
 @dataclass(frozen=True, slots=True)
 class Document:
+    """The content of a design's page: patterns, entities, keys, tables, example items and costs."""
+
     name: str
     summary: str
     basis: str
@@ -103,10 +109,12 @@ class Document:
     warnings: tuple[str, ...]
 
 
-def document_of(design: Declaration, plan: Plan | None = None) -> Document:
-    """Return the document of a design, priced on demand in us-east-1."""
+def document_of(
+    design: Declaration, plan: Plan | None = None, *, region: str = DEFAULT_REGION
+) -> Document:
+    """Return the document of a design, priced by its settings in a region."""
     planned = plan_of(design) if plan is None else plan
-    priced = cost(planned, facts=design)
+    priced = cost(planned, facts=design, region=region)
     entities = tuple(_entity(each, planned, priced) for each in design.entities)
     texts = {each.name: _summary(each.function) for each in design.reads}
     texts |= {each.name: _summary(each.function) for each in design.write_patterns}
@@ -118,7 +126,7 @@ def document_of(design: Declaration, plan: Plan | None = None) -> Document:
     return Document(
         design.name,
         _in_numbers(planned),
-        f"on-demand, us-east-1, prices of {priced.prices_as_of}",
+        f"{priced.basis}, {priced.basis.region}, prices of {priced.prices_as_of}",
         priced.total,
         tuple(entry for kind, entry in entries if kind == "read"),
         (
@@ -184,7 +192,7 @@ def _pattern(plan: PatternPlan, summary: str, dollars: Decimal) -> PatternEntry:
         plan.reasons,
         plan.warnings,
         plan.consistent,
-        "; ".join(str(step.filter) for step in plan.steps if step.filter is not None),
+        "; ".join(str(each) for step in plan.steps for each in step.filters),
     )
 
 

@@ -237,8 +237,8 @@ def _code(text: str) -> str:
 def _grid(header: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
     """Return an HTML table inside a scrollable ``div``.
 
-    Headers are text, cells are HTML. A # at the start of either is removed and marks a number.
-    ``kind`` is a CSS class for the ``div``.
+    Headers are text, cells are HTML. A # at the start of a header or a cell is removed, and the
+    rest is shown as a number. ``kind`` is a CSS class for the ``div``.
     """
     head = "".join(_cell("th", escape(each)) for each in header)
     body = "\n".join(f"<tr>{''.join(_cell('td', each) for each in row)}</tr>" for row in rows)

@@ -1,4 +1,4 @@
-"""Parts of Markdown pages and comments: tables, code, and text that is no markup."""
+"""Parts of Markdown pages and comments: tables, code, and escaped text."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def _place(diagram: Diagram) -> dict[str, _Placed]:
 def _height_of_parents(box: EntityBox, diagram: Diagram, placed: dict[str, _Placed]) -> float:
     """Return the average vertical position of a box's parents.
 
-    Placing the box there makes few lines cross.
+    A box at that height has few crossing lines.
     """
     parents = [
         placed[each.parent]

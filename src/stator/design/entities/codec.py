@@ -78,9 +78,9 @@ class Codec:
 class ObjectMaker:
     """Builds objects from values by field name.
 
-    ``absent`` has a function for each field. It is called if the item lacks the field's attribute,
-    and returns the value to use. The function REQUIRED raises an error instead; LEFT_OUT leaves the
-    choice to ``make``.
+    ``absent`` has a function for each field, which is called if the item lacks the field's
+    attribute. The function returns the value to use. Two functions are special: REQUIRED raises an
+    error, and with LEFT_OUT, ``make`` gets no value for the field and chooses one.
     """
 
     make: Callable[[dict[str, Any]], Any]
@@ -88,7 +88,7 @@ class ObjectMaker:
 
 
 def LEFT_OUT() -> Any:
-    raise AssertionError("a value that is left out is never read")
+    raise AssertionError("internal error: a codec read a field that the item leaves out")
 
 
 def make_codec(
@@ -207,7 +207,7 @@ def _checked(entity: str, field: str, shape: Shape, decode: Decoder) -> Decoder:
 def _problem(shape: Shape, value: Value) -> Exception | None:
     """Return the error that says why a stored value does not fit a shape, or None if it fits.
 
-    The decoders of ``wire`` raise it. Unlike the generated code, they explain the error in words.
+    The decoders of ``wire`` raise this error. Unlike the generated code, they explain it in words.
     """
     try:
         decoder(shape)(value)
@@ -278,7 +278,7 @@ def _fault(
 ) -> ItemMismatch:
     """Return an error that names the field that made decoding fail.
 
-    It decodes all fields again, one by one, which is slow.
+    To find the field, all fields are decoded again, one by one, which is slow.
     """
     for name, shape in shapes.items():
         if name not in item:

@@ -128,7 +128,8 @@ class CodecSource:
     def encode(self, shape: Shape, value: str) -> str:
         """Return an expression for the wire form of the variable ``value``.
 
-        The value is None only if the shape says that None is kept.
+        The expression handles None only for an optional shape that stores None (``kept``). For any
+        other shape, the caller must have excluded None.
         """
         if isinstance(shape, Maybe):
             inner = self.encode(shape.inner, value)
@@ -169,7 +170,7 @@ class CodecSource:
     def put(self, field: str, shape: Shape) -> list[str]:
         """Return statements that encode the variable ``v`` and store it in ``item``.
 
-        They store nothing for None or an empty set.
+        The statements store nothing for None or an empty set.
         """
         form = f"item[{field!r}] = {self.encode(shape, 'v')}"
         tests = []
@@ -234,8 +235,8 @@ class CodecSource:
     ) -> list[str]:
         """Return statements that create an object from ``item``.
 
-        They fill its ``__dict__`` directly, without ``__init__``. ``fields`` maps the names of
-        attributes to those of fields; by default they are the same.
+        The statements fill its ``__dict__`` directly, without ``__init__``. ``fields`` maps the
+        names of attributes to the names of fields; by default both are the same.
         """
         body = [f"o = new({cls})", "d = o.__dict__"]
         for name, shape in shapes.items():
@@ -253,8 +254,8 @@ class CodecSource:
     ) -> list[str]:
         """Return statements that decode the attribute ``name`` of ``item`` into ``d``.
 
-        With ``leave_out``, they skip a missing attribute. ``field`` is the name in ``d``, by
-        default that of the attribute.
+        With ``leave_out``, the statements skip a missing attribute. ``field`` is the name in ``d``,
+        by default the name of the attribute.
         """
         form, field = self.decode(shape, "v"), field or name
         if leave_out:
@@ -268,9 +269,10 @@ class CodecSource:
 
 
 def attribute(owner: str, name: str) -> str:
-    """Return source that reads an attribute, also if its name is a Python keyword.
+    """Return source that reads an attribute: ``o.total``.
 
-    A model library may allow such names for fields.
+    For a name that is a Python keyword, which some model libraries allow, the source calls
+    ``getattr``.
     """
     return f"getattr({owner}, {name!r})" if keyword.iskeyword(name) else f"{owner}.{name}"
 
@@ -278,7 +280,7 @@ def attribute(owner: str, name: str) -> str:
 def is_plain(cls: type) -> bool:
     """Whether instances can be built by filling ``__dict__``, without calling ``__init__``.
 
-    They can if the ``__init__`` of the dataclass does nothing else.
+    This is possible if the ``__init__`` of the dataclass does nothing but set the fields.
     """
     if "__dataclass_params__" not in cls.__dict__ or hasattr(cls, "__post_init__"):
         return False
@@ -298,7 +300,7 @@ def is_plain(cls: type) -> bool:
 
 
 def default_of(cls: type, name: str, shape: Shape) -> Callable[[], Any]:
-    """Return a function that creates a field's value if the item lacks the attribute.
+    """Return a function that creates the value of a field whose attribute the item lacks.
 
     The value is the field's default. If there is none, the field's type decides (``absent_value``).
     """

@@ -77,7 +77,7 @@ To them, a comparison of fields such as ``Order.total > 10`` is a bool, and its 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison(Condition):
-    """One comparison of one field."""
+    """A condition on one field: an operator, and the values that the field is compared with."""
 
     field: FieldRef
     operator: Operator

@@ -3,12 +3,14 @@
     find(Order).where(month_of(Order.placed_at) == month)
     find(Shop).where(prefix_of(Shop.cell, 5) == cell)
 
-A part of a time is the start of its ISO text, in UTC: ``2026``, ``2026-11``, ``2026-11-05`` or
-``2026-11-05T10``. A prefix is the first characters of a text. So every part is the start of what an
-item stores. A filter can test it with ``begins_with``, and so can a key that holds the whole field.
+A derived part of a time is the start of the time's ISO text, in UTC: ``2026``, ``2026-11``,
+``2026-11-05`` or ``2026-11-05T10``. A derived part of a text is a prefix: its first characters. So
+every derived part is the start of the stored text. A filter can test it with ``begins_with``, and
+so can a key condition if the key holds the whole field.
 
-The planner names a part by its text, such as ``month_of(placed_at)``. These names stand beside the
-names of fields in paths, facts and handwritten keys. ``DerivedPart`` reads and writes them.
+The planner names a derived part by its text, such as ``month_of(placed_at)``. Paths, facts and
+handwritten keys contain these names next to the names of fields. ``DerivedPart`` reads and writes
+such names.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ _PREFIX_NAME: Final = re.compile(r"prefix_of\((.+), ?([1-9][0-9]*)\)", re.DOTALL
 
 @dataclass(frozen=True, slots=True)
 class DerivedPart:
-    """A part of a field: ``year``, ``month``, ``day``, ``hour``, or ``prefix5`` for a prefix."""
+    """A derived part of a field: ``year``, ``month``, ``day``, ``hour``, or ``prefix5``."""
 
     field: str
     part: str
@@ -50,7 +52,10 @@ class DerivedPart:
         return self.shown(self.field)
 
     def shown(self, field: str) -> str:
-        """Return the text of the part, for another text of the field."""
+        """Return the part as text, with ``field`` in place of the field's name.
+
+        For ``"Order.placed_at"``, the month is ``"month_of(Order.placed_at)"``.
+        """
         if self.is_time:
             return f"{self.part}_of({field})"
         return f"prefix_of({field}, {self.length})"
@@ -71,7 +76,7 @@ class DerivedPart:
         return part_of_value(kind, self.part, value)
 
     def is_finer(self, other: DerivedPart) -> bool:
-        """Whether this part of the same field decides the other one."""
+        """Whether ``other`` is a coarser part of the same field, as the month is for a day."""
         return self.field == other.field and self.length > other.length
 
 
@@ -81,7 +86,7 @@ def length_of(part: str) -> int:
 
 @lru_cache(maxsize=4096)
 def derived_part(name: str) -> DerivedPart | None:
-    """Return the part that a name such as ``month_of(placed_at)`` stands for.
+    """Return the derived part that a name such as ``month_of(placed_at)`` stands for.
 
     Returns None for the name of a field.
     """
@@ -101,7 +106,11 @@ def source_field(name: str) -> str:
 
 
 def without_implied(names: frozenset[str]) -> frozenset[str]:
-    """Return the names without parts that the field itself, or a finer part of it, decides."""
+    """Return the names without the derived parts that follow from another name.
+
+    A month follows from its field and from a day:
+    ``{"day_of(placed_at)", "month_of(placed_at)"}`` becomes ``{"day_of(placed_at)"}``.
+    """
     parts = [part for name in names if (part := derived_part(name)) is not None]
     implied = {
         str(each)
@@ -115,7 +124,10 @@ def without_implied(names: frozenset[str]) -> frozenset[str]:
 
 
 def part_of_value(kind: str, part: str, value: Any) -> str:
-    """Return a part of a field's value. ``kind`` is datetime, date or str."""
+    """Return a derived part of a field's value: the month of a datetime is "2026-11".
+
+    ``kind`` is the type of the field: datetime, date or str.
+    """
     if kind == "str":
         return str(_checked(value, str)[: length_of(part)])
     if kind == "date":
@@ -124,15 +136,20 @@ def part_of_value(kind: str, part: str, value: Any) -> str:
 
 
 def part_of_argument(given: str, part: str, value: Any) -> str:
-    """Return ``part`` of a value that a field's part ``given`` is compared with.
+    """Return a coarser part of an argument: the ``month`` of a ``day`` "2026-11-05" is "2026-11".
 
-    Raises RequestRefused for a value that no such part can have.
+    ``given`` is the derived part that the argument holds, and ``part`` the coarser one to return.
+    Raises RequestRefused if ``value`` is not a possible value of ``given``.
     """
     return argument_text(given, value)[: length_of(part)]
 
 
 def argument_text(part: str, value: Any) -> str:
-    """Return the text of a value that a part is compared with: a text, or a date or time in it."""
+    """Return the text of an argument that a pattern compares with a part.
+
+    The argument may be the text itself, or a date or time in the part: as a month,
+    ``date(2026, 11, 5)`` is "2026-11". Raises RequestRefused for any other value.
+    """
     if part not in TIME_LENGTHS:
         if not isinstance(value, str) or len(value) != length_of(part):
             raise RequestRefused(
@@ -155,7 +172,11 @@ def argument_text(part: str, value: Any) -> str:
 
 
 def example_of(part: str, name: str, annotation: Any, at: int) -> Any:
-    """Return an example of an argument that a part is compared with."""
+    """Return an example value for a pattern's argument that is compared with a derived part.
+
+    ``name`` and ``annotation`` describe the argument. For a part of a time, a larger ``at`` gives a
+    later day.
+    """
     if part not in TIME_LENGTHS:
         length = length_of(part)
         return (name * length)[:length]
@@ -180,7 +201,7 @@ def _moment(value: datetime) -> str:
         return encode_time(value)
     except WrongValue as error:
         raise DesignError(
-            f"a part of a time needs {error.wanted}, not {value!r}",
+            f"{error.wanted}, because its parts are computed in UTC: {value!r}",
             hint="give the time a zone, for example datetime.now(UTC)",
         ) from None
 
@@ -199,7 +220,10 @@ def _checked(value: Any, wanted: type) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartComparison(Comparison):
-    """A comparison of a part of a field with one value. Its ``operator`` is ``part``."""
+    """A comparison of a derived part with one value: ``month_of(Order.placed_at) == "2026-11"``.
+
+    ``operator`` is ``"part"``, which tells it from the comparison of a whole field.
+    """
 
     part: str = ""
 
@@ -212,7 +236,7 @@ class PartComparison(Comparison):
 
 
 class PartRef(Symbol):
-    """A reference to a part of a field, as ``month_of(Order.placed_at)`` returns it."""
+    """A reference to a derived part of a field, as ``month_of(Order.placed_at)`` returns it."""
 
     __slots__ = ("field", "part")
 
@@ -237,7 +261,7 @@ class PartRef(Symbol):
     def __eq__(self, other: object) -> Any:
         if isinstance(other, (FieldRef, PartRef)) or other is None:
             raise DesignError(
-                f"{self!r} is compared with {other!r}",
+                f"{self!r} cannot be compared with {other!r}",
                 hint="compare it with an argument of the pattern, or with a constant",
             )
         if isinstance(other, Symbol):
@@ -273,27 +297,27 @@ class TextPart:
 
 
 def year_of(field: date | None) -> TimePart:
-    """Return the year of a time or date, in UTC, to be compared: ``"2026"`` or a date in it."""
+    """Return the year of a time or date, in UTC. Compare it with ``"2026"`` or a date in 2026."""
     return _time_part(field, "year")
 
 
 def month_of(field: date | None) -> TimePart:
-    """Return the month of a time or date, in UTC, to be compared: ``"2026-11"`` or a date in it."""
+    """Return the month of a time or date, in UTC. Compare it with ``"2026-11"``, or with a date."""
     return _time_part(field, "month")
 
 
 def day_of(field: datetime | None) -> TimePart:
-    """Return the day of a time, in UTC, to be compared: ``"2026-11-05"`` or a date."""
+    """Return the day of a time, in UTC. Compare it with ``"2026-11-05"``, or with a date."""
     return _time_part(field, "day")
 
 
 def hour_of(field: datetime | None) -> TimePart:
-    """Return the hour of a time, in UTC, to be compared: ``"2026-11-05T10"`` or a time in it."""
+    """Return the hour of a time, in UTC. Compare it with ``"2026-11-05T10"``, or with a time."""
     return _time_part(field, "hour")
 
 
 def prefix_of(field: str | None, length: int) -> TextPart:
-    """Return the first ``length`` characters of a text, to be compared with a text of that length.
+    """Return the first ``length`` characters of a text. Compare them with a text of that length.
 
     An item whose text is shorter has no prefix of that length, and is not found.
     """

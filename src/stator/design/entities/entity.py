@@ -214,7 +214,8 @@ class EntityInfo:
     def add_variant(self, tag: str, cls: type[Any]) -> None:
         if "fields" in self.__dict__:
             raise DesignError(
-                f"{cls.__name__} comes too late: {self.name} has been planned or used already",
+                f"the variant {cls.__name__} is declared too late: {self.name} has been planned "
+                f"or used already",
                 hint=f"declare all variants of {self.name} before the first design with it",
             )
         if tag in self.variants:
@@ -253,16 +254,19 @@ class EntityInfo:
 
     @cached_property
     def python_names(self) -> dict[str, str]:
-        """The names of fields by their stored names, where they differ."""
+        """A map from stored names to field names, for the fields where the two differ."""
         return python_names(self.cls)
 
     @cached_property
     def stored_names(self) -> dict[str, str]:
-        """The stored names of fields by their names, where they differ."""
+        """A map from field names to stored names, for the fields where the two differ."""
         return {python: stored for stored, python in self.python_names.items()}
 
     def listed(self, names: Iterable[str]) -> str:
-        """Return fields, which are given by their stored names, as a text for messages."""
+        """Return the names of fields for a message, separated by commas.
+
+        ``names`` are stored names. The text has the names that the class declares.
+        """
         return ", ".join(self.python_names.get(name, name) for name in names)
 
     def roles_and_shapes(self) -> VariantFields:
@@ -284,12 +288,13 @@ class EntityInfo:
     def check_reserved(self, fields: Mapping[str, EntityField]) -> None:
         if VERSION_ATTRIBUTE in fields:
             raise DesignError(
-                f"{self.name}.{VERSION_ATTRIBUTE}: items keep the version of their shape there",
+                f"{self.name}.{VERSION_ATTRIBUTE}: this attribute is reserved for the version of "
+                f"an item's shape",
                 hint="give the field another name",
             )
         if CLASS_TAG in fields:
             raise DesignError(
-                f"{self.name}.{CLASS_TAG}: items keep the variant of their entity there",
+                f"{self.name}.{CLASS_TAG}: this attribute is reserved for the variant of an item",
                 hint="give the field another name",
             )
 

@@ -99,6 +99,12 @@ class ShapeVersion:
             )
         self.upcasts[version] = function
 
+    def refuse_newer(self, item: Item) -> None:
+        """Raise NewerVersion for an item of a later version, unless ``on_newer`` allows it."""
+        stored = version_of(item)
+        if stored > self.version and self.on_newer == "raise":
+            raise NewerVersion(self.entity, stored, self.version)
+
     def current(self, item: Item, encode_field: Mapping[str, Encoder]) -> Item:
         """Return an item in the current shape, after all upcasts from its version on.
 

@@ -61,7 +61,7 @@ def _marked(method: H, kind: Kind) -> H:
 
 
 def hooks_of(cls: type[Any], kind: Kind) -> tuple[str, ...]:
-    """Return the names of the methods that are hooks, those of base classes first."""
+    """Return the names of the methods that are hooks. Hooks of base classes come first."""
     return tuple(
         dict.fromkeys(
             name

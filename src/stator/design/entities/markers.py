@@ -78,10 +78,9 @@ def _set_by_writes(
 ) -> Any:
     """Return a field whose value is set by each write, not by the program.
 
-    Type checkers refuse the field as an argument of ``__init__``. At run time ``__init__`` accepts
-    it, for the sake of ``dataclasses.replace``. That function copies only the fields that
-    ``__init__`` accepts and resets all others to their defaults. A copy would otherwise lose its
-    version and its time of creation.
+    Type checkers refuse the field as an argument of ``__init__``, but at run time ``__init__``
+    accepts it. ``dataclasses.replace`` needs that: it copies only the fields that ``__init__``
+    accepts. A copy would otherwise lose its version and its time of creation.
     """
     return field(default_factory=default_factory, metadata=_metadata(marker, stored))
 
@@ -95,7 +94,7 @@ def ident(
     """Mark a field as part of the item's identity.
 
     Several such fields together form a compound identity. ``stored`` is the name of the attribute
-    that holds the field; see ``stored``. All markers take it.
+    that holds the field; see ``stored``. All markers have this argument.
     """
     return _marked(Marker("ident"), default, default_factory, stored)
 
@@ -137,8 +136,8 @@ def ttl(
     With ``days`` or ``hours``, the item expires that long after it is written, unless the field is
     set.
 
-    Write ``ttl(days=90, default=None)``: PEP 681 lets type checkers see a default only where it is
-    written out.
+    Name the default, as in ``ttl(days=90, default=None)``, if programs may omit the field. Type
+    checkers see a default only where the declaration names it (PEP 681).
     """
     after = _duration("ttl", days, hours)
     return _marked(Marker("ttl", after=after), default, stored=stored)
@@ -182,20 +181,26 @@ def updated(*, stored: str | None = None, init: Literal[False] = False) -> Any:
     return _set_by_writes(Marker("updated"), _not_yet, stored)
 
 
-def counter(*, default: int = 0, stored: str | None = None) -> Any:
+def counter(*, default: int = 0, stored: str | None = None, shards: int | None = None) -> Any:
     """Mark a number that many writers add to.
 
     It is one attribute of one item, which takes about 1,000 writes a second. For more, use the
-    pattern object ``Counter(db, name, shards=8)``, which spreads a number over several items.
+    pattern object ``Counter(db, name, shards=8)``, which spreads a number over several items. A
+    field has no ``shards``: setting them raises DesignError.
     """
+    if shards is not None:
+        raise DesignError(
+            f"counter(shards={shards!r}): a field is one attribute of one item and has no shards",
+            hint=f"use the pattern object Counter(db, name, shards={shards!r}) of stator.patterns",
+        )
     return _marked(Marker("counter"), default, stored=stored)
 
 
 def write_token(*, stored: str | None = None, init: Literal[False] = False) -> Any:
     """Mark a text field that every write sets to a new random token, of 16 characters.
 
-    If the answer to a write is lost, the token proves that the write was applied, as long as it is
-    still in the item. Without it, the write ends in OutcomeUnknown.
+    If the answer to a write is lost, the token proves that the write was applied, as long as the
+    token is still in the item. Without this field, the write ends in OutcomeUnknown.
     """
     return _set_by_writes(Marker("write_token"), str, stored)
 
@@ -210,7 +215,8 @@ def large(
     """Mark a value that may be large, so that it is compressed before it is stored.
 
     ``auto`` picks the compression with the smallest result; None turns compression off. If
-    ``offload_over_bytes`` is set, a value that is still larger is stored outside the table.
+    ``offload_over_bytes`` is set, a value that is larger even after compression is stored outside
+    the table.
     """
     marker = Marker("large", compress=compress, offload_over_bytes=offload_over_bytes)
     return _marked(marker, default, stored=stored)

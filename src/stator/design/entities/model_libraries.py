@@ -99,7 +99,7 @@ class Library(Protocol):
     def fields(self, model: type) -> list[ModelField]: ...
 
     def plain(self, annotation: Any) -> type | None:
-        """Return the Python type behind one of the library's own types.
+        """Return the Python type of the values of a library's own type: str for ``EmailStr``.
 
         Returns None if the annotation is no such type.
         """
@@ -218,9 +218,9 @@ def _refusal(
 ) -> Exception:
     """Return the error to raise in place of a pydantic ValidationError.
 
-    It reports the first problem that pydantic found. It is an ItemMismatch for an entity, and a
-    WrongValue for a nested model, where ``entity`` is None. ``names`` maps each field to the name
-    that pydantic uses in errors.
+    The result reports the first problem that pydantic found. For an entity, it is an ItemMismatch.
+    For a nested model, where ``entity`` is None, it is a WrongValue. ``names`` maps each field to
+    the name that pydantic uses in errors.
     """
     first = error.errors(include_url=False)[0]
     path = [str(step) for step in first["loc"]]

@@ -15,9 +15,11 @@ binary: it can compare packed values only for equality, and no key can hold them
 
 from __future__ import annotations
 
+import json
 import struct
 import sys
 from array import array
+from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
@@ -48,14 +50,14 @@ class Packing:
         return struct.calcsize(f"<{_KINDS[self.kind][0]}")
 
     def saved_bytes(self, count: int) -> int:
-        """Return the bytes that packing saves in a list of so many values with all their digits."""
+        """Return the bytes that packing saves in a list of ``count`` values with all digits."""
         return self.number_bytes(count) - count * self.value_bytes
 
     def number_bytes(self, count: int) -> int:
-        """Return the size of a list of so many values if it is not packed.
+        """Return the size of a list of ``count`` values if it is not packed.
 
-        A list has 3 bytes. A number has half a byte for each digit, and one more; as an element of
-        a list, it has another.
+        A list takes 3 bytes, and 1 more byte for each element. A number takes half a byte for each
+        digit, plus 1 byte.
         """
         digits = _KINDS[self.kind][1]
         return 3 + count * ((digits + 1) // 2 + 2)
@@ -105,7 +107,10 @@ class PackedType:
 
     @property
     def described(self) -> str:
-        """The name, with the bytes that packing saves."""
+        """The name of the type, with its size packed and unpacked.
+
+        The sizes of a list are those of a list with 100 values.
+        """
         packing = self.packing
         if self.container is None:
             plain = packing.number_bytes(1) - 4
@@ -122,11 +127,18 @@ class PackedType:
             if self.container is None:
                 return self.packing.of_number(value)
             if type(value) is not self.container:
-                raise TypeError(f"expected a {self.container.__name__}")
+                raise TypeError(f"expected a {self.container.__name__}, got {type(value).__name__}")
             values: Any = value
             return self.packing.of_list(values)
         except (struct.error, OverflowError, TypeError) as error:
-            raise ValueError(f"it does not fit {self.__name__}: {error}") from None
+            raise ValueError(f"the value does not fit {self.__name__}: {error}") from None
+
+    def _from_text(self, text: str) -> Any:
+        if text.startswith("["):
+            return json.loads(text)
+        # The base64 of 1, 2, 4 or 8 bytes ends with =, so it is never taken for a number.
+        is_stored = self.container is not None or text.endswith("=")
+        return b64decode(text, validate=True) if is_stored else text
 
     def decode(self, stored: bytes) -> Any:
         if self.container is None:
@@ -135,16 +147,23 @@ class PackedType:
         return found if self.container is list else tuple(found)
 
     def from_file(self, value: Any) -> Any:
-        """Return the field's value for a number or a list of numbers in a file."""
+        """Return the field's value for a number or a list of numbers in a file.
+
+        The value may be JSON text, or the stored bytes, which are base64 in CSV and JSON.
+        """
+        if isinstance(value, str):
+            value = self._from_text(value.strip())
+        if isinstance(value, bytes):
+            return self.decode(value)
         if self.container is None:
             return self.number(value)
         return self.container(self.number(each) for each in value)
 
 
 def packed(kind: PackedKind) -> Packing:
-    """Store a number, or a list or tuple of numbers, as bytes: ``Annotated[list[float], packed(
-    "float32")]``.
+    """Store a number, or a list or tuple of numbers, as bytes.
 
+    Write it into the annotation of the field: ``Annotated[list[float], packed("float32")]``.
     ``kind`` is int8 to int64, uint8 to uint64, float32 or float64. float32 has about seven digits.
     """
     if kind not in get_args(PackedKind):

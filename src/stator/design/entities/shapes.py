@@ -25,7 +25,7 @@ from stator.design.entities.packed_numbers import PackedType, Packing
 from stator.errors import DesignError
 
 CLASS_TAG = "_class"
-"""The member that names the class of a union's value, if no Literal field tells it."""
+"""The stored member that names the class of a union's value, if no Literal field does."""
 
 
 class Epoch(datetime):
@@ -66,17 +66,18 @@ def as_epoch(shape: Shape) -> Shape:
 
 
 def as_kept(shape: Shape) -> Shape:
-    """Return the shape of a value that is always stored, also if it is None or an empty set."""
+    """Return the shape of a value that is always stored, even if it is None or an empty set."""
     if isinstance(shape, Maybe):
         return Maybe(as_kept(shape.inner), kept=True)
     return SetOf(shape.element, shape.frozen, kept=True) if isinstance(shape, SetOf) else shape
 
 
 def as_kept_unless(shape: Shape, default: Callable[[], Any] | None) -> Shape:
-    """Return the shape of a field, given the function that creates the field's default value.
+    """Return the shape of a field whose default value ``default()`` creates.
 
-    ``default`` is None for a field without a default. An absent attribute is read as the default.
-    So if the default is not None or an empty set, such a value must be stored (``as_kept``).
+    ``default`` is None for a field without a default. A missing attribute is read as the default.
+    So None and empty sets may be left out only if they are the default; otherwise the returned
+    shape stores them (``as_kept``).
     """
     if default is None or not isinstance(shape, (Maybe, SetOf)):
         return shape
@@ -118,7 +119,7 @@ class MapOf:
 
 @dataclass(frozen=True, slots=True)
 class SetOf:
-    """A set. DynamoDB has no empty sets, so the attribute of an empty one is left out.
+    """A set. DynamoDB has no empty sets, so the attribute of an empty set is left out.
 
     If ``kept``, the empty set is stored as an empty list instead.
     """
@@ -151,8 +152,8 @@ class TypedMap:
 class OneOf:
     """A union of classes, told apart by the value of the member ``tag``.
 
-    ``members`` has the tag values of each class. ``is_added`` says that the tag is no field of the
-    classes, so that the codec adds it.
+    ``members`` has the tag values of each class. ``is_added`` says that the tag is not a field of
+    the classes, so that the codec adds it.
     """
 
     tag: str
@@ -176,7 +177,7 @@ class Coded:
 
     @property
     def kind(self) -> str:
-        """The DynamoDB type of the stored values, or an empty text if it is not a scalar."""
+        """The DynamoDB type of the stored values, or an empty text if they are not scalars."""
         return self.stored.kind if isinstance(self.stored, Scalar) else ""
 
 
@@ -261,7 +262,7 @@ class ModelReader(Protocol):
     """Finds the shapes of a model library's own types, such as pydantic's."""
 
     def shape(self, annotation: Any, where: str, reader: ShapeReader) -> Shape | None:
-        """Return the shape of an annotation, or None if it is no type of the library."""
+        """Return the shape of an annotation, or None if its type is not from the library."""
         ...
 
     def is_model(self, annotation: Any) -> bool: ...
@@ -276,9 +277,10 @@ class ModelReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ShapeReader:
-    """Reads annotations. ``models`` reads those that belong to a model library.
+    """Turns type annotations into shapes.
 
-    ``above`` are the classes that contain the annotation.
+    ``models`` reads the annotations of model libraries such as pydantic. ``above`` are the classes
+    that contain the annotation.
     """
 
     models: ModelReader | None = None
@@ -322,7 +324,7 @@ class ShapeReader:
             return self.shape(alias_of, where)
         if isinstance(annotation, TypeVar):
             raise DesignError(
-                f"{where}: the type {annotation.__name__} is open",
+                f"{where}: the type parameter {annotation.__name__} has no type here",
                 hint="name the type: `Page[int]` for a field, `class Order(Base[int])` for a base",
             )
         if isinstance(origin, type) and dataclasses.is_dataclass(origin):

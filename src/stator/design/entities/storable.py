@@ -18,7 +18,7 @@ class PydanticModel(Protocol):
 
 
 class MsgspecStruct(Protocol):
-    """Any msgspec Struct."""
+    """Any ``msgspec.Struct``, once ``adapt`` has made it an entity."""
 
     __struct_fields__: ClassVar[tuple[str, ...]]
 

@@ -52,7 +52,8 @@ def add_aliases(cls: type[Any]) -> None:
             or (taken is not None and not _is_alias(cls, stored))
         ):
             raise DesignError(
-                f"{cls.__name__}.{field.name} cannot be stored as {stored!r}",
+                f"{cls.__name__}.{field.name} cannot be stored as {stored!r}: the name is empty or "
+                "taken by another field or method",
                 hint="use a name that no other field or method of the class has",
             )
         names[stored] = field.name
@@ -65,6 +66,6 @@ def _is_alias(cls: type[Any], name: str) -> bool:
 
 
 def python_names(cls: type[Any]) -> dict[str, str]:
-    """Return the names of fields by their stored names, where they differ."""
+    """Return a map from stored names to field names, for the fields where the two differ."""
     found: dict[str, str] = getattr(cls, PYTHON_NAMES, {})
     return found

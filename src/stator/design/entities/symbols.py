@@ -1,10 +1,11 @@
 """Symbols: objects that stand for a value that Python does not have.
 
 A field of a class (``Order.total``), an argument of a pattern that is being traced, and a field of
-an open update are symbols. DynamoDB knows the value, or a later call does. Python would happily
-turn a symbol into text, count with it or use it as a condition, and the program would store
-``"Order.total"`` or plan a constant. So every such use is refused, unless a subclass gives it a
-meaning: a comparison of a field builds a condition, for example. ``repr`` always works.
+an open update are symbols. Only DynamoDB, or a later call of the pattern, knows the value. Without
+this class, Python would turn a symbol into text or use it in an ``if``. The program would then
+store the text ``"Order.total"``, or one branch of a pattern would become the plan of all calls. So
+every such use raises an error, unless a subclass gives it a meaning: comparing a field builds a
+condition, for example. ``repr`` always works.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ SHOWN_USES: dict[Use, str] = {
     "number": "cannot be turned into a number",
     "truth": "has no truth value",
     "members": "cannot be counted, iterated or searched",
-    "arithmetic": "cannot be computed with",
+    "arithmetic": "cannot be used in arithmetic",
     "comparison": "cannot be compared",
     "call": "cannot be called",
     "hash": "cannot be a member of a set or a key of a dictionary",

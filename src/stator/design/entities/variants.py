@@ -54,7 +54,8 @@ def check_variant(cls: type[Any], tag: Any, base: type[Any], *, is_bare: bool) -
         )
     if not is_bare:
         raise DesignError(
-            f"{name} is a variant of {root.__name__} and has no key, index, name or version",
+            f"{name} is a variant of {root.__name__} and cannot have a key, index, name or version "
+            "of its own",
             hint=f"declare them on {root.__name__}",
         )
 

@@ -109,7 +109,7 @@ def _encode_scalar(python: type) -> Encoder:
         if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
             raise wrong(value)
         if isinstance(value, Decimal) and not value.is_finite():
-            raise wrong(value)
+            raise WrongValue(f"expected a Decimal that is finite, got {value}", value)
         return {"N": str(value)}
 
     def boolean(value: Any) -> Value:
@@ -212,7 +212,9 @@ def _encode_choice(shape: Choice) -> Encoder:
     def encode(value: Any) -> Value:
         if enum is not None:
             if not isinstance(value, enum):
-                raise WrongValue(f"expected a member of {enum.__name__}", value)
+                raise WrongValue(
+                    f"expected a member of {enum.__name__}, got {type(value).__name__}", value
+                )
             if value.value not in allowed:
                 raise WrongValue(f"expected one of {', '.join(map(repr, shape.values))}", value)
             return inner(value.value)
@@ -233,7 +235,7 @@ def _encode_list(shape: ListOf) -> Encoder:
             )
         if shape.fixed:
             if len(value) != len(encoders):
-                raise WrongValue(f"expected {len(encoders)} elements", value)
+                raise WrongValue(f"expected {len(encoders)} elements, got {len(value)}", value)
             return {"L": [one(element) for one, element in zip(encoders, value)]}
         [each] = encoders
         return {"L": [each(element) for element in value]}
@@ -315,7 +317,7 @@ def _encode_one_of(shape: OneOf) -> Encoder:
 
 
 class _Hidden:
-    """Stands for a secret value in an error."""
+    """Takes the place of a secret value in an error, and shows as asterisks."""
 
     def __repr__(self) -> str:
         return "**********"
@@ -532,7 +534,7 @@ def _decode_coded(shape: Coded) -> Decoder:
 def maker_of(shape: Nested) -> Callable[[dict[str, Any]], Any]:
     """Return the function that builds an object of the shape.
 
-    It is the shape's class, unless the shape has its own function.
+    The function is the shape's class, unless the shape has a function of its own.
     """
     make: Callable[[dict[str, Any]], Any] | None = getattr(shape, "make", None)
     return make or (lambda values: shape.cls(**values))
@@ -574,7 +576,10 @@ def decode_anything(value: Value) -> Any:
 
 
 def omits(shape: Shape) -> Callable[[Any], bool]:
-    """Return a function that tells whether a field of this shape is left out for a value."""
+    """Return a function that says, for a value of this shape, whether its attribute is left out.
+
+    None and empty sets are left out, unless the shape is ``kept``.
+    """
     if isinstance(shape, Maybe) and not shape.kept:
         inner = omits(shape.inner)
         return lambda value: value is None or inner(value)
@@ -592,10 +597,11 @@ REQUIRED = _Required()
 
 
 def absent_value(shape: Shape) -> Callable[[], Any]:
-    """Return a function that creates the value of a missing attribute without a default.
+    """Return a function that creates the value of a field if its attribute is missing.
 
-    For an optional type the value is None, for a set type an empty set. For any other type, the
-    attribute must exist, and the function is the marker REQUIRED.
+    The function is used for fields without a default. The value is None for an optional type, and
+    an empty set for a set type. Any other type needs the attribute, so the marker REQUIRED is
+    returned.
     """
     if isinstance(shape, Maybe):
         return lambda: None

@@ -6,9 +6,9 @@
     index={"ByEmail": {"email": "{email}"}}
     index={"ByDay": IndexKey({"forum": "{forum}", "day": "{day}"}, local=True)}
 
-A tuple has the text of the partition key and, if there is one, of the sort key. Their attributes
-have the names that the design gives them. A mapping also names the attributes. An attribute whose
-text is its own field has the value of the field in DynamoDB's own type: the key is native.
+A tuple has the text of the partition key and, if there is one, of the sort key. The design names
+their attributes. A mapping also names the attributes. If an attribute has the name of a field, and
+its text is only that field, it holds the field's value in DynamoDB's own type: the key is native.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class IndexKey:
 
 
 def written_sides(where: str, written: Any) -> tuple[WrittenSide, ...]:
-    """Return the partition key and, if there is one, the sort key.
+    """Return the partition key and, if there is one, the sort key, as pairs of attribute and text.
 
-    ``where`` names the key in errors.
+    The attribute is None if the design names it. ``where`` names the key in errors.
     """
     given: Any = (
         [{name: text} for name, text in written.items()]

@@ -15,6 +15,7 @@ from typing import Final
 
 from stator.design.declaration import Declaration
 from stator.design.export import boto3_script, cdk, cloudformation, iam, nosql_workbench, terraform
+from stator.design.export.iam import policy
 from stator.design.export.source import Exported, Exporter, ExportSource
 from stator.design.plan.plan import Plan
 from stator.design.planner.planner import plan as plan_of
@@ -29,16 +30,18 @@ TARGETS: Final[dict[str, Exporter]] = {
     "iam": iam.export,
 }
 
-__all__ = ["TARGETS", "ExportSource", "Exported", "export"]
+__all__ = ["TARGETS", "ExportSource", "Exported", "export", "policy"]
 
 
 def export(
     design: Declaration, target: str, plan: Plan | None = None, *, with_patterns: bool = False
 ) -> Exported:
-    """Return the text for a target, with notes on what its format cannot express.
+    """Return a design in the format of ``target``, with notes on what the format cannot express.
 
-    The table ``<design>-stator`` is included if a field is unique. ``with_patterns`` includes it in
-    any case, for programs that use pattern objects such as locks and counters.
+    ``target`` is a key of ``TARGETS``, such as ``terraform``. ``plan`` is exported instead of a new
+    plan of the design. The export includes the table ``<design>-stator`` if the design has unique
+    fields. ``with_patterns`` includes that table in any case, for programs that use pattern objects
+    such as locks and counters.
     """
     exporter = TARGETS.get(target)
     if exporter is None:

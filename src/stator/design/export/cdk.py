@@ -9,6 +9,9 @@ from stator.design.export.source import Exported, ExportSource, camel, snake
 from stator.design.plan.plan import IndexPlan, TablePlan
 from stator.design.table_settings import AWS_MANAGED_KEY, ProvisionedCapacity
 
+_NO_SCHEDULE: Final = (
+    "CDK's TableV2 takes no schedules of capacity: run stator scale --schedule after the deployment"
+)
 _TYPES: Final = {"S": "STRING", "N": "NUMBER", "B": "BINARY"}
 
 
@@ -47,7 +50,8 @@ app = App()
 {stack}(app, {_text(stack)})
 app.synth()
 '''
-    return Exported(text)
+    scheduled = any(each.actions for table in source.tables for each in source.scaled(table))
+    return Exported(text, (_NO_SCHEDULE,) if scheduled else ())
 
 
 def _table(table: TablePlan, source: ExportSource) -> str:
@@ -85,7 +89,11 @@ def _billing(source: ExportSource) -> str:
 
 
 def _units(capacity: ProvisionedCapacity) -> list[tuple[str, str]]:
-    """Return read and write capacity. CDK wants the latter to scale, if only to itself."""
+    """Return the CDK arguments ``read_capacity`` and ``write_capacity``, each with its source code.
+
+    CDK requires autoscaled write capacity. If the declared write units do not scale, the smallest
+    and the largest capacity are equal.
+    """
     target = f"target_utilization_percent={capacity.target * 100:g}"
     found = []
     for name, least, most in (

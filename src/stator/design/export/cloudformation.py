@@ -54,7 +54,10 @@ def _table(table: TablePlan, source: ExportSource) -> dict[str, Any]:
 
 
 def _scaling(table: TablePlan, name: str, source: ExportSource) -> dict[str, Any]:
-    """Return the targets and policies of Application Auto Scaling."""
+    """Return the scalable targets and scaling policies of Application Auto Scaling for a table.
+
+    ``name`` is the logical ID of the table, with which the logical IDs of the new resources start.
+    """
     resources: dict[str, Any] = {}
     for each in source.scaled(table):
         target = f"{name}{camel(each.index or '') if each.index else ''}{each.dimension}Target"
@@ -67,6 +70,7 @@ def _scaling(table: TablePlan, name: str, source: ExportSource) -> dict[str, Any
                 "ScalableDimension": each.name,
                 "MinCapacity": each.least,
                 "MaxCapacity": each.most,
+                **({"ScheduledActions": each.scheduled()} if each.actions else {}),
             },
         }
         resources[target.removesuffix("Target") + "Scaling"] = {

@@ -6,23 +6,23 @@ write in it is authorised by its own action.
 
 If a partition key starts with a constant, a condition on ``dynamodb:LeadingKeys`` restricts the
 statement to keys such as ``USER#*``. The condition uses ``ForAllValues``, which is also true if
-``LeadingKeys`` is absent from the request. It is always present in requests to a table by key, so
-their statements also have a ``Null`` test, which refuses requests without it. For transactions and
-queries of an index, the Developer Guide does not say that it is present. Their statements have no
-``Null`` test, so a request without it is not refused. A key that is a number, or that consists of
-several attributes, gets no condition. Entities that share a prefix are not separated by it: IAM
-sees partition keys, not sort keys.
+``LeadingKeys`` is absent from the request. ``LeadingKeys`` is always present in requests to a table
+by key, so the statements for such requests also have a ``Null`` test. The ``Null`` test refuses
+requests without ``LeadingKeys``. For transactions and queries of an index, the Developer Guide does
+not say that ``LeadingKeys`` is present, so their statements have no ``Null`` test. A key that is a
+number, or that consists of several attributes, gets no condition. A condition does not separate
+entities that share a prefix: IAM sees partition keys, not sort keys.
 
-A guard is an item that reserves a unique value, in ``own_table``, the design's additional table. A
-write that changes a unique field reads the item first, and runs in a transaction with the field's
-guard. Plans do not say which fields are unique, so these statements need the design. Pattern
-objects, tokens, workers and views also use that table. With ``with_patterns``, one statement allows
-every action on its items.
+A guard is an item that reserves a unique value. Guards are in the design's own table,
+``<design>-stator``. A write that changes a unique field first reads the item, and then writes the
+item and the guard in one transaction. A plan does not say which fields are unique, so statements
+for guards need the design. Pattern objects, transaction tokens, workers and views also keep items
+in the own table. With ``with_patterns``, one statement allows every action on these items.
 
-Loads with a condition and table sinks send guarded writes, which are PartiQL statements. Guarded
-writes belong to no pattern. With ``with_guarded_writes``, one statement allows guarded writes on
-every table: the PartiQL statements, the strong reads after a refusal, and the single writes that
-replace a statement.
+Loads with a condition and table sinks use PartiQL statements, called guarded writes, which belong
+to no pattern. With ``with_guarded_writes``, one statement allows them on every table. It covers the
+PartiQL statements, the strong reads after a refusal, and the single writes that replace a
+statement.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ def policy(
 
     ``design`` says which fields are unique, and so which guards the writes need. ``with_patterns``
     allows every action on items in the design's additional table. ``with_guarded_writes`` allows
-    loads with a condition, and sinks that write to the design's tables.
+    loads with a condition, and sinks that write to the design's tables. ``partition`` is AWS's name
+    for a set of regions, such as ``aws`` or ``aws-cn``.
     """
     names = [each.name for each in plan.patterns] if patterns is None else list(patterns)
     unknown = [name for name in names if name not in {each.name for each in plan.patterns}]
@@ -143,9 +144,10 @@ def _guards(design: Declaration, plan: Plan) -> dict[str, Guards]:
 
 
 def _statements(pattern: PatternPlan, plan: Plan, arns: str, guards: Guards) -> list[Statement]:
-    """Return the statements of a pattern.
+    """Return the IAM statements that a pattern needs.
 
-    Statements that differ only in their action are merged.
+    Statements that differ only in their action are merged. ``arns`` is the start of every table's
+    ARN. ``guards`` has the guard writes of the steps, by step number.
     """
     merged: dict[str, Statement] = {}
     for at, step in enumerate(pattern.steps):
@@ -169,7 +171,11 @@ def _statements(pattern: PatternPlan, plan: Plan, arns: str, guards: Guards) -> 
 
 
 def _needs(step: Step, plan: Plan, transaction: bool) -> Iterable[tuple[str, str, dict[str, Any]]]:
-    """Yield the IAM action, the table or index, and the condition for each request of a step."""
+    """Yield an IAM action, a table or index, and a condition for each request of a step.
+
+    ``transaction`` means that the step runs in a transaction. Its condition then has no ``Null``
+    test, because the Developer Guide does not promise ``LeadingKeys`` there.
+    """
     table = step.table
     if step.operation in ("PutItem", "UpdateItem", "DeleteItem"):
         entity = plan.entity(step.entities[0])

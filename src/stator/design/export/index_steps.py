@@ -14,10 +14,11 @@ from stator.design.plan.plan import IndexPlan, Plan, TablePlan
 
 
 def plan_steps(before: Plan, after: Plan) -> list[Plan]:
-    """Return plans to deploy one after the other; the last one is ``after``.
+    """Return the plans to deploy one after the other, to move from ``before`` to ``after``.
 
-    Tables that are new are created whole. A table whose key changes, or an index that keeps its
-    name but changes, is left to ``after``: no sequence of updates leads there.
+    The last plan is ``after`` itself. New tables are created whole by the first plan. If the key of
+    a table changes, or an index changes under the same name, no sequence of updates can help. Such
+    a table or index has its new form in every plan.
     """
     old = {table.name: table for table in before.tables}
     paths = [_table_steps(old.get(table.name), table) for table in after.tables]
@@ -52,7 +53,11 @@ def _with(
     wanted: dict[str, IndexPlan],
     known: dict[str, str],
 ) -> TablePlan:
-    """Return a table with these indexes, and with the attributes that their keys use."""
+    """Return a table with the indexes in ``present`` and the attributes that their keys need.
+
+    ``wanted`` has the indexes of the final plan. An index in both has its final form. ``known`` has
+    the type of each key attribute.
+    """
     indexes = tuple(wanted.get(name, index) for name, index in present.items())
     names = [table.partition, *([table.sort] if table.sort else [])]
     names += [name for index in indexes for name in (*index.partition, *index.sort)]

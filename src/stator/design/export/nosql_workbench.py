@@ -96,9 +96,10 @@ def _table(table: TablePlan, source: ExportSource) -> dict[str, Any]:
 
 
 def _own_table(table: TablePlan, source: ExportSource) -> dict[str, Any]:
-    """Return the additional table, with a facet for the guards of each unique field and identity.
+    """Return the table ``<design>-stator``, with a facet for each kind of guard.
 
-    Its other items are created at run time and have no facet.
+    A guard reserves a value of a unique field, or an identity. The other items of this table are
+    created at run time and have no facet.
     """
     assert table.ttl is not None
     kinds = {OWNER: "S", ENTITY: "S", FIELD: "S", table.ttl: "N"}

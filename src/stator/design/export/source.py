@@ -17,6 +17,7 @@ from stator.design.entities.entity import Entity
 from stator.design.plan.own_table import needs_own_table, own_table
 from stator.design.plan.plan import Plan, TablePlan
 from stator.design.table_settings import ProvisionedCapacity, TableSettings
+from stator.model.scaling.scheduled_action import ScheduledAction
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +30,17 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """One number that Application Auto Scaling changes. ``index`` is None for the table itself."""
+    """The read or write capacity of a table or index, and the bounds between which it scales.
+
+    ``index`` is None for the table itself. ``target`` is the utilisation that scaling aims at.
+    """
 
     index: str | None
     dimension: Literal["Read", "Write"]
     least: int
     most: int
     target: float
+    actions: tuple[ScheduledAction, ...] = ()
 
     @property
     def name(self) -> str:
@@ -47,13 +52,33 @@ class Scaled:
     def metric(self) -> str:
         return f"DynamoDB{self.dimension}CapacityUtilization"
 
+    def scheduled(self) -> list[dict[str, Any]]:
+        """Return the members of each scheduled action, in AWS's words."""
+        return [
+            {
+                "ScheduledActionName": each.name,
+                "Schedule": each.schedule,
+                "Timezone": each.timezone,
+                "ScalableTargetAction": {
+                    member: value
+                    for member, value in (("MinCapacity", each.least), ("MaxCapacity", each.most))
+                    if value is not None
+                },
+            }
+            for each in self.actions
+        ]
+
     def resource(self, table: str) -> str:
         return f"table/{table}" if self.index is None else f"table/{table}/index/{self.index}"
 
 
 @dataclass(frozen=True)
 class ExportSource:
-    """A design, its plan, and whether the export includes the table of pattern objects."""
+    """The input of one export.
+
+    ``with_patterns`` means that the export includes the table ``<design>-stator`` in any case,
+    because the program uses pattern objects.
+    """
 
     design: Declaration
     plan: Plan
@@ -61,6 +86,7 @@ class ExportSource:
 
     @property
     def settings(self) -> TableSettings:
+        """The design's table settings, or the defaults."""
         return self.design.settings or TableSettings()
 
     def create_request(self, table: TablePlan) -> dict[str, Any]:
@@ -70,7 +96,7 @@ class ExportSource:
         return request
 
     def scaled(self, table: TablePlan) -> list[Scaled]:
-        """Return what Application Auto Scaling changes: units of the table and its indexes."""
+        """Return each read and write capacity that Application Auto Scaling changes."""
         capacity = self.settings.capacity
         if capacity is None:
             return []
@@ -78,22 +104,25 @@ class ExportSource:
         indexes = [each.name for each in table.indexes if each.kind == "GSI"]
         places += [(name, capacity.of_index(name)) for name in indexes]
         return [
-            Scaled(index, dimension, least, most, own.target)
+            Scaled(index, dimension, least, most, own.target, own.schedule(dimension))
             for index, own in places
             for dimension, least, most in own.scaled
         ]
 
     @property
     def own_table(self) -> TablePlan | None:
+        """The table ``<design>-stator``, or None if the export leaves it out."""
         included = self.with_patterns or needs_own_table(self.design.entities, self.plan)
         return own_table(self.design.name) if included else None
 
     @property
     def tables(self) -> tuple[TablePlan, ...]:
+        """The tables to export, with the design's own table last."""
         own = self.own_table
         return self.plan.tables if own is None else (*self.plan.tables, own)
 
     def entities(self, table: TablePlan) -> list[type[Entity]]:
+        """Return the entities whose items are in a table."""
         return [
             entity
             for entity in self.design.entities

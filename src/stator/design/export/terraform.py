@@ -9,7 +9,7 @@ written with ``key_schema`` blocks, which require version 6.29 of the provider
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import Any, Final
 
 from stator.design.export.source import Exported, ExportSource, snake
 from stator.design.plan.plan import IndexPlan, TablePlan
@@ -98,7 +98,11 @@ def _units(capacity: ProvisionedCapacity | None) -> list[tuple[str, str]]:
 
 
 def _lifecycle(table: TablePlan, source: ExportSource) -> list[tuple[str, str]]:
-    """Return the lifecycle of a table. Units that scale must not be set back by Terraform."""
+    """Return the arguments of a table's ``lifecycle`` block.
+
+    If Application Auto Scaling changes the capacity, ``ignore_changes`` names the capacity
+    arguments. Otherwise Terraform would set the capacity back at each ``apply``.
+    """
     found = [("prevent_destroy", "true")]
     scaled = source.scaled(table)
     changing = [f"{each.dimension.lower()}_capacity" for each in scaled if each.index is None]
@@ -107,7 +111,7 @@ def _lifecycle(table: TablePlan, source: ExportSource) -> list[tuple[str, str]]:
 
 
 def _scaling(table: TablePlan, source: ExportSource) -> list[str]:
-    """Return the targets and policies of Application Auto Scaling."""
+    """Return the resources that register Application Auto Scaling for a table and its indexes."""
     parts = []
     resource = f"aws_dynamodb_table.{snake(table.name)}"
     for each in source.scaled(table):
@@ -151,7 +155,32 @@ def _scaling(table: TablePlan, source: ExportSource) -> list[str]:
                 ]
             )
         )
+        parts += [_scheduled(action, name, owner) for action in each.scheduled()]
     return parts
+
+
+def _scheduled(action: dict[str, Any], name: str, owner: str) -> str:
+    arguments = [
+        ("name", _text(action["ScheduledActionName"])),
+        ("service_namespace", f"{owner}.service_namespace"),
+        ("resource_id", f"{owner}.resource_id"),
+        ("scalable_dimension", f"{owner}.scalable_dimension"),
+        ("schedule", _text(action["Schedule"])),
+        ("timezone", _text(action["Timezone"])),
+    ]
+    names = {"MinCapacity": "min_capacity", "MaxCapacity": "max_capacity"}
+    bounds = [
+        (names[member], str(value)) for member, value in action["ScalableTargetAction"].items()
+    ]
+    resource = f"{name}_{snake(action['ScheduledActionName'])}"
+    return "\n".join(
+        [
+            f'resource "aws_appautoscaling_scheduled_action" "{resource}" {{',
+            *_aligned(arguments, 2),
+            *_block("scalable_target_action", bounds),
+            "}",
+        ]
+    )
 
 
 def _index(index: IndexPlan, capacity: ProvisionedCapacity | None) -> list[str]:

@@ -8,15 +8,25 @@
     entity_guess  one kind of items -> an entity with its keys
     inference     one table -> entities, patterns, guesses
     design_file   the Python file
-    fit           whether the design fits the tables and items it came from
-    proposal      all of it together, from the most detailed guess to the simplest
+    fit           checks that the design fits the tables and items it came from
+    proposal      the whole inference: tries detailed guesses first, until one fits
 
 Nothing here reads a table. The caller passes items and, if known, the table's description;
 ``stator infer`` reads them.
 """
 
 from stator.design.infer.design_file import design_file
-from stator.design.infer.inference import Inference, TableSample
+from stator.design.infer.entity_guess import GuessedEntity
+from stator.design.infer.inference import GuessedPattern, GuessedTable, Inference, TableSample
 from stator.design.infer.proposal import infer, infer_tables
 
-__all__ = ["Inference", "TableSample", "design_file", "infer", "infer_tables"]
+__all__ = [
+    "GuessedEntity",
+    "GuessedPattern",
+    "GuessedTable",
+    "Inference",
+    "TableSample",
+    "design_file",
+    "infer",
+    "infer_tables",
+]

@@ -31,7 +31,9 @@ def design_file(found: Inference) -> str:
             *(_pattern(found, each) for each in found.patterns),
         ]
     )
-    return f"{_head(found)}\n{_imports(found, body)}\n\n\n{body}\n\n\n{_design(found)}\n"
+    design = _design(found)
+    imports = _imports(found, f"{body}\n{design}")
+    return f"{_head(found)}\n{imports}\n\n\n{body}\n\n\n{design}\n"
 
 
 def _head(found: Inference) -> str:
@@ -67,7 +69,17 @@ def _imports(found: Inference, body: str) -> str:
     ours |= {f"Bundle{len(each.entities)}" for each in found.patterns if len(each.entities) > 1}
     ours |= {
         name
-        for name in ("Query", "IndexKey", "find", "ident", "read", "stored", "together", "ttl")
+        for name in (
+            "Query",
+            "IndexKey",
+            "find",
+            "ident",
+            "read",
+            "stored",
+            "together",
+            "ttl",
+            "TableSettings",
+        )
         if re.search(rf"\b{name}[(\[]", code)
     }
     text = [
@@ -109,7 +121,11 @@ def _entity(found: Inference, table: GuessedTable, entity: GuessedEntity) -> str
 
 
 def _is_short(table: GuessedTable) -> bool:
-    """Whether the planner gives the key attributes their names, so that keys are texts alone."""
+    """Whether ``key=`` can be a tuple of templates, without the names of the key attributes.
+
+    It can if the planner would choose the table's attribute names (PK, SK, GSI1PK) itself, and no
+    field has one of these names.
+    """
     fields = {field.attribute for entity in table.entities for field in entity.fields}
     return table.keys.has_usual_names and not fields & set(table.keys.names)
 
@@ -212,4 +228,7 @@ def _design(found: Inference) -> str:
         names = {name.rpartition("/")[2]: each for name, each in names.items() if each != "_type"}
     if names:
         lines.append(f"    names={_shown(names)},")
+    recovers = {table.recovers for table in found.tables}
+    if False in recovers and True not in recovers:
+        lines.append("    settings=TableSettings(point_in_time_recovery=False),")
     return "\n".join([*lines, ")"])

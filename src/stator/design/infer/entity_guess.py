@@ -1,4 +1,4 @@
-"""One entity from the items of one kind: its fields, its keys, and the evidence behind them."""
+"""One entity from the items of one kind: its fields, its keys, and the evidence for them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ _RESERVED: Final = frozenset({VERSION_ATTRIBUTE, CLASS_TAG})
 class GuessedEntity:
     """A guessed entity.
 
-    ``key`` and ``indexes`` have the texts of the present keys, in the order of their attributes.
-    ``label`` is the value of the type attribute in its items, or None.
+    ``key`` and ``indexes`` have the key templates that its items have now, such as
+    ``USER#{user_id}``, in the order of the key attributes. ``label`` is the value of the type
+    attribute in its items, or None.
     """
 
     name: str
@@ -42,9 +43,9 @@ class GuessedEntity:
 class EntityGuess:
     """Collects what the items of one kind say about their entity.
 
-    ``doubt`` is called with each guess. ``type_name`` is the attribute whose value names the
-    entity, or None if the proposed design does not use one. With ``keys_only``, other attributes do
-    not become fields; they stay in the items as they are.
+    ``doubt`` is a function that records a guess, as text. ``type_name`` is the attribute whose
+    value names the entity, or None if the proposed design does not use one. With ``keys_only``,
+    other attributes do not become fields; they stay in the items as they are.
     """
 
     def __init__(
@@ -78,9 +79,9 @@ class EntityGuess:
             index: each for index, each in keys.indexes.items() if self._is_in(index, each)
         }
         self._python: dict[str, str] = {}
-        """The field of each attribute."""
+        """The Python name of the field for each attribute."""
         self._made: dict[str, tuple[str, int]] = {}
-        """New fields: the key attribute and the position of the value that they stand for."""
+        """For each new field, the key attribute that holds its value, and the value's position."""
         self.holes: dict[str, tuple[str, ...]] = {}
         """The fields in each composed key attribute."""
 
@@ -124,7 +125,10 @@ class EntityGuess:
     # -- names
 
     def _name_attributes(self, own: Key) -> None:
-        """Give each attribute that becomes a field its Python name."""
+        """Choose the Python name of each attribute that becomes a field.
+
+        ``own`` has the attributes of the table's key.
+        """
         hidden = {self.type_name, *(name for name in self.keys.names if self._is_composed(name))}
         wanted = [name for name in own if not self._is_composed(name)]
         if not self.keys_only:
@@ -154,7 +158,12 @@ class EntityGuess:
         self._python[attribute] = python
 
     def _new_name(self, attribute: str, place: int, values: Sequence[str]) -> str:
-        """Return a name for a field that only a key contains, after the word before it."""
+        """Return a name for a field that only a key contains.
+
+        The name comes from the word before the value, or from the entity if there is no word: the
+        value in ``USER#17`` becomes ``user_id``. ``place`` is the position of the value in the key,
+        and ``values`` has its values in the sample.
+        """
         shape = self.shapes[attribute]
         word = next((each for each in reversed(shape.parts[:place]) if each), None)
         base = snake(singular(word) if word else self.name) or "key"
@@ -191,7 +200,10 @@ class EntityGuess:
         return self._equal(held, texts) if all(map(is_key_text, texts)) else None
 
     def _equal(self, held: Sequence[Item], texts: Sequence[str]) -> str | None:
-        """Return the attribute whose values these key texts stand for, or None."""
+        """Return the attribute that has the same value as the key text in every item, or None.
+
+        ``texts`` has one key text, or one value of a composed key, for each item of ``held``.
+        """
         plain = [unescape(text) for text in texts]
         same = [
             name
@@ -207,7 +219,10 @@ class EntityGuess:
         return ranked[0] if ranked and not self.keys_only else None
 
     def _fill_holes(self, attribute: str) -> None:
-        """Find a field for each value in a composed key attribute."""
+        """Find or make a field for each value in a composed key attribute.
+
+        ``USER#17#o1`` has two values, so ``holes`` gets two fields for it.
+        """
         repeated = self._repeats(attribute) if self.shapes.get(attribute, VALUE) == VALUE else None
         if repeated is not None:
             self.shapes[attribute] = KeyShape((None,), "")
@@ -239,7 +254,10 @@ class EntityGuess:
     def _known_column(
         self, held: Sequence[Item], column: Sequence[str], used: Sequence[str]
     ) -> str | None:
-        """Return the new field that already stands for these values in another key, or None."""
+        """Return a field made for another key that has the same value in every item, or None.
+
+        ``column`` has the value for each item of ``held``. Fields in ``used`` are not returned.
+        """
         for name, (attribute, at) in self._made.items():
             if name not in used and all(
                 attribute in item
@@ -250,7 +268,10 @@ class EntityGuess:
         return None
 
     def _adds_keys(self, attribute: str) -> bool:
-        """Whether Stator would write a composed index key on items that lack it now."""
+        """Whether Stator would add an index key to items that do not have it now.
+
+        Stator writes a composed key (``USER#17``) on every item that has all fields of the key.
+        """
         if attribute not in self.holes and self.shapes.get(attribute, VALUE) == VALUE:
             return False
         attributes = {python: each for each, python in self._python.items()}

@@ -29,8 +29,8 @@ KEY_TYPES: Final = {"S": "str", "N": "Decimal", "B": "bytes"}
 class GuessedField:
     """A guessed field.
 
-    ``python`` is its annotation without ``| None``; ``doubt`` describes the guess behind it.
-    ``stored`` is its attribute, or empty if that has the name of the field.
+    ``python`` is its annotation without ``| None``; ``doubt`` says why the annotation is a guess.
+    ``stored`` is the name of its attribute, or empty if the attribute has the name of the field.
     """
 
     name: str
@@ -91,7 +91,10 @@ def field_of(
 def _key_field(
     name: str, present: list[Value], optional: bool, key_type: str, missing: str
 ) -> GuessedField:
-    """Return the field of a key attribute, whose type the table prescribes."""
+    """Return the field of a key attribute, whose type the table prescribes.
+
+    ``missing`` is the evidence that the field is optional, or empty.
+    """
     contents = [value[key_type] for value in present if key_type in value]
     python = KEY_TYPES[key_type]
     if key_type == "N" and contents and all(_INT.match(content) for content in contents):
@@ -100,7 +103,7 @@ def _key_field(
 
 
 def _missing(name: str, present: int, total: int) -> str:
-    """Return the evidence that a field is optional."""
+    """Return the evidence that a field is optional, as text, or "" if all items have it."""
     return f"{total - present} of {total} items have no {name}" if present < total else ""
 
 

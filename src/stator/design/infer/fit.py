@@ -100,7 +100,7 @@ def _problems(
         own = replace(plan, tables=tuple(each for each in plan.tables if each.name == table.name))
         if not own.tables:
             yield f"the plan has no table {table.name}"
-        for difference in drift(own, {table.name: sample.description}):
+        for difference in drift(own, {table.name: sample.description}, settings=design.settings):
             yield str(difference)
     names = {each.name: each.label or each.name for each in table.entities}
     entities = [
@@ -163,7 +163,10 @@ def _literals(plan: EntityPlan) -> int:
 
 
 def _read(key: PlannedKeyAttribute, item: Item) -> dict[str, str] | None:
-    """Return the values in a composed key attribute, or None if it has another form."""
+    """Return the values in a composed key attribute, by field.
+
+    Returns None if the item's attribute does not fit the key's template.
+    """
     if key.template.native:
         return {}
     parts = key.template.parts
@@ -176,7 +179,7 @@ def _read(key: PlannedKeyAttribute, item: Item) -> dict[str, str] | None:
 
 
 def _with_key_fields(entity: type[Any], plan: EntityPlan, item: Item) -> Item:
-    """Return an item with the fields that only its keys contain, as the data layer reads it."""
+    """Return the item with fields added that only its keys contain, as the data layer adds them."""
     found: Item = {}
     for key in plan.keys:
         for name, value in (_read(key, item) or {}).items():

@@ -33,9 +33,9 @@ _MOST_KINDS: Final = 60
 class ItemKind:
     """The items that are taken for one entity.
 
-    ``label`` is the value of the type attribute. ``shapes`` has the shape of each key attribute
-    that these items have. An attribute that is one value, is not text or has several forms has the
-    shape VALUE.
+    ``label`` is the value of the type attribute, or None. ``shapes`` has the shape of each key
+    attribute that these items have. The shape is VALUE, one value without key words, if the
+    attribute is not text or its texts have several forms.
     """
 
     label: str | None
@@ -49,7 +49,7 @@ class ItemKind:
 def type_attribute(items: Sequence[Item]) -> str | None:
     """Return the attribute that names the type of each item, or None if there is no such attribute.
 
-    It is an attribute of every item, with a common name such as ``type``, and with few distinct
+    Such an attribute is in every item, has a common name such as ``type``, and has few distinct
     values.
     """
     for name in sorted(set().union(*items) if items else set()):
@@ -66,8 +66,8 @@ def kinds_of(
 ) -> list[ItemKind]:
     """Return the kinds of items, largest first.
 
-    With ``whole``, all items are of one kind, and each key attribute is one value. The type
-    attribute tells kinds apart only if their keys have different forms.
+    ``type_name`` is the type attribute. It tells kinds apart only if their keys have different
+    forms. With ``whole``, all items are of one kind, and each key attribute is one value.
     """
     if whole:
         return [ItemKind(None, tuple(items), {})]
@@ -126,12 +126,15 @@ def _shapes(items: Sequence[Item], name: str, keys: TableKeys) -> dict[str, KeyS
 
 
 def _can_write(shape: KeyShape, text: str) -> bool:
-    """Whether Stator writes exactly this text if it writes a key of this shape."""
+    """Whether Stator would produce exactly this text if it wrote a key of this shape."""
     return shape.is_value or (shape.is_writable and all(map(is_key_text, shape.values(text))))
 
 
 def is_key_text(text: str) -> bool:
-    """Whether Stator writes exactly this text for some value. It escapes spaces, for example."""
+    """Whether Stator could have written this text into a key.
+
+    Stator escapes some characters, such as spaces, so ``a b`` is never in a key that it wrote.
+    """
     try:
         return bool(text) and written.escape(written.unescape(text)) == text
     except ValueError:

@@ -25,7 +25,7 @@ keys as they are, or nothing but the keys.
 class TableSample:
     """Items of a table in DynamoDB JSON, and its description as DescribeTable returns it.
 
-    The description may also have TimeToLiveDescription. None if the description is unknown.
+    ``description`` may also have TimeToLiveDescription. It is None if it is unknown.
     """
 
     name: str
@@ -52,8 +52,8 @@ class GuessedPattern:
 class GuessedTable:
     """A table: its keys, entities and patterns.
 
-    ``type_name`` is the attribute that names the entity of an item. It is empty if none does, and
-    None if the table has one entity.
+    ``type_name`` is the attribute that names the entity of an item. It is empty if the items have
+    no such attribute, and None if a table of one entity needs none. ``doubts`` are the guesses.
     """
 
     name: str
@@ -62,13 +62,15 @@ class GuessedTable:
     patterns: tuple[GuessedPattern, ...]
     doubts: tuple[str, ...]
     items: int
-    """Items in the whole table by its description, or else in the sample."""
+    """The number of items in the table or, if it has no description, in the sample."""
     type_name: str | None = None
+    recovers: bool | None = None
+    """Whether point-in-time recovery is on, if a description says so."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """A proposed design. ``doubts`` are its guesses."""
+    """A proposed design. ``doubts`` has all its guesses, as text, including those of its tables."""
 
     name: str
     tables: tuple[GuessedTable, ...]
@@ -76,18 +78,21 @@ class Inference:
 
     @property
     def entities(self) -> tuple[GuessedEntity, ...]:
+        """The guessed entities of all tables."""
         return tuple(each for table in self.tables for each in table.entities)
 
     @property
     def patterns(self) -> tuple[GuessedPattern, ...]:
+        """The guessed access patterns of all tables."""
         return tuple(each for table in self.tables for each in table.patterns)
 
 
 @dataclass(slots=True)
 class TakenNames:
-    """The names of entities and patterns that a design has already.
+    """The names of entities and patterns that the design uses already.
 
-    ``common`` is a name that the names of several tables start with.
+    ``common`` is the start that the names of all its tables share, such as ``prod-shop``. Class
+    names are made without it.
     """
 
     entities: set[str]
@@ -96,7 +101,11 @@ class TakenNames:
 
 
 def guess_table(sample: TableSample, detail: Detail, taken: TakenNames) -> GuessedTable:
-    """Infer one table. ``taken`` are names that other tables use; it gets those of this table."""
+    """Infer the keys, entities and patterns of one table.
+
+    ``detail`` says how much to infer. ``taken`` has the names that other tables use; the names of
+    this table are added to it.
+    """
     if not sample.items:
         raise ConfigurationError(
             f"{sample.name} has no items", hint="a design is inferred from items; write some first"
@@ -133,14 +142,15 @@ class _TableGuess:
     def table(self) -> GuessedTable:
         if self.sample.description is None:
             self.doubts.append(
-                f"the table's key: {' and '.join(self.keys.own)}, because of the names"
+                f"the table's key is guessed from the names: {' and '.join(self.keys.own)}"
             )
         entities = tuple(self._entity(kind, at) for at, kind in enumerate(self.kinds))
         count = int((self.sample.description or {}).get("ItemCount") or 0)
         several = len(entities) > 1
         if several and self.type_name is None:
             self.doubts.append(
-                f"{self.sample.name}: no attribute names the kind of an item; the keys tell them"
+                f"{self.sample.name}: no attribute names the kind of an item; kinds are told apart "
+                f"by their keys"
             )
         return GuessedTable(
             self.sample.name,
@@ -150,6 +160,7 @@ class _TableGuess:
             tuple(self.doubts),
             max(count, len(self.sample.items)),
             (self.type_name or "") if several else None,
+            _recovers(self.sample),
         )
 
     # -- entities
@@ -205,8 +216,8 @@ class _TableGuess:
         found = free_name(name, self.taken.entities)
         if found != name:
             self.doubts.append(
-                f"{found}: its keys name it {name}, like another kind of item; "
-                f"rename it, or merge the two"
+                f"{found}: its keys have the word for {name}, like those of another kind of item; "
+                f"rename this entity, or merge the two"
             )
         self.taken.entities |= {found, *([kind.label] if self.type_name and kind.label else ())}
         return found
@@ -275,3 +286,8 @@ def _plural(word: str) -> str:
     if word.endswith("y") and word[-2:-1] not in "aeiou":
         return word[:-1] + "ies"
     return word + ("es" if word.endswith(("s", "x", "z", "ch", "sh")) else "s")
+
+
+def _recovers(sample: TableSample) -> bool | None:
+    found = (sample.description or {}).get("PointInTimeRecoveryDescription")
+    return None if found is None else found.get("PointInTimeRecoveryStatus") == "ENABLED"

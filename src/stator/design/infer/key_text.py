@@ -3,7 +3,7 @@
 ``ORDER#2026-01-01T10:00:00Z#o1`` is the word ORDER and two values. Words and values take turns: a
 value follows each word, unless the word is a usual constant (``#METADATA``, ``PROFILE``). ``#``,
 ``|`` and ``::`` separate wherever they occur. ``:`` and ``/`` also occur inside of times, paths and
-addresses, so they separate only behind a word that many keys begin with (``user:17``).
+addresses, so they separate only after a word that many keys begin with (``user:17``).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class KeyShape:
         return [piece for piece, word in zip(pieces, self.parts) if word is None]
 
     def filled(self, names: Iterable[str]) -> str:
-        """Return the template of this shape, with these names for its values."""
+        """Return the template of this shape, with a name for each value: ``USER#{user_id}``."""
         following = iter(names)
         return self.separator.join(
             f"{{{next(following)}}}" if word is None else word for word in self.parts
@@ -56,7 +56,10 @@ class KeyShape:
 
     @property
     def telling(self) -> tuple[str, ...]:
-        """The words that say what an item is. METADATA never does, ITEM does if a value follows."""
+        """The words that show what kind of item has the key, such as USER.
+
+        METADATA says nothing about the kind and is left out. So is ITEM, unless a value follows it.
+        """
         following = (*self.parts[1:], "")
         return tuple(
             word
@@ -84,8 +87,8 @@ VALUE: Final = KeyShape((None,), "")
 def shapes_of(texts: Sequence[str], *, generic: bool = True) -> dict[str, KeyShape]:
     """Return the shape of each distinct key. ``texts`` has the key of each item.
 
-    ``generic`` says that the attribute is made for keys, as PK is. The values of other attributes,
-    such as a country, are rarely constants.
+    ``generic`` means that the attribute exists only to hold keys, as PK does. Words in the values
+    of other attributes, such as a country, are rarely constants.
     """
     counts = Counter(texts)
     separator = separator_of(list(counts))
@@ -115,9 +118,10 @@ def separator_of(texts: Sequence[str]) -> str:
 
 
 def _weak_count(texts: Sequence[str], mark: str) -> int:
-    """Return how many keys a weak separator divides, or 0 if it is part of values.
+    """Return how many keys a weak separator (``:`` or ``/``) divides.
 
-    It must follow a word that is in capitals, or that at least two keys begin with.
+    A weak separator divides keys only after a word in capitals or, for ``:``, after a word that at
+    least two keys begin with. Returns 0 if the separator belongs to values, as in a URL.
     """
     divided = [text.partition(mark) for text in texts if mark in text]
     heads = Counter(head for head, _, _ in divided)
@@ -130,7 +134,10 @@ def _weak_count(texts: Sequence[str], mark: str) -> int:
 
 
 def _first_words(pieces: dict[str, list[str]], separator: str) -> set[str]:
-    """Return the words that keys of several pieces begin with."""
+    """Return the words that keys begin with: USER for ``USER#17``.
+
+    Keys without a separator are ignored. ``pieces`` has the pieces of each key.
+    """
     heads = Counter(several[0] for several in pieces.values() if len(several) > 1)
     words = {head for head in heads if _WORD.match(head)}
     if len(words) > _FEW:
@@ -141,7 +148,10 @@ def _first_words(pieces: dict[str, list[str]], separator: str) -> set[str]:
 
 
 def _constants(counts: dict[str, int], generic: bool) -> set[str]:
-    """Return the keys without a separator that are constants."""
+    """Return the keys without a separator that are constants, such as PROFILE, not values.
+
+    ``counts`` has the number of items with each key.
+    """
     if not generic:
         return {text for text in counts if text in CONSTANTS}
     capitals = {text for text in counts if _WORD.match(text) and text.isupper()}
@@ -154,15 +164,20 @@ def _constants(counts: dict[str, int], generic: bool) -> set[str]:
 
 
 Labels = set[tuple[str, int, int, str]]
-"""A first piece, the number of pieces, a position, and the word there."""
+"""A first piece, the number of pieces, a position, and the word there: ("USER", 4, 2, "ORDER")."""
 
 
 def _labels(pieces: dict[str, list[str]], first: set[str]) -> Labels:
-    """Return the words behind the first piece.
+    """Return the words that follow the first piece of keys, such as ORDER in ``USER#17#ORDER#o1``.
 
-    A piece is such a word if it has the form of a word, and all keys with the same first piece and
-    number of pieces have one of a few words there. Behind a value, words are in capitals or occur
-    more than once. Behind a word, there is only one, in at least three keys.
+    Keys are compared if they have the same number of pieces and the same first word, or no first
+    word. A position holds words if every piece there looks like a word, at most ``_FEW_CONSTANTS``
+    of them are different, and one of two rules holds:
+
+    - The position is the second or follows a word, and it is not the last. At least three keys are
+      compared, and all have the same word there.
+    - The position follows a value. Its words are all in capitals, or occur more than twice on
+      average. A word with small letters occurs at least twice.
     """
     columns: dict[tuple[str, int, int], Counter[str]] = {}
     for several in pieces.values():

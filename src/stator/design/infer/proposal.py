@@ -36,9 +36,9 @@ def infer_tables(samples: Sequence[TableSample], *, name: str) -> Inference:
     """Propose one design for several tables.
 
     The design plans, has the keys and indexes of the tables, and reads and writes the items of the
-    samples under their present keys. Where kinds of items with composed keys do not fit, a table
-    gets one entity with its keys as they are. Raises ConfigurationError if that does not fit
-    either.
+    samples under their present keys. If kinds of items with composed keys do not fit a table, the
+    table gets a single entity, which keeps the key attributes as they are. Raises
+    ConfigurationError if that entity does not fit either.
     """
     if not samples:
         raise ConfigurationError(
@@ -58,7 +58,7 @@ def infer_tables(samples: Sequence[TableSample], *, name: str) -> Inference:
 
 
 def _fitting(sample: TableSample, taken: TakenNames) -> GuessedTable:
-    """Return the most detailed guess that fits a table."""
+    """Return the most detailed guess that fits a table. ``taken`` gets the names that it uses."""
     said = ""
     for detail in _DETAILS:
         tried = TakenNames(set(taken.entities), set(taken.patterns), taken.common)

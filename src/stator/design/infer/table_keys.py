@@ -65,7 +65,7 @@ class TableKeys:
 
     @property
     def names(self) -> Key:
-        """All key attributes, those of the table first."""
+        """All key attributes. The attributes of the table's key come first."""
         return tuple(
             dict.fromkeys(
                 (*self.own, *(name for each in self.indexes.values() for name in each.names))
@@ -81,7 +81,11 @@ class TableKeys:
 
     @property
     def whole(self) -> frozenset[str]:
-        """The attributes of indexes with several attributes on one side: each must be a field."""
+        """The attributes of multi-attribute index keys, each of which must be a field by itself.
+
+        A partition or sort key of an index may have several attributes. Each of them holds one
+        value. If only the partition key has several, the attribute of the sort key is not included.
+        """
         return frozenset(
             name
             for each in self.indexes.values()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from stator.design.cost.billed_plan import billed_plan
 from stator.design.declaration import Declaration
 from stator.design.lint.catalogue import CATALOGUE, CODES
 from stator.design.lint.facts import Facts
@@ -48,8 +49,8 @@ def check(
     cheap = [each for each in shown if _is_cheap(each, at_least)]
     shown = [each for each in shown if each not in cheap]
     shown += _without_effect(design, found)
-    changes = () if lock is None or plan is None or refused else tuple(compare(lock, plan))
-    complete = None if refused else plan
+    complete = None if refused or plan is None else billed_plan(plan, planned)
+    changes = () if lock is None or complete is None else tuple(compare(lock, complete))
     return Report(
         tuple(sorted(shown, key=_rank)),
         changes,
@@ -68,7 +69,8 @@ def _is_cheap(finding: Finding, at_least: float) -> bool:
 def _silences(entry: str, finding: Finding) -> bool:
     """Whether an ignore entry silences a finding.
 
-    ``ST304`` silences the whole code; ``ST304:Post.likes`` silences only its finding about likes.
+    ``ST304`` silences every finding with the code; ``ST304:Post.likes`` only the one about that
+    field.
     """
     code, _, subject = entry.partition(":")
     return code == finding.code and subject in ("", finding.subject)

@@ -7,15 +7,14 @@ reaches a limit.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from stator.design.capacity_units import MONTH_SECONDS, write_units
 from stator.design.declaration import Declaration
-from stator.design.entities.derived_parts import derived_part, source_field
+from stator.design.entities.derived_parts import PartComparison, derived_part, source_field
 from stator.design.entities.entity import Entity, EntityField, EntityInfo, info
 from stator.design.lint.finding import Finding, Severity, SubjectKind
 from stator.design.lint.location import Location, class_location, function_location
@@ -29,8 +28,12 @@ from stator.design.plan.plan import (
     TablePlan,
 )
 from stator.design.plan.templates import PlannedKeyAttribute
+from stator.design.planner.access_paths import AccessPath
+from stator.design.planner.entry_changes import ItemLife
 from stator.design.planner.estimates import Estimates
-from stator.design.planner.needs import is_optional
+from stator.design.planner.locked_choices import constant_source
+from stator.design.planner.needs import Need, is_optional, rates_of
+from stator.design.planner.selectivity import fraction
 from stator.design.planner.weights import READ_UNIT_DOLLARS
 
 _ALWAYS_WRITTEN = ("version", "updated")
@@ -55,6 +58,20 @@ class Collection:
     @property
     def name(self) -> str:
         return f"{self.template} of {self.index.name if self.index else self.table.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class LargestValue:
+    """The most frequent value of the fields that a query compares.
+
+    ``share`` of the entity's items have this value. A query for it reads ``times`` as many items as
+    the average query.
+    """
+
+    entity: type[Entity]
+    fields: tuple[str, ...]
+    share: float
+    times: float
 
 
 @dataclass(frozen=True)
@@ -102,12 +119,25 @@ class Facts:
         )
         return units * MONTH_SECONDS * READ_UNIT_DOLLARS
 
+    def own_indexes(self, pattern: PatternPlan) -> list[IndexPlan]:
+        """Return the indexes that exist for this pattern alone."""
+        names = {(step.table, step.index) for step in pattern.steps}
+        return [
+            index
+            for table in self.plan.tables
+            for index in table.indexes
+            if (table.name, index.name) in names and index.patterns == (pattern.name,)
+        ]
+
     @cached_property
     def changes(self) -> list[tuple[DeclaredWrite, float]]:
         return self.design.changes()
 
     def rate(self, entity: type[Entity], *kinds: str) -> float:
-        """Return how many writes of the given kinds an entity gets each second."""
+        """Return how many writes of the given kinds an entity gets each second.
+
+        The kinds are ``create``, ``update`` and ``delete``.
+        """
         return sum(
             rate
             for change, rate in self.changes
@@ -128,9 +158,10 @@ class Facts:
         )
 
     def index_units_of_updates(self, entity: type[Entity], index: str, field: str) -> float:
-        """Return the write units a second that updates of a field cost in an index.
+        """Return the write units a second that updates of a field take in an index.
 
-        A pattern that also creates or deletes items of the entity counts as two units an update.
+        The plan knows this number for a pattern that only updates items. For a pattern that also
+        creates or deletes items of the entity, two writes of the entry are assumed for each update.
         """
         always = info(entity).fields[field].role in _ALWAYS_WRITTEN
         total = 0.0
@@ -196,7 +227,7 @@ class Facts:
         return self.estimates.distinct(entity, fields) if fields else 1.0
 
     def hottest(self, collection: Collection) -> float:
-        """Return how many times more items the most frequent key value has than the mean."""
+        """Return how many times more items the most frequent key value has than the average."""
         return max(
             self.estimates.hottest(entity, fields) * self.distinct(entity, fields)
             for entity, fields in collection.fields.items()
@@ -205,16 +236,16 @@ class Facts:
     def presence(self, collection: Collection, entity: type[Entity]) -> float:
         """Return the share of an entity's items that are in the collection.
 
-        It is below 1 only in a sparse index.
+        The share is below 1 only in a sparse index.
         """
-        held = collection.index.name if collection.index else None
-        tests = {
-            test.parts[0].value
-            for key in self.entity_plan(entity).keys
-            if key.index == held
-            for test, _ in key.when
-        }
-        return float(math.prod(1 / self.distinct(entity, (name,)) for name in tests))
+        path = self._path(collection, entity)
+        probe = Need("", entity, dict(path.constants))
+        found = fraction(probe, probe.equal, self.estimates)
+        known = info(entity)
+        for name in dict.fromkeys(map(source_field, (*path.partition, *path.sort))):
+            if is_optional(known, name):
+                found *= self.estimates.present(entity, name)
+        return float(found)
 
     def steps_on(self, collection: Collection) -> Iterator[tuple[PatternPlan, Step]]:
         """Yield the steps of read patterns that query the collection, as pairs (pattern, step)."""
@@ -236,10 +267,64 @@ class Facts:
     def _local(self, table: TablePlan) -> set[str]:
         return {index.name for index in table.indexes if index.kind == "LSI"}
 
+    def largest_value(self, step: Step) -> LargestValue | None:
+        """Return how much more a query reads if it asks for the most frequent value.
+
+        Returns None if all values are assumed to be equally frequent, or if a limit ends the query.
+        """
+        if step.operation != "Query" or step.limit is not None or step.limit_param is not None:
+            return None
+        mean, most, found = 0.0, 0.0, []
+        for name in step.entities:
+            entity = self.by_name[name]
+            fields = self._asked_fields(entity, step)
+            if not fields:
+                continue
+            values, share = self.distinct(entity, fields), self.estimates.hottest(entity, fields)
+            size_bytes = self.design.volume(entity) * self.entity_plan(entity).item_bytes
+            mean += size_bytes / values
+            most += size_bytes * share
+            if self.estimates.is_skewed(entity, fields) and share * values > 1:
+                found.append((size_bytes * share, LargestValue(entity, fields, share, 0.0)))
+        if not found or not mean:
+            return None
+        _, heaviest = max(found, key=lambda each: each[0])
+        return replace(heaviest, times=most / mean)
+
+    def _asked_fields(self, entity: type[Entity], step: Step) -> tuple[str, ...]:
+        """Return the leading key fields that a query compares for equality.
+
+        The fields come in the order of the key. The first field without an equality test ends the
+        result.
+        """
+        equal = {
+            part.attribute for part in step.key if part.operator in ("=", "begins_with", "BETWEEN")
+        }
+        keys = [
+            key
+            for key in self.entity_plan(entity).keys
+            if key.index == step.index and key.name in equal
+        ]
+        pattern = next(
+            each for each in self.plan.patterns if each.kind == "read" and step in each.steps
+        )
+        compared = {
+            str(test.derived) if isinstance(test, PartComparison) else test.field.name
+            for test in self.reads[pattern.name].trace().tests
+            if test.operator in ("=", "part")
+        }
+        found: list[str] = []
+        for key in sorted(keys, key=lambda each: each.is_sort):
+            for name in _fields_in([key]):
+                if name not in compared:
+                    return tuple(found)
+                found.append(name)
+        return tuple(dict.fromkeys(found))
+
     def read_units_per_value(self, collection: Collection) -> float:
         """Return the read units that the hottest key value of a collection takes each second.
 
-        It is asked for as often as its share of the items.
+        Calls are assumed to ask for a key value in proportion to its share of the items.
         """
         units = sum(
             pattern.requests_per_second * step.units for pattern, step in self.steps_on(collection)
@@ -255,15 +340,38 @@ class Facts:
         return sum(self._write_units_of(collection, entity) for entity in collection.entities)
 
     def _write_units_of(self, collection: Collection, entity: type[Entity]) -> float:
-        each = self.write_units(entity)
-        inserts = self.rate(entity, "create", "delete")
-        if collection.index is None:
-            return (inserts + self.rate(entity, "update")) * each
-        keyed = self.key_fields(entity, collection.index.name)
-        rate = inserts + 2 * self.update_rate(entity, keyed)
-        if collection.index.projection == "ALL":
-            rate += self.rate(entity, "update") - self.update_rate(entity, keyed)
-        return rate * each * self.presence(collection, entity)
+        index = collection.index
+        included = None if index is None or index.projection == "ALL" else frozenset(index.included)
+        path = self._path(collection, entity)
+        return self.life(entity).entry_writes(path, included=included) * self.write_units(entity)
+
+    def created_units(self, collection: Collection, entity: type[Entity]) -> float:
+        """Return the write units a second that new items of an entity take in a collection."""
+        entries = self.life(entity).entry_writes(self._path(collection, entity), ("create",))
+        return entries * self.write_units(entity)
+
+    def life(self, entity: type[Entity]) -> ItemLife:
+        return ItemLife(entity, rates_of(entity, self.changes), self.estimates)
+
+    def _path(self, collection: Collection, entity: type[Entity]) -> AccessPath:
+        """Return the planned key of an entity in a collection as a path of the planner."""
+        held = collection.index.name if collection.index else None
+        keys = [key for key in self.entity_plan(entity).keys if key.index == held]
+        constants = {
+            test.parts[0].name: constant_source(test.parts[0].encoding, text)
+            for key in keys
+            for test, text in key.when
+        }
+        return AccessPath(
+            entity,
+            tuple(
+                name
+                for name in _fields_in([key for key in keys if not key.is_sort])
+                if name not in constants
+            ),
+            _fields_in([key for key in keys if key.is_sort]),
+            tuple(sorted(constants.items())),
+        )
 
     def key_fields(self, entity: type[Entity], index: str | None) -> set[str]:
         """Return the fields in an entity's key of an index, or of the table if ``index`` is None.
@@ -286,6 +394,17 @@ class Facts:
         return any(key.when for key in keys) or any(
             is_optional(known, name) for name in self.key_fields(entity, index)
         )
+
+    def decides_membership(self, entity: type[Entity], index: str, field: str) -> bool:
+        """Whether a field decides if an item is in a sparse index: a status, or an optional field.
+
+        A change of such a field inserts or deletes the index entry, rather than moving it.
+        """
+        keys = [key for key in self.entity_plan(entity).keys if key.index == index]
+        if field in {part.value for key in keys for test, _ in key.when for part in test.parts}:
+            return True
+        names = set(map(source_field, _fields_in(keys)))
+        return field in names and is_optional(info(entity), field)
 
     # -- findings
 
@@ -363,10 +482,10 @@ class Facts:
         return None if pattern is None else function_location(pattern.function)
 
     def _index_location(self, index: IndexPlan) -> Location | None:
-        """Return the location of the code that an index is needed for.
+        """Return the source location to show for an index.
 
-        This is the entity that declares the index by hand, or the first pattern that uses it. If
-        neither is found, it is the first entity in the index.
+        This is the entity that declares the index by hand, else the first pattern that uses the
+        index, else the first entity in the index.
         """
         for name in index.entities:
             if index.name in dict(info(self.by_name[name]).overrides.indexes):
@@ -391,7 +510,10 @@ class Facts:
 
 
 def _fields_in(keys: list[PlannedKeyAttribute]) -> tuple[str, ...]:
-    """Return the fields and parts of fields in keys, without those that only determine a shard."""
+    """Return the fields and derived parts in keys.
+
+    Fields that only determine a shard are left out.
+    """
     return tuple(
         dict.fromkeys(
             part.name for key in keys for part in key.template.parts if part.kind == "field"

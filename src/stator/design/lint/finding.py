@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from stator.design.lint.location import Location
+from stator.design.plan.html_table import html_table
 from stator.design.plan.lock_file import LockChange
 from stator.design.plan.plan import Plan
+from stator.model.quantities import plural
 
 Severity = Literal["error", "warning", "note"]
 """Errors and warnings fail a check. A note only says what something costs."""
@@ -37,9 +39,11 @@ class Finding:
 
     @property
     def fails(self) -> bool:
+        """Whether the finding makes ``stator check`` fail: errors and warnings do."""
         return self.severity != "note"
 
     def to_data(self) -> dict[str, Any]:
+        """Return the finding as JSON data."""
         data: dict[str, Any] = {
             "code": self.code,
             "severity": self.severity,
@@ -58,9 +62,9 @@ class Finding:
 class Report:
     """The result of a check.
 
-    ``changes`` are the differences from the lock file. ``cheap`` are the findings that cost less
-    than the check was asked to report. ``plan`` is None if the planner refused any
-    part of the design.
+    ``changes`` are the differences from the lock file. ``cheap`` are the findings that the check
+    left out because they cost less than ``at_least`` dollars. ``plan`` is None if the planner
+    refused any part of the design.
     """
 
     findings: tuple[Finding, ...]
@@ -69,14 +73,34 @@ class Report:
     plan: Plan | None = field(default=None, repr=False)
     cheap: tuple[Finding, ...] = ()
 
+    def _repr_html_(self) -> str:
+        """Return the findings for a notebook, and the differences from the lock file."""
+        shown = [
+            *((each.risk, "lock", each.subject, each.what, each.do) for each in self.changes),
+            *(
+                (each.severity, each.code, each.subject, each.message, each.fix)
+                for each in self.findings
+            ),
+        ]
+        return html_table(
+            f"{'ok' if self.ok else 'not ok'}: {plural(len(self.findings), 'finding')}, "
+            f"{plural(len(self.changes), 'change')} of the lock file, {len(self.ignored)} ignored",
+            ("severity", "code", "subject", "message", "what to do"),
+            shown,
+            longest=None,
+        )
+
     @property
     def ok(self) -> bool:
+        """Whether nothing fails: no error, no warning, no difference from the lock file."""
         return not self.changes and not any(finding.fails for finding in self.findings)
 
     def codes(self) -> set[str]:
+        """Return the codes of all findings that were not ignored."""
         return {finding.code for finding in self.findings}
 
     def to_data(self) -> dict[str, Any]:
+        """Return the findings and the lock file's changes as JSON data."""
         return {
             "ok": self.ok,
             "findings": [finding.to_data() for finding in self.findings],

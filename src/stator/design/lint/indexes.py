@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from stator.design.capacity_units import MONTH_SECONDS
+from stator.design.cost.prices import prices
 from stator.design.entities.entity import info
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
@@ -16,6 +17,13 @@ from stator.model.quantities import about_dollars, amount, size
 
 _CHURN_RATE: Final = 10.0
 _FAST_CHURN_RATE: Final = 100.0
+_RARE_RATE: Final = 0.1
+"""Calls a second up to which a report can replace an index: some 9,000 a day."""
+_DEAR_INDEX_DOLLARS: Final = 100.0
+_DEAR_TIMES: Final = 20.0
+_ONCE_UNITS: Final = 1.5
+"""A change that inserts or deletes one entry takes at most about so many times one entry's units.
+A change that moves an entry takes two."""
 
 
 def too_many(facts: Facts) -> Iterator[Finding]:
@@ -97,24 +105,71 @@ def _churn(facts: Facts, index: str, name: str) -> Iterator[Finding]:
     units = facts.index_units_of_updates(entity, index, field)
     monthly = units * MONTH_SECONDS * WRITE_UNIT_DOLLARS
     each = amount(units / rate)
-    is_sparse = facts.is_sparse(entity, index)
-    what = "moves, inserts or deletes" if is_sparse else "deletes and inserts"
+    enters = facts.decides_membership(entity, index, field)
+    what = "moves, inserts or deletes" if facts.is_sparse(entity, index) else "deletes and inserts"
+    what = "inserts or deletes" if enters else what
     noun = "write unit" if each == "1" else "write units"
+    # An item that enters a sparse index once and leaves it once costs what the index is for.
+    is_inherent = units / rate <= _ONCE_UNITS * facts.write_units(
+        entity
+    ) and facts.decides_membership(entity, index, field)
+    is_fast = rate >= _FAST_CHURN_RATE and not is_inherent
     yield facts.on_field(
         "ST304",
-        "warning" if rate >= _FAST_CHURN_RATE else "note",
+        "warning" if is_fast else "note",
         entity,
         field,
         f"{name}.{field} is in the key of index {index} and changes {amount(rate)} times a "
         f"second: each change {what} an index entry, {each} {noun} in addition to the "
         f"item's own ({about_dollars(monthly)} a month)",
-        "index a coarser value that changes rarely, or sort by the changing field after reading",
+        "nothing, if items enter and leave the index once, as in a list of open work: there is no "
+        "saving; if they come and go, keep what changes in a smaller item"
+        if is_inherent
+        else "index a coarser value that changes rarely, or sort by the changing field after "
+        f"reading; this saves up to {about_dollars(monthly)} a month",
         monthly,
     )
 
 
+def rarely_read(facts: Facts) -> Iterator[Finding]:
+    """Report indexes that cost far more to keep than the few calls that they serve are worth.
+
+    The comparison is a report: a daily export of the table, which any tool can query.
+    """
+    for table in facts.plan.tables:
+        for index in table.indexes:
+            patterns = [facts.plan.pattern(name) for name in index.patterns]
+            rate = sum(each.requests_per_second for each in patterns)
+            monthly = index.dollars_per_month
+            if not 0 < rate <= _RARE_RATE or monthly < _DEAR_INDEX_DOLLARS:
+                continue
+            reads = sum(each.dollars_per_month for each in patterns)
+            if monthly < _DEAR_TIMES * reads or any(each.consistent for each in patterns):
+                continue
+            a_call = monthly / (rate * MONTH_SECONDS)
+            stored = sum(
+                each.count * each.item_bytes
+                for each in facts.plan.stored
+                if each.table == table.name and each.index is None and not each.is_guard
+            )
+            export = float(prices()["export_gb"]) * stored / 1024**3
+            yield facts.on_index(
+                "ST306",
+                "note",
+                index,
+                f"index {index.name} costs {about_dollars(monthly)} a month to write and store, "
+                f"for {amount(rate)} calls a second of {', '.join(index.patterns)}: "
+                f"${a_call:.2g} a call, and the reads themselves cost {about_dollars(reads)}",
+                f"collect such questions and answer them from an export to S3 "
+                f"({about_dollars(export)} for the whole table, less for an incremental one), or "
+                f"from files that a sink writes; without the index, the design costs "
+                f"{about_dollars(monthly)} a month less",
+                monthly,
+            )
+
+
 def needless_local(facts: Facts) -> Iterator[Finding]:
-    """Find local indexes that no consistent read needs."""
+    """Report local indexes that no consistent read needs."""
     consistent = {
         (step.table, step.index)
         for pattern in facts.plan.patterns

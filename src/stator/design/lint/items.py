@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from stator.design.capacity_units import MONTH_SECONDS, half_read_units, write_units
 from stator.design.cost.report import CostReport, cost
@@ -27,8 +27,10 @@ _DEEP: Final = 4
 _LONG_NAME: Final = 20
 _NAMES_SHARE: Final = 0.25
 _NAMES_BYTES: Final = 1024**3
+_BOUNDARY: Final = 0.01
+_FEW_UNITS: Final = 4
 _WORTHWHILE: Final = 0.1
-"""The part of a table's cost that another table class must save to be mentioned."""
+"""The share of a table's cost that another table class must save to be reported."""
 
 
 def over_one_kilobyte(facts: Facts) -> Iterator[Finding]:
@@ -43,10 +45,44 @@ def over_one_kilobyte(facts: Facts) -> Iterator[Finding]:
             "note",
             entity,
             f"{plan.name} items have {size(plan.item_bytes)} each: a write costs {units} units "
-            f"instead of 1, even if it changes one attribute ({about_dollars(monthly)} a month)",
+            f"instead of 1, even if it changes one attribute ({about_dollars(monthly)} a month; "
+            f"{about_dollars(monthly * (units - 1) / units)} less with items of 1 KB)",
             "move the fields that change often to a separate item under the same partition key, "
             "or compress a large field with large()",
             monthly * (units - 1) / units,
+        )
+
+
+def near_unit_boundary(facts: Facts) -> Iterator[Finding]:
+    """Report items whose size is within 1 % of a whole number of write units.
+
+    A few bytes more or less then change the price of a write. Items of many units are skipped,
+    because one unit hardly changes their price. Guessed sizes are skipped, too.
+    """
+    for entity in facts.design.entities:
+        plan, rate = facts.entity_plan(entity), facts.rate(entity, "create", "update", "delete")
+        units = round(plan.item_bytes / WRITE_UNIT_BYTES)
+        beyond = round(plan.item_bytes) - units * WRITE_UNIT_BYTES
+        is_near = abs(beyond) <= plan.item_bytes * _BOUNDARY and 1 <= units <= _FEW_UNITS
+        if not is_near or not rate or facts.estimates.is_size_guessed(entity):
+            continue
+        monthly = rate * MONTH_SECONDS * WRITE_UNIT_DOLLARS
+        whole = size(units * WRITE_UNIT_BYTES)
+        yield facts.on_entity(
+            "ST208",
+            "note",
+            entity,
+            f"{plan.name} items have {plan.item_bytes:,.0f} bytes, keys included, which is "
+            + (
+                f"{beyond:,} more than {whole}: a write costs {units + 1} units instead of {units} "
+                f"({about_dollars(monthly)} a month for the extra unit)"
+                if beyond > 0
+                else f"{-beyond:,} below the end of {whole}: if they grow by more, a write costs "
+                f"{units + 1} units instead of {units} ({about_dollars(monthly)} a month more)"
+            ),
+            "measure real items, since a few bytes decide; shorten identifiers, or attribute names "
+            'with stored("t")',
+            monthly,
         )
 
 
@@ -168,8 +204,22 @@ def long_names(facts: Facts) -> Iterator[Finding]:
             f"attribute names take {spent / plan.item_bytes:.0%} of each {plan.name} item: "
             f"{size(spent * volume * copies)} in {amount(volume)} items and "
             f"{plural(copies - 1, 'index')}, {about_dollars(monthly)} a month",
-            f"shorten {longest}: every item stores the names of its attributes",
+            _shorter_name(entity, longest),
         )
+
+
+def _shorter_name(entity: type[Any], longest: str) -> str:
+    """Return the advice to store a field under the first letters of its name's words."""
+    known = info(entity)
+    field = known.python_names.get(longest, longest)
+    letters = "".join(word[0] for word in longest.split("_") if word)
+    short = letters if letters not in known.fields else "a shorter name"
+    marker = known.fields[longest].marker
+    call = f'stored("{short}")' if marker is None else f'{marker.role}(stored="{short}")'
+    return (
+        f"keep the field and store it under a short name: {field} = {call}; items that are stored "
+        "already need an entity version"
+    )
 
 
 def key_too_long(facts: Facts) -> Iterator[Finding]:
@@ -192,7 +242,10 @@ def key_too_long(facts: Facts) -> Iterator[Finding]:
 
 
 def rarely_read(facts: Facts) -> Iterator[Finding]:
-    """Find tables whose storage costs so much more than their requests that another class pays."""
+    """Report tables that would cost less in the class Standard-Infrequent Access.
+
+    That class has cheaper storage and dearer requests.
+    """
     settings = facts.design.settings
     if settings is not None and settings.table_class == "STANDARD_INFREQUENT_ACCESS":
         return

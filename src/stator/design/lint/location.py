@@ -8,6 +8,7 @@ design may have been typed into a shell.
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import linecache
 from dataclasses import dataclass
@@ -45,15 +46,16 @@ class Location:
         return linecache.getline(self.path, self.line).rstrip()
 
 
-def class_location(cls: type[Any], field: str | None = None) -> Location | None:
+def class_location(
+    cls: type[Any], field: str | None = None, path: str | None = None
+) -> Location | None:
     """Return where a class, or one of its fields, is declared.
 
-    Returns None if the source cannot be found.
+    ``path`` is its file if its module could not be imported to the end. Returns None if the source
+    cannot be found.
     """
-    try:
+    with contextlib.suppress(TypeError):  # no such module is loaded
         path = inspect.getsourcefile(cls)
-    except TypeError:
-        return None
     if path is None:
         return None
     node = _classes("".join(linecache.getlines(path))).get(cls.__qualname__)
@@ -122,13 +124,14 @@ def _innermost(trace: TracebackType | None) -> Location | None:
     found = None
     while trace is not None:
         path = trace.tb_frame.f_code.co_filename
-        if _is_users(path):
+        if is_users(path):
             found = Location(path, trace.tb_lineno)
         trace = trace.tb_next
     return found
 
 
-def _is_users(path: str) -> bool:
+def is_users(path: str) -> bool:
+    """Whether a file is outside Stator, installed packages and the standard library."""
     if path.startswith("<") or Path(path).is_relative_to(_OWN_SOURCES):
         return False
     return not any(

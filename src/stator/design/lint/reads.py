@@ -12,12 +12,13 @@ from typing import Any, Final
 from stator.design.capacity_units import MONTH_SECONDS, read_units
 from stator.design.entities.entity import EntityField, info
 from stator.design.entities.shapes import Maybe, Scalar
-from stator.design.lint.facts import Facts
+from stator.design.lint.facts import Facts, LargestValue
 from stator.design.lint.finding import Finding
 from stator.design.patterns.pattern import Ask, Param, Pattern
 from stator.design.plan.plan import PatternPlan, Step
 from stator.design.planner.selectivity import estimated_need
 from stator.design.planner.weights import READ_UNIT_DOLLARS
+from stator.design.value_facts import shown_name
 from stator.errors import DesignError
 from stator.model.limits import PAGE_BYTES, READ_UNIT_BYTES
 from stator.model.quantities import about_dollars, amount, size
@@ -41,14 +42,15 @@ def wasteful_filter(facts: Facts) -> Iterator[Finding]:
     for pattern, plan in facts.planned_reads():
         for step in plan.steps:
             times = _read_per_returned(facts, pattern, step)
-            if step.filter is not None and step.operation == "Query" and times >= _WASTEFUL:
+            if step.is_filtered and step.operation == "Query" and times >= _WASTEFUL:
                 monthly = step.units * plan.requests_per_second * MONTH_SECONDS * READ_UNIT_DOLLARS
                 wasted = monthly * (1 - 1 / times)
+                shown = " and ".join(map(str, step.filters))
                 yield facts.on_pattern(
                     "ST401",
                     "warning",
                     pattern.name,
-                    f"{pattern.name} filters on {step.filter} and reads about {amount(times)} "
+                    f"{pattern.name} filters on {shown} and reads about {amount(times)} "
                     f"times what it returns: a filter is applied after reading, so every call pays "
                     f"for {amount(step.units)} read units ({about_dollars(monthly)} a month, "
                     f"{about_dollars(wasted)} of it for items that are dropped)",
@@ -159,7 +161,7 @@ def _ttl(entity: type[Any]) -> EntityField | None:
 def _matters(entity: str, field: EntityField) -> bool:
     """Whether it matters that TTL deletes an item days late.
 
-    It matters for short lifetimes, and for entities such as permissions.
+    A delay matters for short lifetimes, and for entities such as permissions.
     """
     after = field.marker.after if field.marker else None
     return (after is not None and after <= _SLACK) or bool(_PROMISES.search(entity))
@@ -210,36 +212,122 @@ def many_pages(facts: Facts) -> Iterator[Finding]:
             f"one call of {pattern.name} reads {size(read_bytes)} in about {amount(pages)} pages "
             f"of 1 MB"
             + (": DynamoDB counts by reading every item" if is_count else "")
-            + f" ({about_dollars(plan.dollars_per_month)} a month)",
-            "keep the count in an item that the writes or a stream handler update"
+            + f" ({about_dollars(plan.dollars_per_month)} a month"
+            + (_own_index_text(facts, plan) if is_count else "")
+            + ")",
+            "keep the count in an item that the writes or a stream handler update, which saves "
+            f"{about_dollars(_saved_by_a_number(facts, plan))} a month"
             if is_count
-            else "add limit() and read page by page, narrow the range, "
-            "or declare returns= if the pattern returns fewer items",
+            else "add limit() and read page by page (one page a call saves "
+            f"{about_dollars(plan.dollars_per_month * (1 - 1 / pages))} a month), narrow the "
+            "range, or declare returns= if the pattern returns fewer items",
         )
 
 
 def _bytes_and_pages(plan: PatternPlan) -> tuple[float, int]:
-    """Return the bytes that one call reads, and the pages of 1 MB that they take."""
-    factor = 1 if plan.consistent else 2
-    read_bytes = sum(step.units for step in plan.steps) * READ_UNIT_BYTES * factor
-    return read_bytes, math.ceil(read_bytes / PAGE_BYTES)
+    """Return the bytes that one call reads, and the number of 1 MB pages that it takes."""
+    units = sum(step.units for step in plan.steps)
+    return _read_bytes(plan, units), _pages(plan, units)
+
+
+def _read_bytes(plan: PatternPlan, units: float) -> float:
+    return units * READ_UNIT_BYTES * (1 if plan.consistent else 2)
+
+
+def _pages(plan: PatternPlan, units: float) -> int:
+    return math.ceil(_read_bytes(plan, units) / PAGE_BYTES)
+
+
+def many_pages_of_the_largest(facts: Facts) -> Iterator[Finding]:
+    """Report patterns whose average call is small, but whose largest value takes many pages."""
+    for pattern, plan in facts.planned_reads():
+        _, pages_of_average = _bytes_and_pages(plan)
+        is_count = any(step.is_count for step in plan.steps)
+        if pages_of_average > _MANY_PAGES or (pattern.traffic.paged and not is_count):
+            continue  # ST406 reports the former
+        largest = [(step, facts.largest_value(step)) for step in plan.steps]
+        found = [(step, value) for step, value in largest if value is not None]
+        units = plan.units_per_call + sum(
+            _units_of_largest(facts, pattern, step, value) - step.units for step, value in found
+        )
+        pages = _pages(plan, units)
+        if not found or pages <= _MANY_PAGES:
+            continue
+        _, value = max(found, key=lambda each: each[0].units * each[1].times)
+        names = " and ".join(shown_name(value.entity, name) for name in value.fields)
+        yield facts.on_pattern(
+            "ST408",
+            "warning",
+            pattern.name,
+            f"one call of {pattern.name} for the largest {names}, with {value.share:.2g} of the "
+            f"{info(value.entity).name} items, reads {amount(units)} units in about "
+            f"{amount(pages)} pages of 1 MB, one after the other"
+            + (": DynamoDB counts by reading every item" if is_count else "")
+            + f"; the average call reads {amount(plan.units_per_call)}. A thousand such calls cost "
+            f"{about_dollars(1000 * units * READ_UNIT_DOLLARS)}, a thousand average calls "
+            f"{about_dollars(1000 * plan.units_per_call * READ_UNIT_DOLLARS)}",
+            "keep the count in an item that the writes or a stream handler update"
+            if is_count
+            else "add limit(), or declare paged=True and read page by page; or keep what the call "
+            "needs in a counter or a view",
+        )
+
+
+def _units_of_largest(
+    facts: Facts, pattern: Pattern[..., Any], step: Step, value: LargestValue
+) -> float:
+    """Return the read units of a query for the largest value.
+
+    If the query reads only whole items of one entity, the units follow from the number and size of
+    the items. Otherwise the units of the average query are multiplied by ``value.times``.
+    """
+    table = facts.plan.table(step.table)
+    is_whole = step.index is None or step.index in {
+        index.name for index in table.indexes if index.projection == "ALL"
+    }
+    if not is_whole or step.fetch or step.filter is not None or len(step.entities) > 1:
+        return step.units * value.times
+    items = estimated_need(pattern, value.entity, facts.estimates).numbers.result * value.times
+    items = min(items, facts.design.volume(value.entity) * value.share)
+    size_bytes = items * facts.entity_plan(value.entity).item_bytes
+    return size_bytes / READ_UNIT_BYTES / (1 if step.consistent else 2)
+
+
+def _saved_by_a_number(facts: Facts, plan: PatternPlan) -> float:
+    """Return what a count costs a month beyond the read of one number, its own index included."""
+    kept = _KEPT_NUMBER_UNITS / plan.units_per_call if plan.units_per_call else 1.0
+    reads = plan.dollars_per_month * max(0.0, 1 - kept)
+    return reads + sum(each.dollars_per_month for each in facts.own_indexes(plan))
+
+
+def _own_index_text(facts: Facts, plan: PatternPlan) -> str:
+    return "".join(
+        f", and {about_dollars(each.dollars_per_month)} for the index {each.name}, which nothing "
+        "else reads"
+        for each in facts.own_indexes(plan)
+    )
 
 
 def counted_by_reading(facts: Facts) -> Iterator[Finding]:
-    """Report counts that cost more than a number kept in an item. ST406 reports very large ones."""
+    """Report counts that would be cheaper as a number in an item, which each write updates.
+
+    ST406 reports very large counts, so this rule skips them.
+    """
     for pattern, plan in facts.planned_reads():
         is_count = any(step.is_count for step in plan.steps) and plan.operation != "Scan"
         _, pages = _bytes_and_pages(plan)
         if not is_count or pages > _MANY_PAGES or plan.units_per_call < _LARGE_COUNT_UNITS:
             continue
-        saved = plan.dollars_per_month * (1 - _KEPT_NUMBER_UNITS / plan.units_per_call)
+        saved = _saved_by_a_number(facts, plan)
         yield facts.on_pattern(
             "ST407",
             "warning",
             pattern.name,
             f"{pattern.name} counts by reading every item: {amount(plan.units_per_call)} read "
-            f"units a call, {about_dollars(plan.dollars_per_month)} a month; a number kept in an "
-            f"item is read for {_KEPT_NUMBER_UNITS} ({about_dollars(saved)} less)",
+            f"units a call, {about_dollars(plan.dollars_per_month)} a month"
+            + _own_index_text(facts, plan)
+            + f"; a number kept in an item is read for {_KEPT_NUMBER_UNITS} "
+            f"({about_dollars(saved)} less)",
             "keep the number in a counter() field of the parent that the writes update, or in "
             "Counter(db, name), or let a stream handler keep it",
             saved,

@@ -55,7 +55,7 @@ def _refusal(error: DesignError, design: Declaration) -> Finding:
 def locate(error: DesignError, design: Declaration) -> tuple[Location | None, str]:
     """Return the location of a planner error in the user's file, and its message.
 
-    The location is removed from the message. It is None if it cannot be found.
+    The location is removed from the message. The location is None if it cannot be found.
     """
     pattern = _pattern_of(error, design)
     if pattern is not None:
@@ -81,9 +81,9 @@ def _pattern_of(error: DesignError, design: Declaration) -> Pattern[..., Any] | 
 
 
 def _entity_location(problem: str, design: Declaration) -> Location | None:
-    """Return the location of the entity or field whose name starts the message, or None.
+    """Return the location of the entity or field that the message starts with.
 
-    None means that the message starts with another word, or that the source cannot be found.
+    Returns None if the message starts with another word, or if the source cannot be found.
     """
     for entity in design.entities:
         begun = re.match(rf"{re.escape(info(entity).name)}\b(?:\.(\w+))?", problem)

@@ -12,6 +12,8 @@ from stator.design.entities.entity import Entity, EntityField, info
 from stator.design.entities.shapes import Scalar
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
+from stator.design.patterns.pattern import DeclaredWrite
+from stator.design.plan.own_table import unique_fields
 from stator.design.planner.cost_model import WRITE_LIMIT, shards_for
 from stator.design.planner.weights import WRITE_UNIT_DOLLARS
 from stator.model.limits import TRANSACTION_BYTES, WRITE_UNIT_BYTES
@@ -23,10 +25,11 @@ _FAST_WRITES: Final = 100.0
 _LEAST_PACKED: Final = 3
 _MOST_PACKED: Final = 5
 _WAIT_SECONDS: Final = 60.0
-"""How long a writer may collect items before it writes them."""
+"""The longest time for which a writer is assumed to collect items before it writes them."""
 _MANY_ENTITIES: Final = 4
+_MANY_CONDITIONS: Final = 5
 _PUT_DOLLARS: Final = MONTH_SECONDS * WRITE_UNIT_DOLLARS
-"""What one write unit a second costs in a month."""
+"""The monthly cost of one write unit a second, in dollars."""
 _BUSY_COUNTER: Final = 0.5
 _COUNTERS: Final = re.compile(
     r"(^|_)(count|counter|hits|likes|views|votes|clicks|plays|downloads|followers|total|sum|tally"
@@ -96,7 +99,7 @@ def _hot_counter(facts: Facts, entity: type[Entity], field: EntityField, rate: f
 
 
 def unpacked_writes(facts: Facts) -> Iterator[Finding]:
-    """Report small items that are only ever created, at a high rate, and not read one by one."""
+    """Report small items that are only created, at a high rate, and never read one by one."""
     for entity in facts.design.entities:
         plan, rate = facts.entity_plan(entity), facts.rate(entity, "create")
         several = math.floor(WRITE_UNIT_BYTES / plan.item_bytes)
@@ -109,7 +112,7 @@ def unpacked_writes(facts: Facts) -> Iterator[Finding]:
             if each.index is None and entity in each.entities
         )
         if rate / values * _WAIT_SECONDS < several:
-            continue  # items of one key value are too far apart to be collected
+            continue  # items of one key value are written too rarely to be collected
         monthly = _PUT_DOLLARS * sum(
             each.units
             for each in facts.plan.uses
@@ -130,7 +133,11 @@ def unpacked_writes(facts: Facts) -> Iterator[Finding]:
 
 
 def _is_log(facts: Facts, entity: type[Entity]) -> bool:
-    """Whether items are only created, each by itself, and read in lists."""
+    """Whether items form a log.
+
+    Writes only create the items, each in a call that writes nothing else. Reads list the items, and
+    never get one by its key.
+    """
     if facts.rate(entity, "update", "delete"):
         return False
     alone = all(
@@ -148,10 +155,15 @@ def _is_log(facts: Facts, entity: type[Entity]) -> bool:
 
 
 def wide_transaction(facts: Facts) -> Iterator[Finding]:
-    """Report transactions over many entities, with what they cost more than single writes."""
+    """Report transactions over many entities, or with many conditions, with their extra cost."""
     for pattern in facts.design.write_patterns:
-        entities = {change.entity for change in pattern.trace()}
-        if len(entities) < _MANY_ENTITIES:
+        changes = pattern.trace()
+        entities = {change.entity for change in changes}
+        conditions = sum(_conditions(change) for change in changes)
+        if len(changes) < 2:
+            continue
+        is_wide = len(entities) >= _MANY_ENTITIES
+        if not is_wide and conditions < _MANY_CONDITIONS:
             continue
         table = sum(
             each.units
@@ -159,14 +171,23 @@ def wide_transaction(facts: Facts) -> Iterator[Finding]:
             if each.kind == "write" and each.pattern == pattern.name and each.index is None
         )
         extra = table / 2 * _PUT_DOLLARS
+        what = f"writes items of {len(entities)} entities"
+        if not is_wide:
+            what = f"checks {amount(conditions)} conditions"
         yield facts.on_pattern(
             "ST504",
             "note",
             pattern.name,
-            f"{pattern.name} writes items of {len(entities)} entities in one transaction: it "
-            f"costs {about_dollars(extra)} a month more than single writes, and any two calls "
-            f"that meet in one item make one of them fail and retry",
+            f"{pattern.name} {what} in one transaction: it "
+            f"costs {about_dollars(extra)} a month more than single writes, and if two calls "
+            f"write the same item at once, one of them fails and is retried",
             "keep in the transaction what must be true together; let an outbox or a stream "
             "handler write the rest afterwards",
             extra,
         )
+
+
+def _conditions(change: DeclaredWrite) -> float:
+    """Return how many conditions a change checks: declared states, and free unique values."""
+    unique = len(unique_fields(change.entity)) if change.kind == "create" else 0
+    return change.times * (len(change.before) + unique)

@@ -1,9 +1,9 @@
 """Argument types of a pattern function, which may itself be local to another function.
 
-With ``from __future__ import annotations`` an annotation is text. A class that is local to a
-function cannot be looked up in any module. If the pattern's body uses the class, the closure holds
-it. Otherwise only the frame that declares the pattern has it. The names that the annotations use
-are therefore copied from that frame when the pattern is decorated.
+With ``from __future__ import annotations``, an annotation is only text. If it names a class that is
+local to a function, no module has that class. The closure has it if the pattern's body uses it;
+otherwise only the frame that declares the pattern has it. The decorator therefore copies the names
+that the annotations use from that frame.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 
 class _Annotated:
-    """Passes selected annotations to ``typing.get_type_hints``."""
+    """An object that has selected annotations, for ``typing.get_type_hints``."""
 
     def __init__(self, annotations: dict[str, Any]) -> None:
         self.__annotations__ = annotations

@@ -1,7 +1,8 @@
 """Checks of parts derived from a field, such as ``month_of(Order.placed_at)``.
 
-A field has a part if its type does. An argument that is compared with a part must be a text or,
-for a part of a time, a date or a datetime.
+The type of a field decides which derived parts it has: a datetime has a year, month, day and hour,
+a str has prefixes. An argument that is compared with a derived part must be a text. For a derived
+part of a time, it may also be a date or a datetime.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _OF_DATES: Final = (str, date, datetime, str | date, str | datetime, date | date
 
 
 def check_part(known: EntityInfo, part: DerivedPart) -> None:
-    """Raise DesignError unless the entity has the field, and the field has such a part."""
+    """Raise DesignError unless the entity has the field, and its type has this derived part."""
     declared = known.fields.get(part.field)
     if declared is None:
         raise DesignError(
@@ -48,12 +49,16 @@ def check_part(known: EntityInfo, part: DerivedPart) -> None:
     else:
         hint = "a part of a time needs a field of type datetime or date"
     raise DesignError(
-        f"{shown}: the field is a {type_name(declared.shape)} without such a part", hint=hint
+        f"{shown}: the field's type is {type_name(declared.shape)}, which has no such part",
+        hint=hint,
     )
 
 
 def check_annotation(part: DerivedPart, shown: str, argument: str, annotation: Any) -> None:
-    """Raise DesignError unless an argument of this type can be compared with a part."""
+    """Raise DesignError unless an argument of this type can be compared with a derived part.
+
+    ``shown`` is the derived part as text, for the message.
+    """
     wanted = _ANNOTATIONS.get(part.part if part.is_time else "prefix", _OF_DATES)
     if annotation is Any or annotation in wanted:
         return

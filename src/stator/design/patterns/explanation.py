@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from stator.design.plan.html_table import html_facts
 from stator.design.plan.plan import PatternPlan, Plan, Request
 from stator.design.plan.projection import projected
+from stator.model.quantities import cents
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -31,37 +33,43 @@ class Explanation:
         return f"<Explanation of {pattern.name}: {where}, {len(self.requests)} requests>"
 
     def _repr_html_(self) -> str:
-        """Return the full text for a notebook."""
-        return f"<pre>{html.escape(str(self))}</pre>"
+        """Return the facts as a table for a notebook, and the requests as JSON below it."""
+        pattern = self.pattern
+        where = f"{pattern.operation} on {pattern.steps[0].source}"
+        requests = "\n".join(json.dumps(each, indent=2) for each in self.requests)
+        return html_facts(f"{pattern.name}: {where}", self._facts()) + (
+            f"<pre>{html.escape(requests)}</pre>"
+        )
 
     def __str__(self) -> str:
         pattern = self.pattern
-        costs = (
-            f"{pattern.units_per_call:g} read units a call, "
-            f"${pattern.dollars_per_month:,.2f} a month"
-        )
         where = f"{pattern.operation} on {pattern.steps[0].source}"
-        lines = [
-            f"{pattern.name}: {where}",
-            f"  key      {pattern.key_condition or 'none: the whole table is read'}",
-            f"  costs    {costs}",
-            *(
-                [f"  only     {', '.join(self.only)}: DynamoDB reads and bills whole items"]
-                if self.only
-                else []
-            ),
-            *(["  order    sorted in memory, not in pages"] if pattern.in_memory else []),
-            f"  latency  {pattern.latency}",
-            *(f"  because  {reason}" for reason in pattern.reasons),
-            *(f"  beware   {warning}" for warning in pattern.warnings),
-            *(f"  guess    {guess}" for guess in pattern.guesses),
-        ]
+        lines = [f"{pattern.name}: {where}"]
+        lines += [f"  {name:7}  {fact}" for name, fact in self._facts()]
         for request in self.requests:
             lines += [
                 "  request",
                 *(f"    {line}" for line in json.dumps(request, indent=2).splitlines()),
             ]
         return "\n".join(lines)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        pattern = self.pattern
+        costs = (
+            f"{pattern.units_per_call:g} read units a call, "
+            f"${cents(pattern.dollars_per_month)} a month"
+        )
+        fields = f"{', '.join(self.only)}: DynamoDB reads and bills whole items"
+        return [
+            ("key", pattern.key_condition or "none: the whole table is read"),
+            ("costs", costs),
+            *([("only", fields)] if self.only else []),
+            *([("order", "sorted in memory, not in pages")] if pattern.in_memory else []),
+            ("latency", pattern.latency),
+            *(("because", reason) for reason in pattern.reasons),
+            *(("beware", warning) for warning in pattern.warnings),
+            *(("guess", guess) for guess in pattern.guesses),
+        ]
 
 
 def explain_call(

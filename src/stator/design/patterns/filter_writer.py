@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import combinations
 from typing import Any
 
 from stator.design.entities.conditions import All, Any_, Comparison, Condition, FieldRef, Inverse
@@ -25,6 +26,9 @@ from stator.design.patterns.pattern import Param
 from stator.design.plan import key_text as keys
 from stator.design.plan.templates import Filter, FilterValue, wire_value
 from stator.errors import DesignError
+from stator.expr.bind import bind_condition
+from stator.expr.condition import evaluate
+from stator.expr.parser import parse_condition
 from stator.model.values import Value
 
 _OF_PACKED = frozenset({"=", "<>", "in", "exists", "not_exists"})
@@ -38,16 +42,24 @@ class FilterWriter:
         self._names: dict[str, str] = {}
         self._values: list[FilterValue] = []
         self._terms: list[str] = []
+        self._key: str | None = None
+        self._stand_ins: dict[str, Value] = {}
+        """The defaults that are written in place of fields, by field."""
 
     def add(self, condition: Condition, known: EntityInfo) -> None:
         self._terms.append(self._write(condition, known))
 
-    def term(self, condition: Condition, known: EntityInfo) -> str:
+    def term(self, condition: Condition, known: EntityInfo, key: str | None = None) -> str:
         """Return one condition as expression text.
 
-        Its placeholders are unique within this writer.
+        Its placeholders are unique within this writer. ``key`` is an attribute that every item has.
+        If it is given, an attribute that an item lacks counts as the field's default.
         """
-        return self._write(condition, known)
+        self._key = key
+        try:
+            return self._write(condition, known)
+        finally:
+            self._key = None
 
     @property
     def names(self) -> dict[str, str]:
@@ -68,9 +80,9 @@ class FilterWriter:
     def add_unless_other(
         self, attribute: str, type_: str, conditions: list[Condition], known: EntityInfo
     ) -> None:
-        """Add conditions that apply only to the items of one entity.
+        """Add conditions on the items of one entity only; items of other entities pass.
 
-        Items of other entities pass.
+        ``attribute`` is the type attribute, which equals ``type_`` in the items of this entity.
         """
         written = " AND ".join(self._write(condition, known) for condition in conditions)
         self._terms.append(
@@ -94,8 +106,56 @@ class FilterWriter:
             case Inverse(operand):
                 return f"(NOT {self._write(operand, known)})"
             case Comparison():
-                return self._compare(condition, known)
+                if self._key is None:
+                    return self._compare(condition, known)
+                return self._compare_with_defaults(condition, known, self._key)
         raise AssertionError(condition)
+
+    # -- missing attributes in conditions of writes
+
+    def _compare_with_defaults(self, test: Comparison, known: EntityInfo, key: str) -> str:
+        """Return a comparison that treats missing attributes as the defaults of their fields.
+
+        An absent item has no defaults: there, the comparison is as DynamoDB evaluates it.
+        """
+        defaults = _defaults(test, known)
+        if not defaults:
+            return self._compare(test, known)
+        if len(_fields(test)) > 1:
+            return self._compare_fields(test, known, key, defaults)
+        [(name, default)] = defaults.items()
+        plain = FilterWriter()
+        text = plain._compare(test, known)
+        tree = bind_condition(parse_condition(text), plain.names, plain.values)
+        if_default, if_missing = evaluate(tree, {name: default}), evaluate(tree, {})
+        written = self._compare(test, known)
+        if if_default == if_missing:
+            return written
+        path, stored = self._name(name), self._name(key)
+        if if_default:
+            return f"({written} OR (attribute_not_exists({path}) AND attribute_exists({stored})))"
+        return f"((attribute_exists({path}) OR attribute_not_exists({stored})) AND {written})"
+
+    def _compare_fields(
+        self, test: Comparison, known: EntityInfo, key: str, defaults: dict[str, Value]
+    ) -> str:
+        """Return a comparison of fields: one case for each set of fields that may be missing."""
+        cases = []
+        for size in range(len(defaults) + 1):
+            for missing in combinations(sorted(defaults), size):
+                terms = [
+                    f"attribute_{'not_exists' if name in missing else 'exists'}({self._name(name)})"
+                    for name in sorted(defaults)
+                ]
+                self._stand_ins = {name: defaults[name] for name in missing}
+                try:
+                    terms.append(self._compare(test, known))
+                finally:
+                    self._stand_ins = {}
+                cases.append(f"({' AND '.join(terms)})")
+        stored = self._name(key)
+        absent = f"(attribute_not_exists({stored}) AND {self._compare(test, known)})"
+        return f"({absent} OR (attribute_exists({stored}) AND ({' OR '.join(cases)})))"
 
     def _compare(self, test: Comparison, known: EntityInfo) -> str:
         path = self._path(test.field)
@@ -113,7 +173,7 @@ class FilterWriter:
             shape = _element(shape)
         if test.operator == "in_list":
             return f"{path} IN ({self._list(test.values[0], shape)})"
-        values = [self._value(value, shape) for value in test.values]
+        values = [self._value(value, shape, repr(test.field)) for value in test.values]
         match test.operator:
             case "exists" | "not_exists":
                 return f"attribute_{test.operator}({path})"
@@ -141,6 +201,8 @@ class FilterWriter:
     # -- names and values
 
     def _path(self, field: FieldRef) -> str:
+        if field.name in self._stand_ins and len(field.path) == 1:
+            return self._constant(self._stand_ins[field.name])
         written = ""
         for step in field.path:
             written += (
@@ -157,25 +219,25 @@ class FilterWriter:
         self._values.append(FilterValue(f":f{len(self._values)}", constant=value))
         return self._values[-1].placeholder
 
-    def _value(self, value: Any, shape: Shape | None) -> str:
+    def _value(self, value: Any, shape: Shape | None, name: str) -> str:
         if isinstance(value, FieldRef):
             return self._path(value)
         if shape is not None and is_packed(shape):
             return self._packed(value, shape)
         encoding = keys.encoding_of(shape) if shape is not None else None
-        name = encoding.name if encoding is not None else "any"
+        written = encoding.name if encoding is not None else "any"
         if isinstance(value, Param):
             self._values.append(
-                FilterValue(f":f{len(self._values)}", param=value.name, encoding=name)
+                FilterValue(f":f{len(self._values)}", param=value.name, encoding=written)
             )
             return self._values[-1].placeholder
-        return self._constant(wire_value(name, value))
+        return self._constant(wire_value(written, value, name))
 
     def _part(self, test: PartComparison, known: EntityInfo) -> str:
         check_part(known, test.derived)
         encoding, [value] = f"{test.part}.{test.part}", test.values
         if not isinstance(value, Param):
-            return self._constant(wire_value(encoding, value))
+            return self._constant(wire_value(encoding, value, repr(test.field)))
         self._values.append(
             FilterValue(f":f{len(self._values)}", param=value.name, encoding=encoding)
         )
@@ -186,8 +248,8 @@ class FilterWriter:
         encoding = keys.encoding_of(shape) if shape is not None else None
         if encoding is None:
             raise DesignError(
-                f"the list argument {value.name!r} is compared with a field of no plain type",
-                hint="compare text, numbers, times or UUIDs",
+                f"the list argument {value.name!r} is compared with a field that has no plain type",
+                hint="compare a field that holds text, a number, a time or a UUID",
             )
         self._values.append(
             FilterValue(
@@ -203,6 +265,24 @@ class FilterWriter:
                 hint="compare packed fields with constants only, or store the field unpacked",
             )
         return self._constant(encoder(shape)(value))
+
+
+def _fields(test: Comparison) -> set[str]:
+    return {test.field.name, *(each.name for each in test.values if isinstance(each, FieldRef))}
+
+
+def _defaults(test: Comparison, known: EntityInfo) -> dict[str, Value]:
+    """Return the defaults of the compared fields as stored, without those stored as nothing."""
+    found: dict[str, Value] = {}
+    if test.operator in ("exists", "not_exists"):
+        return found
+    for name in _fields(test) - set(known.identity):
+        make = known.default_maker(name)
+        value = None if make is None else make()  # None: as of ttl(), which a write sets
+        stored = None if value is None else known.codec.attribute(name, value)
+        if stored is not None:
+            found[name] = stored
+    return found
 
 
 def shape_at(known: EntityInfo, field: FieldRef) -> Shape | None:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import (
+    TYPE_CHECKING,
     Any,
     Generic,
     Literal,
@@ -43,8 +44,10 @@ from stator.design.entities.shapes import CLASS_TAG, Choice, Maybe, Scalar
 from stator.design.entities.symbols import SHOWN_USES, Symbol, Use
 from stator.design.patterns.annotations import argument_types, used_names
 from stator.design.patterns.compared_parts import check_annotation, check_part
+from stator.design.patterns.compared_values import check_compared
 from stator.design.patterns.explanation import Explanation, explain_call
-from stator.design.patterns.quantities import check_quantity
+from stator.design.patterns.hidden_branches import hidden_branches
+from stator.design.patterns.quantities import MOST_A_SECOND, check_quantity
 from stator.design.plan.plan import Plan
 from stator.errors import DesignError
 
@@ -93,8 +96,9 @@ class Param(Symbol):
     __hash__ = Symbol.__hash__
 
     def _compared(self, other: Any) -> Any:
-        """Return NotImplemented for a field, so that Python calls the field's own comparison.
+        """Refuse to compare the argument with anything but a field.
 
+        For a field, the result is NotImplemented, so that Python calls the field's own comparison.
         Raises DesignError for anything else.
         """
         can_compare = isinstance(other, (FieldRef, PartRef))
@@ -139,7 +143,7 @@ class Ask:
     against: tuple[str, ...] = ()
     """The names of fields in ``then`` that run in the other direction than ``order``."""
     by_time: bool = False
-    """Ordered by time, without a field named to take the time from."""
+    """The query orders by time, and does not name the field that holds the time."""
     limit: int | Param | None = None
     is_count: bool = False
     only: tuple[str, ...] = ()
@@ -166,7 +170,7 @@ class Ask:
         return replace(self, filters=(*self.filters, *map(as_condition, conditions)))
 
     def ordered(self, fields: tuple[Any, ...], descending: bool) -> Ask:
-        """Order the items by these fields in turn, or by time if there are none."""
+        """Order the items by these fields in turn, or by a time field if ``fields`` is empty."""
         if self.order is not None or self.by_time:
             before = () if self.order is None else (self.order, *self.then)
             raise DesignError(
@@ -218,7 +222,7 @@ class Ask:
         return replace(self, limit=count)
 
     def projected(self, fields: tuple[Any, ...]) -> Ask:
-        """Return only these fields of each item."""
+        """Return only these fields of each item, not whole items."""
         for field in fields:
             if not isinstance(field, FieldRef) or len(field.path) != 1:
                 raise DesignError(
@@ -239,9 +243,10 @@ class Ask:
         return replace(self, only=names)
 
     def hides(self, target: type[Any]) -> str | None:
-        """Return the ``soft_delete()`` field of a target if items that have it are left out.
+        """Return the ``soft_delete()`` field of ``target`` if the query leaves deleted items out.
 
-        A query with a condition on that field sees deleted items; then the result is None.
+        Returns None if ``target`` has no such field. Also returns None if the query has a condition
+        on the field, because such a query sees deleted items.
         """
         found = (each.name for each in info(target).fields.values() if each.role == "soft_delete")
         name = next(found, None)
@@ -261,6 +266,8 @@ class Ask:
                     hint=f"compare fields of {names}",
                 )
             _refuse_path_into_plain(reference)
+        for comparison in comparisons_in(condition):
+            check_compared(info(comparison.field.owner), comparison)
         for test in parts_in(condition):
             check_part(info(test.field.owner), test.derived)
             [value] = test.values
@@ -292,7 +299,7 @@ def _named_field(by: Any) -> tuple[Any, ...]:
 
 
 def check_limit(count: Any) -> None:
-    """Raise DesignError unless the limit is a positive int, or an argument that will be one."""
+    """Raise DesignError unless the limit is a positive int or an int argument of the pattern."""
     if isinstance(count, Param):
         return
     if isinstance(count, bool) or not isinstance(count, int):
@@ -325,11 +332,19 @@ def references(condition: Any) -> list[FieldRef]:
 
 
 def parts_in(condition: Any) -> list[PartComparison]:
-    """Return every comparison of a part of a field in a condition."""
+    """Return every comparison of a derived part in a condition."""
     if isinstance(condition, Comparison):
         return [condition] if isinstance(condition, PartComparison) else []
     operands = getattr(condition, "operands", None) or (condition.operand,)
     return [test for operand in operands for test in parts_in(operand)]
+
+
+def comparisons_in(condition: Any) -> list[Comparison]:
+    """Return every comparison in a condition."""
+    if isinstance(condition, Comparison):
+        return [condition]
+    operands = getattr(condition, "operands", None) or (condition.operand,)
+    return [test for operand in operands for test in comparisons_in(operand)]
 
 
 def compared_values(condition: Any) -> list[Any]:
@@ -342,7 +357,7 @@ def compared_values(condition: Any) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class DescendingField:
-    """A field of an order that descends, as ``descending(Task.rank)`` returns it."""
+    """A field to sort in descending order: the result of ``descending(Task.rank)``."""
 
     field: FieldRef
 
@@ -351,7 +366,7 @@ class DescendingField:
 
 
 def descending(field: Any) -> DescendingField:
-    """Let one field of an order descend: ``order_by(descending(Task.rank), Task.title)``."""
+    """Sort by this field in descending order: ``order_by(descending(Task.rank), Task.title)``."""
     if not isinstance(field, FieldRef):
         raise DesignError(
             f"{field!r} is not a field",
@@ -361,7 +376,7 @@ def descending(field: Any) -> DescendingField:
 
 
 class PlanSource(Protocol):
-    """Anything that has a plan, in practice a ``Design``, which this module cannot import."""
+    """An object with a ``plan``: in practice a ``Design``, which this module cannot import."""
 
     def plan(self) -> Plan: ...
 
@@ -369,8 +384,8 @@ class PlanSource(Protocol):
 class Question:
     """A read to run: its query, the pattern it belongs to, and the arguments of the call.
 
-    ``arguments`` maps names to values, including defaults. ``ask`` is the query. If the pattern has
-    been traced, ``ask`` has parameters in place of the values.
+    ``arguments`` maps names to values, including defaults. ``ask`` has the contents of the query.
+    After the pattern has been traced, ``ask`` has a ``Param`` in place of each argument.
     """
 
     __slots__ = ("arguments", "ask", "pattern")
@@ -386,7 +401,7 @@ class Question:
         self.arguments: dict[str, Any] = {} if arguments is None else arguments
 
     def __repr__(self) -> str:
-        """Return the pattern with its arguments, or the conditions of a query without one."""
+        """Return the pattern with its arguments, or the conditions if there is no pattern."""
         if self.pattern is not None:
             given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
             return f"<{type(self).__name__} {self.pattern.name}({given})>"
@@ -395,9 +410,9 @@ class Question:
         return f"<{type(self).__name__} of {entities}{f' where {tests}' if tests else ''}>"
 
     def _asked(self, ask: Ask) -> Ask:
-        """Return ``ask``, or raise DesignError if this query is the result of a pattern.
+        """Return ``ask``, or raise DesignError if a pattern returned this query.
 
-        Only the pattern itself may change its query, because the query has been planned.
+        A caller cannot change the query of a pattern, because that query has been planned.
         """
         if self.pattern is not None:
             raise DesignError(
@@ -408,7 +423,7 @@ class Question:
         return ask
 
     def explain(self, design: PlanSource | None = None) -> Explanation:
-        """Return the exact requests, the index, the cost and the reasons.
+        """Explain this call: its exact requests, the index, the cost and the reasons.
 
         ``design`` is the design whose plan is used. By default, it is the last design that was
         created with the pattern.
@@ -458,16 +473,18 @@ class Query(Selection[E], Generic[E]):
     def newest_first(self, by: Any = None) -> Query[E]:
         """Order by a field, the greatest value first.
 
-        Without ``by``, that is the field of a range in ``where``, the ``created()`` field, or the
-        only datetime field.
+        ``by`` may be left out if the query has one range in ``where``: the order is then by the
+        field of that range. Otherwise the default is the ``created()`` field, or else the only
+        datetime field.
         """
         return Query(self._asked(self.ask.ordered(_named_field(by), descending=True)))
 
     def oldest_first(self, by: Any = None) -> Query[E]:
         """Order by a field, the least value first.
 
-        Without ``by``, that is the field of a range in ``where``, the ``created()`` field, or the
-        only datetime field.
+        ``by`` may be left out if the query has one range in ``where``: the order is then by the
+        field of that range. Otherwise the default is the ``created()`` field, or else the only
+        datetime field.
         """
         return Query(self._asked(self.ask.ordered(_named_field(by), descending=False)))
 
@@ -496,15 +513,41 @@ class Query(Selection[E], Generic[E]):
     def only(self, *fields: Any) -> Only[Any]:
         """Return only these fields of each item, as a tuple: ``only(Order.order_id, Order.total)``.
 
-        Inside a pattern, it lets the planner choose an index that holds just these fields, which
-        is cheaper. A caller may also apply ``only`` to the query that a pattern returns. The plan
-        then stays the same: replies become smaller, not cheaper.
+        Inside a pattern, ``only`` lets the planner choose an index that holds just these fields,
+        which is cheaper. A caller may also apply ``only`` to the query that a pattern returns. The
+        plan then stays the same: replies become smaller, but reads cost the same.
         """
         return Only(self.ask.projected(fields), self.pattern, self.arguments)
 
     def count(self) -> Count[E]:
         """Count the items instead of returning them."""
         return Count(self._asked(replace(self.ask, is_count=True)))
+
+    if not TYPE_CHECKING:  # for a type checker, these methods do not exist
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _MISSING:
+                why, hint = _MISSING[name]
+                raise DesignError(f".{name}() does not exist: {why}", hint=hint)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+_NO_SUMS = "DynamoDB does not compute over items, it only reads them"
+_SUM_HINT = (
+    "keep the number up to date with each write: a counter (stator.patterns.counter), or a view "
+    "(stator.pipeline) for a number per group; see the guides on patterns and views"
+)
+_JOIN_HINT = "read several entities of one owner with together(User, Order), or in two patterns"
+_MISSING: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("sum", "avg", "average", "min", "max"), (_NO_SUMS, _SUM_HINT)),
+    **dict.fromkeys(("group_by", "aggregate", "having"), (_NO_SUMS, _SUM_HINT)),
+    "distinct": ("DynamoDB returns items, not the different values of a field", _SUM_HINT),
+    "join": ("DynamoDB reads one table at a time", _JOIN_HINT),
+    "offset": (
+        "DynamoDB cannot skip items",
+        "read pages with db.page(..., cursor=page.cursor)",
+    ),
+}
 
 
 class Only(Selection[F], Generic[F]):
@@ -525,7 +568,7 @@ class _Bundle(Selection[F], Generic[F]):
     __slots__ = ()
 
     def where(self, *conditions: Conditional) -> Self:
-        """Add conditions that must all hold, on the key that the entities share."""
+        """Add conditions on the key that the entities share. All of them must hold."""
         return type(self)(self._asked(self.ask.where(conditions)))
 
     def newest_first(self, by: Any = None) -> Self:
@@ -542,19 +585,19 @@ class _Bundle(Selection[F], Generic[F]):
 
 
 class Bundle2(_Bundle[A | B], Generic[A, B]):
-    """A query for items of two entities, which ``together`` starts."""
+    """A query for items of two entities: the result of ``together(A, B)``."""
 
     __slots__ = ()
 
 
 class Bundle3(_Bundle[A | B | C], Generic[A, B, C]):
-    """A query for items of three entities, which ``together`` starts."""
+    """A query for items of three entities: the result of ``together(A, B, C)``."""
 
     __slots__ = ()
 
 
 class Bundle4(_Bundle[A | B | C | D], Generic[A, B, C, D]):
-    """A query for items of four entities, which ``together`` starts."""
+    """A query for items of four entities: the result of ``together(A, B, C, D)``."""
 
     __slots__ = ()
 
@@ -566,7 +609,7 @@ class BundleMany(_Bundle[Any]):
 
 
 def find(entity: type[E]) -> Query[E]:
-    """Start a query for items of one entity, or for those of one of its variants."""
+    """Start a query for items of one entity or of one variant."""
     known = info(entity)
     ask = Ask((known.root,))
     if known.is_variant:
@@ -714,7 +757,21 @@ class Pattern(Generic[P, Q]):
             self._traced = self._trace()
         return self._traced
 
+    def _refuse_hidden_branches(self) -> None:
+        """Raise DesignError for a branch on an argument that symbols cannot notice."""
+        code = getattr(self.function, "__code__", None)
+        if code is None:
+            return
+        for found in hidden_branches(code, self.parameters):
+            file = self.where.rpartition(":")[0]
+            raise DesignError(
+                f"{file}:{found.line}: {self.name} depends on {found.what}; a pattern is planned "
+                "once, and makes the same query for all arguments",
+                hint="write one pattern for each case, and choose between them in the caller",
+            )
+
     def _trace(self) -> Ask:
+        self._refuse_hidden_branches()
         arguments = {name: Param(name, hint) for name, hint in self.parameters.items()}
         try:
             query = cast("Callable[..., Any]", self.function)(**arguments)
@@ -724,7 +781,8 @@ class Pattern(Generic[P, Q]):
             ) from None
         except Exception as error:
             raise DesignError(
-                f"{self.where}: {self.name} does not only compare its arguments: {error}",
+                f"{self.where}: {self.name} does more with its arguments than compare them: "
+                f"{error}",
                 hint="compare fields with the arguments only; compute values before the call",
             ) from error
         if not isinstance(query, Question):
@@ -734,7 +792,26 @@ class Pattern(Generic[P, Q]):
             )
         self._kind = type(query)
         self._refuse_unused(query.ask, arguments)
+        self._refuse_changing(query.ask, arguments)
         return query.ask
+
+    def _refuse_changing(self, ask: Ask, arguments: Mapping[str, Param]) -> None:
+        """Raise DesignError for a constant that changes from call to call, such as today's date.
+
+        The planner calls the pattern's function only once. The plan would keep the value of that
+        moment.
+        """
+        again = cast("Callable[..., Any]", self.function)(**arguments)
+        names = set(self.function.__code__.co_names)
+        for first, second in zip(_constants(ask), _constants(again.ask)):
+            is_today = type(first) is date and bool(names & {"today", "now"})
+            if is_today or not (first is second or first == second):
+                raise DesignError(
+                    f"{self.where}: {self.name} compares a field with {first!r}, which changes "
+                    f"from call to call; the pattern runs only once, when it is planned",
+                    hint="make it an argument, and pass the value with each call: "
+                    f"def {self.name}(..., since: {type(first).__name__})",
+                )
 
     def _refuse_unused(self, ask: Ask, arguments: Mapping[str, Param]) -> None:
         """Raise DesignError for an argument that the query does not depend on."""
@@ -753,8 +830,16 @@ class Pattern(Generic[P, Q]):
                 )
 
 
+def _constants(ask: Ask) -> list[Any]:
+    """Return the constants of a query, in the order of its conditions."""
+    values = [
+        value for condition in (*ask.tests, *ask.filters) for value in compared_values(condition)
+    ]
+    return [value for value in (*values, ask.limit) if not isinstance(value, (Param, FieldRef))]
+
+
 def _refuse_bare(decorator: str, given: Any) -> None:
-    """Refuse a decorator without parentheses."""
+    """Raise DesignError for a decorator without parentheses. ``given`` is what it decorates."""
     if given is not None:
         name = getattr(given, "__name__", repr(given))
         code = getattr(given, "__code__", None)
@@ -776,31 +861,30 @@ def read(
     allow_scan: bool = False,
     paged: bool = False,
 ) -> Callable[[Callable[P, Q]], Pattern[P, Q]]:
-    """Declare a read.
+    """Declare a read pattern. The decorated function returns a query: ``find(...).where(...)``.
 
-    ``rps`` is how often it runs each second; ``returns`` is how many items it usually returns. With
-    ``within``, the plan warns if the pattern is expected to take longer than that many
-    milliseconds. ``allow_scan`` permits reading the whole table. ``paged`` says that callers read
-    page by page, so that a key must hold the order; without it, a small result may be sorted in
-    memory.
+    ``rps`` is how often the read runs each second. ``returns`` is how many items it usually
+    returns. ``consistent`` asks for strongly consistent reads. With ``within``, the plan warns if
+    the read is expected to take longer than that many milliseconds. ``allow_scan`` permits a Scan
+    of the whole table. ``paged`` says that callers read page by page, so that a key must hold the
+    order. Without ``paged``, the client may sort a small result in memory.
     """
     _refuse_bare("read", bare)
-    check_quantity("rps", rps)
-    if returns is not None:
-        check_quantity("returns", returns)
-    if returns is not None and returns <= 0:
-        raise DesignError(
-            f"returns={returns} must be positive", hint="a rough estimate is enough, for example 25"
-        )
-    if within is not None and within <= 0:
-        raise DesignError(
-            f"within={within} must be a positive number of milliseconds",
-            hint="for example within=20",
-        )
+    check_quantity("rps", rps, most=MOST_A_SECOND)
+    _check_positive("returns", returns, "items", "a rough estimate is enough, for example 25")
+    _check_positive("within", within, "milliseconds", "for example within=20")
     traffic = Traffic(rps, returns, consistent, within, allow_scan, paged)
     frame = inspect.currentframe()
     caller = frame.f_back if frame is not None else None
     return lambda function: Pattern(function, traffic, used_names(function, caller))
+
+
+def _check_positive(name: str, number: float | None, unit: str, hint: str) -> None:
+    if number is None:
+        return
+    if isinstance(number, (int, float)) and number <= 0:
+        raise DesignError(f"{name}={number} must be a positive number of {unit}", hint=hint)
+    check_quantity(name, number)
 
 
 # --- writes ---------------------------------------------------------------------------------------
@@ -810,37 +894,116 @@ def read(
 class DeclaredWrite:
     """The effect of a write pattern on one entity.
 
-    ``times`` is the number of items that each call writes. An update changes ``fields``.
+    ``times`` is the number of items that each call writes. An update changes ``fields``. ``before``
+    and ``after`` have the declared values of fields before and after the write.
     """
 
     kind: Literal["create", "update", "delete"]
     entity: type[Any]
     fields: tuple[str, ...] = ()
     times: float = 1.0
+    before: tuple[Comparison, ...] = ()
+    after: tuple[Comparison, ...] = ()
 
 
-def creates(entity: type[Any], times: float = 1.0) -> DeclaredWrite:
-    """Declare that a write creates ``times`` items of an entity."""
-    return DeclaredWrite("create", info(entity).root, times=times)
+def creates(
+    entity: type[Any], times: float = 1.0, *, after: Conditional | None = None
+) -> DeclaredWrite:
+    """Declare that a write creates ``times`` items of an entity.
+
+    ``after`` says which values the new items have. It is needed only for values that are not the
+    field's default: ``creates(Job, after=Job.status == "urgent")``.
+    """
+    root = info(entity).root
+    return DeclaredWrite(
+        "create", root, times=_checked("creates", times), after=_states("creates", root, after)
+    )
 
 
-def deletes(entity: type[Any], times: float = 1.0) -> DeclaredWrite:
-    """Declare that a write deletes ``times`` items of an entity."""
-    return DeclaredWrite("delete", info(entity).root, times=times)
+def deletes(
+    entity: type[Any], times: float = 1.0, *, before: Conditional | None = None
+) -> DeclaredWrite:
+    """Declare that a write deletes ``times`` items of an entity.
+
+    ``before`` says which values the deleted items have:
+    ``deletes(Job, before=Job.status == "done")``.
+    """
+    root = info(entity).root
+    return DeclaredWrite(
+        "delete", root, times=_checked("deletes", times), before=_states("deletes", root, before)
+    )
 
 
-def updates(*fields: Any, times: float = 1.0) -> DeclaredWrite:
-    """Declare which fields of one entity a write changes: ``updates(Order.status)``."""
+def updates(
+    *fields: Any,
+    times: float = 1.0,
+    before: Conditional | None = None,
+    after: Conditional | None = None,
+) -> DeclaredWrite:
+    """Declare which fields of one entity a write changes: ``updates(Order.status)``.
+
+    ``times`` is the number of items that a call updates. ``before`` and ``after`` are the values
+    before and after the update. They tell the planner how often an item enters or leaves a sparse
+    index, such as an index of queued jobs:
+    ``updates(Job.status, before=Job.status == "queued", after=Job.status == "running")``.
+    """
     owners = {field.owner for field in fields if isinstance(field, FieldRef)}
     if len(owners) != 1 or not all(isinstance(field, FieldRef) for field in fields):
         raise DesignError(
             "updates() takes fields of one entity", hint="write updates(Order.status, Order.total)"
         )
-    return DeclaredWrite("update", owners.pop(), tuple(field.name for field in fields), times)
+    owner, names = owners.pop(), tuple(field.name for field in fields)
+    first, last = _states("updates", owner, before), _states("updates", owner, after)
+    for state in last:
+        if state.field.name not in names and repr(state) not in map(repr, first):
+            raise DesignError(
+                f"updates() has after={state!r}, but does not change {state.field!r}",
+                hint=f"name {state.field!r} in updates(), or repeat the state in before=",
+            )
+    return DeclaredWrite("update", owner, names, _checked("updates", times), first, last)
+
+
+def _checked(function: str, times: float) -> float:
+    """Return ``times``. Raises DesignError unless it is a valid number of items."""
+    check_quantity(f"times of {function}()", times, most=MOST_A_SECOND)
+    return times
+
+
+def _states(function: str, entity: type[Any], given: Conditional | None) -> tuple[Comparison, ...]:
+    """Return the comparisons in ``before=`` or ``after=``, each of a field with a constant.
+
+    ``function`` is the name of the called function, for error messages. Raises DesignError for any
+    other condition.
+    """
+    if given is None:
+        return ()
+    condition = as_condition(given)
+    found = condition.operands if isinstance(condition, All) else (condition,)
+    example = 'before=Job.status == "queued"'
+    for each in found:
+        is_plain = (
+            isinstance(each, Comparison)
+            and not isinstance(each, PartComparison)
+            and each.operator in ("=", "exists", "not_exists")
+            and len(each.field.path) == 1
+            and not any(isinstance(value, (FieldRef, Param)) for value in each.values)
+        )
+        if not is_plain:
+            raise DesignError(
+                f"{function}() takes states that compare fields with constants, not {each!r}",
+                hint=f"write {example}; join several with &",
+            )
+        assert isinstance(each, Comparison)
+        if not issubclass(entity, each.field.owner):
+            raise DesignError(
+                f"{each.field!r} is not a field of {entity.__name__}",
+                hint=f"compare fields of {entity.__name__} in {function}()",
+            )
+    return cast("tuple[Comparison, ...]", tuple(found))
 
 
 class WritePattern:
-    """A declared write. Several changes form one transaction."""
+    """A declared write. If it declares several changes, they form one transaction."""
 
     def __init__(self, function: Callable[[], Any], rps: float) -> None:
         self.function = function
@@ -861,7 +1024,12 @@ class WritePattern:
         return f"{code.co_filename}:{code.co_firstlineno}"
 
     def trace(self) -> tuple[DeclaredWrite, ...]:
-        declared = self.function()
+        try:
+            declared = self.function()
+        except DesignError as error:
+            raise DesignError(
+                f"{self.where}: {self.name}: {error.message}", hint=error.hint
+            ) from None
         changes = (declared,) if isinstance(declared, DeclaredWrite) else tuple(declared or ())
         if not changes or not all(isinstance(change, DeclaredWrite) for change in changes):
             raise DesignError(
@@ -873,7 +1041,11 @@ class WritePattern:
 
 
 def write(bare: None = None, /, *, rps: float = 1.0) -> Callable[[Callable[[], Any]], WritePattern]:
-    """Declare a write that happens ``rps`` times a second."""
+    """Declare a write pattern that runs ``rps`` times a second.
+
+    The decorated function returns what it writes: ``creates(Order)``, ``updates(Order.status)``,
+    ``deletes(Order)``, or a tuple of these.
+    """
     _refuse_bare("write", bare)
-    check_quantity("rps", rps)
+    check_quantity("rps", rps, most=MOST_A_SECOND)
     return lambda function: WritePattern(function, rps)

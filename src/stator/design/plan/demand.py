@@ -71,6 +71,8 @@ class PatternDemand:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
+    """The rates and volumes that a plan was made for, which prices and simulations read."""
+
     entities: tuple[EntityDemand, ...]
     patterns: tuple[PatternDemand, ...]
 

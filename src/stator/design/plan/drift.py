@@ -36,11 +36,12 @@ def drift(
     beside: Iterable[TablePlan] = (),
     settings: TableSettings | None = None,
 ) -> list[Difference]:
-    """Return how deployed tables differ from a plan's tables and from the tables in ``beside``.
+    """Return how deployed tables differ from the tables of a plan.
 
-    ``described`` maps each table name to its description, or to None if the table does not exist.
-    Members of a description that DescribeTable does not have: ``TimeToLiveDescription``, and
-    ``PointInTimeRecoveryDescription``. Without them, expiry and recovery are not compared.
+    ``beside`` has further tables to compare, such as the design's own table. ``described`` maps
+    each table name to its description, or to None if the table does not exist. A description is
+    what DescribeTable returns. The caller may add ``TimeToLiveDescription`` and
+    ``PointInTimeRecoveryDescription``; without them, expiry and recovery are not compared.
     """
     found = []
     for table in (*plan.tables, *beside):
@@ -87,7 +88,10 @@ def _expiry_drift(table: TablePlan, found: Description) -> list[Difference]:
 
 
 def _settings_drift(name: str, settings: TableSettings, found: Description) -> list[Difference]:
-    """Return how a table differs from the declared settings. Open settings are not compared."""
+    """Return how a table differs from the declared settings.
+
+    Settings that the design leaves open (None) are not compared.
+    """
     there = {
         "stream": _stream_of(found),
         "deletion protection": bool(found.get("DeletionProtectionEnabled")),
@@ -104,13 +108,13 @@ def _settings_drift(name: str, settings: TableSettings, found: Description) -> l
     if recovery is not None:
         is_on = recovery.get("PointInTimeRecoveryStatus") == "ENABLED"
         there["point-in-time recovery"] = is_on
-        wanted["point-in-time recovery"] = settings.point_in_time_recovery
+        wanted["point-in-time recovery"] = settings.recovers
     differences = [
         Difference(
             "different",
             name,
             f"its {what} is {_word(there[what])}, and the design requires {_word(value)}",
-            "db.ensure() changes it, or the template of export-design",
+            "change it with db.ensure(), or deploy what stator export-design writes",
         )
         for what, value in wanted.items()
         if value is not None and there[what] != value
@@ -118,7 +122,7 @@ def _settings_drift(name: str, settings: TableSettings, found: Description) -> l
     key = settings.kms_key
     if key is not None and not is_encrypted_with(key, found):
         message = f"it is not encrypted with {key}"
-        differences.append(Difference("different", name, message, "db.ensure() changes it"))
+        differences.append(Difference("different", name, message, "change it with db.ensure()"))
     return differences
 
 

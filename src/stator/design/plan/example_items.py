@@ -215,8 +215,8 @@ def _plain(value: Value) -> Any:
 def items_of(entity: type[Entity], plan: EntityPlan, count: int = 2) -> list[Item]:
     """Return several example items as they are stored.
 
-    They differ in the last field of their identity and in their times, so items with a parent have
-    the same one.
+    The items differ in the last field of their identity and in their times. So if the items have a
+    parent, all have the same parent.
     """
     known, first = info(entity), example_of(entity, plan)
     values = {name: getattr(first, known.python_names.get(name, name)) for name in known.fields}
@@ -235,7 +235,7 @@ def items_of(entity: type[Entity], plan: EntityPlan, count: int = 2) -> list[Ite
 
 
 def _later(value: Any, at: int) -> Any:
-    """Return another value of the same type: the next number, time or text."""
+    """Return another value of the same type: ``at`` steps later for a number, a time or a text."""
     match value:
         case bool() | None:
             return value
@@ -251,6 +251,12 @@ def _later(value: Any, at: int) -> Any:
             stem = value[:-1] if value.endswith("1") else f"{value}-"
             return f"{stem}{at + 1}"
     return value
+
+
+def example_value(field: EntityField, at: int = 0) -> Any:
+    """Return the value of a field in the example number ``at``, counted from 0."""
+    choices = _choices(field.shape)
+    return choices[at] if at < len(choices) else _later(_value(field.name, field.shape), at)
 
 
 def item_of(entity: type[Entity], plan: EntityPlan) -> Item:

@@ -15,8 +15,8 @@ Invariants, each with a property test:
   the order, because all escapes lie between ``#`` and ``%`` and sort among themselves.
 - *Prefixes*: the start of a str is written as the start of its text, so ``begins_with`` on a key
   is ``begins_with`` on the value.
-- *Bounds*: compare keys that have the same text before some part. Those in which the part is
-  exactly v lie between ``v`` and ``v$``. No others do, because ``$`` never ends an escape.
+- *Bounds*: among keys with the same text before a part, those whose part is exactly v lie between
+  ``v`` and ``v$``. No others do, because ``$`` never ends an escape.
 - *Injective and decodable*: two values never share a text.
 
 | type | text | example |
@@ -32,10 +32,11 @@ Invariants, each with a property test:
 The length letter of an int says how many digits the count of digits has: from ``a`` up for positive
 numbers, from ``Z`` down for negative ones, whose digits are also complemented (9 minus each digit).
 
-A part derived from a field (``month_of(Order.placed_at)``) is written as the start of that text:
-``2026-03``. Its encoding has two names. The first says what it is computed from, a field's encoding
-or the part that an argument is: ``datetime.month``, ``str.prefix5``, ``month.month``,
-``day.month``.
+A derived part of a field (``month_of(Order.placed_at)``) is written as the start of the field's
+text: ``2026-03``. The name of its encoding has two halves, as in ``datetime.month`` and
+``str.prefix5``. The second half is the derived part. The first half is the encoding of the field.
+If a pattern's argument holds a finer derived part, the first half is that part: ``day.month`` is
+the month of a day.
 
 An Enum or a Literal is written as its value. ``inverted`` text sorts in reverse, for newest-first
 prefixes: numbers are negated, the digits of times complemented (``2026`` is ``7973``). Text without
@@ -68,8 +69,9 @@ from stator.errors import DesignError
 
 SEPARATOR: Final = "#"
 AFTER: Final = "$"
-"""Put behind a prefix, it sorts after every key that goes on with the separator, and before every
-longer value.
+"""The end of a range of keys that start with a value, written after that value.
+
+``USER#u1$`` sorts after every key that starts with ``USER#u1#``, and before ``USER#u10``.
 """
 
 _TURNED: Final = str.maketrans("0123456789", "9876543210")
@@ -150,7 +152,10 @@ class Encoding:
     turn: Callable[[Any], str] | None = None
     turn_back: Callable[[str], Any] | None = None
     step: Callable[[Any, int], Any] | None = None
-    """Returns the value just above (1) or below (-1), for types that have one."""
+    """A function that returns the next value above (1) or below (-1) a value.
+
+    None if the values of the type have no next value.
+    """
 
 
 def _text(value: Any) -> str:
@@ -164,9 +169,9 @@ def _typed(value: Any, *types: type) -> Any:
 
 
 def _wrong(value: object, wanted: str) -> DesignError:
+    shown = "None" if value is None else f"{type(value).__name__} {value!r:.60}"
     return DesignError(
-        f"a key needs {wanted} here, not {type(value).__name__}",
-        hint="pass a value of the field's type",
+        f"a key needs {wanted} here, not {shown}", hint="pass a value of the field's type"
     )
 
 
@@ -184,8 +189,8 @@ def _finite(value: Any) -> Decimal:
 def _moment(value: Any) -> str:
     try:
         return encode_time(_typed(value, datetime))
-    except WrongValue as error:
-        raise _wrong(value, error.wanted) from None
+    except WrongValue:
+        raise _wrong(value, "a datetime with a time zone") from None
 
 
 def _epoch(value: Any) -> int:
@@ -270,8 +275,8 @@ _ENCODINGS: Final = {
             _turned(_day), _turned_back(date.fromisoformat),
             lambda value, by: value + timedelta(days=by),
         ),
-        # A time with a zone is stored with its offset, so its text does not sort by time: never a
-        # key by itself.
+        # A time with a zone is stored with its offset, so its text does not sort by time. Such a
+        # time cannot be a key by itself.
         Encoding(
             "time", time, _clock, time.fromisoformat, None,
             _turned(_clock), _turned_back(time.fromisoformat),
@@ -289,7 +294,7 @@ _BY_TYPE: Final = {encoding.python: encoding for encoding in _ENCODINGS.values()
 _DERIVED_FROM: Final = {
     "datetime": tuple(TIME_LENGTHS), "date": ("year", "month"), "str": ("prefix",)
 }  # fmt: skip
-"""The parts that a field of each encoding has."""
+"""The derived parts that a field of each encoding has."""
 
 
 def encoding_named(name: str) -> Encoding:
@@ -298,9 +303,9 @@ def encoding_named(name: str) -> Encoding:
 
 @lru_cache(maxsize=1024)
 def _part_encoding(name: str) -> Encoding:
-    """Return the encoding of a part, such as ``datetime.month``.
+    """Return the encoding of a derived part, such as ``datetime.month``.
 
-    Texts of times contain no character that must be escaped, so their digits can be turned.
+    The text of a time has a fixed width and needs no escapes, so its digits can be inverted.
     """
     given, _, part = name.partition(".")
     text = _part_text(given, part)
@@ -313,27 +318,28 @@ def _part_encoding(name: str) -> Encoding:
 
 
 def _part_text(given: str, part: str) -> Callable[[Any], str]:
-    """Return a function from a value to the text of a part of it.
+    """Return a function that computes the text of the derived part ``part`` from a value.
 
-    ``given`` says what the value is: the encoding of a field, or a part that an argument is.
+    ``given`` says what kind of value it gets: a field's encoding, such as ``datetime``, or a finer
+    derived part that an argument holds, such as ``day``.
     """
     compute = part_of_value if given in _DERIVED_FROM else part_of_argument
     return lambda value: compute(given, part, value)
 
 
 def is_part(encoding: str) -> bool:
-    """Whether an encoding is that of a part derived from a field."""
+    """Whether an encoding, such as ``datetime.month``, writes a derived part of a field."""
     return "." in encoding
 
 
 def part_text(encoding: str, value: Any) -> str:
-    """Return a part of a value as it stands in the stored field, without escapes."""
+    """Return the derived part of a value, as the stored field has it: without escapes for keys."""
     given, _, part = encoding.partition(".")
     return _part_text(given, part)(plain(value))
 
 
 def part_encoding(field: Encoding, part: str) -> Encoding | None:
-    """Return the encoding of a part of a field, or None if the field has no such part."""
+    """Return the encoding of a derived part, or None if the field has no such part."""
     parts = _DERIVED_FROM.get(field.name, ())
     return encoding_named(f"{field.name}.{part}") if part.startswith(parts) and parts else None
 
@@ -411,9 +417,10 @@ _EXAMPLES: Final[dict[type, Any]] = {
 
 
 def example_argument(encoding: str, name: str, annotation: Any, at: int = 0) -> Any:
-    """Return an example of an argument that is written with this encoding.
+    """Return an example value for an argument that a key writes with this encoding.
 
-    An annotation that does not have the encoding's type is ignored.
+    If the annotation is of another type, the encoding's own type is used. A larger ``at`` gives
+    another value.
     """
     given = encoding.partition(".")[0]  # what the argument is: a whole value or a part of one
     if given not in _ENCODINGS:

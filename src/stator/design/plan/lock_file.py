@@ -7,25 +7,32 @@ Keys cannot change once data is stored under them, so the planner's choice is fr
 |---|---|---|
 | ``safe`` | deploy it; stored items need no change | a new entity, pattern or optional field |
 | ``default`` | stored items lack a value that the code requires | a new required field |
-| ``upcast`` | the code cannot read stored items, or deployed code new ones | another type |
+| ``upcast`` | new code cannot read old items, or deployed code new items | another type |
 | ``backfill`` | first rewrite the items, or create the index again | a new ``GSI2PK`` |
 | ``orphans`` | items would stay under keys that no code computes any more | another base key |
 
-The lock also keeps the stored shape of every entity (``stored_shape``): fields, types and version.
+The lock file also keeps the stored shape of every entity (``stored_shape``): fields, types and
+version.
 
 The file carries a format number (``plan.FORMAT``). Older formats are read, newer ones refused.
 Only ``read_lock`` and ``write_lock`` touch the disk.
+
+The lock file is next to the file whose top-level code creates the design. ``defining_file`` finds
+that file, so a program that connects and a command that plans start from the same lock.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
+from stator.design.capacity_units import write_units
 from stator.design.plan.plan import (
     EntityPlan,
     IndexPlan,
@@ -40,7 +47,9 @@ from stator.design.plan.stored_shape import (
     shape_changes,
 )
 from stator.design.plan.templates import PlannedKeyAttribute
+from stator.design.unit_prices import WRITE_UNIT_DOLLARS
 from stator.errors import ConfigurationError, DesignError
+from stator.model.quantities import about_dollars, amount, cents
 
 _RISKS: tuple[Risk, ...] = ("orphans", "upcast", "default", "backfill", "safe")
 # Smaller differences are rounding, not changes.
@@ -49,9 +58,9 @@ _NOTICEABLE = 0.005
 
 @dataclass(frozen=True, slots=True)
 class LockChange:
-    """One difference: its risk for existing data, its subject, what changed, and what to do.
+    """One difference between two plans: its risk for data, its subject, what changed, what to do.
 
-    ``blocks`` is True if the lock file must not be written before ``do`` is done. With None, the
+    ``blocks`` is True if ``do`` must be done before the lock file is written. If it is None, the
     risk decides: only ``orphans`` blocks.
     """
 
@@ -63,6 +72,7 @@ class LockChange:
 
     @property
     def is_blocking(self) -> bool:
+        """Whether stored items could not be found or read after this change."""
         return self.risk == "orphans" if self.blocks is None else self.blocks
 
     def __str__(self) -> str:
@@ -73,7 +83,56 @@ class LockChange:
 
 
 def lock_path(name: str, folder: Path) -> Path:
+    """Return where the lock file of a design stands: ``<name>.design.json`` in a folder."""
     return folder / f"{name}.design.json"
+
+
+def defining_file() -> Path | None:
+    """Return the file whose top-level code is running, or None if there is none.
+
+    If a module is being imported, its file is returned, even if a function in another file builds
+    the design. Otherwise the file of the started program is returned. Notebooks, ``python -c`` and
+    threads have no such file.
+    """
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    file = None if frame is None else frame.f_globals.get("__file__")
+    return Path(os.path.abspath(file)) if isinstance(file, str) else None
+
+
+class LockFile:
+    """The lock file of one design. It is read again only after it has changed.
+
+    ``read`` returns the same object for the same file, because plans are cached by their lock.
+    """
+
+    __slots__ = ("_plan", "_read", "name", "path")
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self.path = lock_path(name, folder)
+        self._read: tuple[int, int, int] | None = None
+        self._plan: Plan | None = None
+
+    def read(self) -> Plan | None:
+        """Return the plan in the file, or None if the file does not exist."""
+        try:
+            found = self.path.stat()
+        except OSError:  # also if a part of the path is a zip archive
+            self._read = self._plan = None
+            return None
+        version = (found.st_ino, found.st_mtime_ns, found.st_size)
+        if version != self._read:
+            self._plan, self._read = read_lock(self.path), version
+            if self._plan is not None and self._plan.name != self.name:
+                self._read = None
+                raise ConfigurationError(
+                    f"{self.path} is a plan of the design {self._plan.name}, not of {self.name}",
+                    hint="restore it from version control, or delete it and run"
+                    " `stator plan --write`",
+                )
+        return self._plan
 
 
 def read_lock(path: Path) -> Plan | None:
@@ -136,7 +195,7 @@ def _replace(path: Path, text: str) -> None:
 def compare(old: Plan, new: Plan) -> list[LockChange]:
     """Return every difference that matters to data or code, gravest first.
 
-    Wording and rounding do not matter.
+    Differences in wording and rounding are left out.
     """
     found = [*_tables(old, new), *_entities(old, new), *_patterns(old, new)]
     if not found and _estimates_differ(old, new):
@@ -145,8 +204,8 @@ def compare(old: Plan, new: Plan) -> list[LockChange]:
             LockChange(
                 "safe",
                 f"design {new.name}",
-                f"the estimates changed, from ${before:,.2f} to ${after:,.2f} a month",
-                "write the lock again",
+                f"the estimates changed, from ${cents(before)} to ${cents(after)} a month",
+                "write the lock file again",
             )
         ]
     return sorted(
@@ -198,10 +257,46 @@ def _tables(old: Plan, new: Plan) -> Iterator[LockChange]:
                 "copy its items to where they belong now, then delete it",
             )
         else:
-            yield from _table(before[name], after[name])
+            yield from _table(before[name], after[name], backfill_units(old, new))
 
 
-def _table(old: TablePlan, new: TablePlan) -> Iterator[LockChange]:
+def backfill_units(old: Plan, new: Plan) -> dict[tuple[str, str], float]:
+    """Return the write units that filling each new index takes once, by table and index.
+
+    DynamoDB writes an entry for each item that the table has already. An index whose key is made of
+    several fields needs these keys on the items first, so each item is written as well.
+    """
+    known = {(table.name, index.name) for table in old.tables for index in table.indexes}
+    there = {(each.name, each.table) for each in old.entities}
+    native = {
+        (table.name, index.name): index.native for table in new.tables for index in table.indexes
+    }
+    sizes = {each.name: each.item_bytes for each in new.entities}
+    found: dict[tuple[str, str], float] = {}
+    for each in new.stored:
+        if each.index is None or each.is_guard or (each.table, each.index) in known:
+            continue
+        if (each.entity, each.table) not in there:
+            continue  # the entity is new, and has no items yet
+        units = float(write_units(each.item_bytes))
+        if not native.get((each.table, each.index), False):
+            units += write_units(sizes[each.entity])
+        place = each.table, each.index
+        found[place] = found.get(place, 0.0) + each.count * units
+    return found
+
+
+def backfill_text(units: float) -> str:
+    """Return the cost of a backfill of this many write units, as text, or "" if there are none."""
+    dollars = units * WRITE_UNIT_DOLLARS
+    if dollars < 0.01:
+        return ""
+    return f"filling it takes about {amount(units)} write units once, {about_dollars(dollars)}"
+
+
+def _table(
+    old: TablePlan, new: TablePlan, filled: dict[tuple[str, str], float]
+) -> Iterator[LockChange]:
     if _schema(old) != _schema(new):
         yield LockChange(
             "orphans",
@@ -215,7 +310,7 @@ def _table(old: TablePlan, new: TablePlan) -> Iterator[LockChange]:
     for name in sorted({*before, *after}):
         subject = f"index {name} of {new.name}"
         if name not in before:
-            yield _new_index(after[name], subject)
+            yield _new_index(after[name], subject, filled.get((new.name, name), 0.0))
         elif name not in after:
             yield _dropped_index(before[name], subject)
         else:
@@ -233,7 +328,7 @@ def _shown(schema: list[tuple[str, str]]) -> str:
     return ", ".join(f"{name} ({kind})" for name, kind in schema)
 
 
-def _new_index(index: IndexPlan, subject: str) -> LockChange:
+def _new_index(index: IndexPlan, subject: str, units: float) -> LockChange:
     if index.kind == "LSI":
         return LockChange(
             "orphans",
@@ -242,10 +337,11 @@ def _new_index(index: IndexPlan, subject: str) -> LockChange:
             "create a new table and copy the items, or drop consistent=True so that a global index "
             "is enough",
         )
+    once = backfill_text(units)
     return LockChange(
         "safe",
         subject,
-        "is new",
+        f"is new; {once}" if once else "is new",
         "create it and wait until it is ACTIVE before the code that reads it is deployed",
     )
 
@@ -348,7 +444,7 @@ def _entity(old: EntityPlan, new: EntityPlan, indexes: set[str]) -> Iterator[Loc
         yield LockChange(
             "backfill",
             subject,
-            f"items carry {new.discriminator} now",
+            f"items now have the attribute {new.discriminator}, which names their entity",
             "write it on the existing items",
         )
     yield from _index_keys(old, new, indexes, subject)
@@ -386,14 +482,14 @@ def _index_keys(
         else:
             what = f"its key in index {index} was {_written(before)} and would be {_written(after)}"
             yield LockChange(
-                "backfill", subject, what, "rewrite the items before the index is read that way"
+                "backfill", subject, what, "rewrite the items before the index is read by that key"
             )
 
 
 def _lacking(old: EntityPlan, new: EntityPlan, keys: dict[str, PlannedKeyAttribute]) -> list[str]:
-    """Return the key attributes of a native index that items of the old plan lack.
+    """Return the key attributes of a native index that items of the old plan do not have.
 
-    An optional field makes its index sparse: items without it are not in the index anyway.
+    Optional fields are left out: an item without one simply is not in the index.
     """
     stored = {each.name for each in old.fields}
     optional = {each.name for each in new.fields if each.presence == "optional"}
@@ -409,7 +505,10 @@ def _written(keys: dict[str, PlannedKeyAttribute]) -> str:
 
 
 def _template(key: PlannedKeyAttribute) -> str:
-    """Return the template with its encodings, which ``str`` does not show."""
+    """Return a key's template as text with the encodings of its fields.
+
+    ``str(template)`` leaves the encodings out.
+    """
     marks = []
     for part in key.template.parts:
         if part.kind == "field":
@@ -422,8 +521,21 @@ def _template(key: PlannedKeyAttribute) -> str:
 
 
 def _old_key(old: EntityPlan, new: EntityPlan, keys: dict[str, PlannedKeyAttribute]) -> str:
-    """Return how to keep the old key, with " or" behind it; empty if its fields are gone."""
-    names = {part.value for key in keys.values() for part in key.template.parts}
+    """Return the start of a piece of advice: "keep the old key with `...`, or ".
+
+    Returns an empty text if no declaration in the class could keep the key. A field of the key may
+    be gone without a rename, or have another type. Shards and inverted parts cannot be written by
+    hand.
+    """
+    parts = [part for key in keys.values() for part in key.template.parts]
+    if any(part.kind == "shard" or part.inverted for part in parts):
+        return ""
+    names = {part.value for part in parts if part.kind == "field"}
+    types = {each.name: each.type for each in old.fields}
+    if any(
+        types.get(each.name, each.type) != each.type for each in new.fields if each.name in names
+    ):
+        return ""
     gone = [each for each in old.fields if each.name in names] if new.fields else []
     gone = [each for each in gone if each.name not in {field.name for field in new.fields}]
     if not gone:
@@ -436,6 +548,8 @@ def _old_key(old: EntityPlan, new: EntityPlan, keys: dict[str, PlannedKeyAttribu
 
 
 def _override(keys: dict[str, PlannedKeyAttribute]) -> str:
+    if all(key.template.native for key in keys.values()):  # the fields themselves are attributes
+        return "{" + ", ".join(f'"{name}": "{key.template}"' for name, key in keys.items()) + "}"
     return (
         "("
         + ", ".join(f'"{key.template}"' for key in keys.values())
@@ -472,7 +586,7 @@ def requests_of(pattern: PatternPlan) -> list[tuple[object, ...]]:
             step.operation, step.table, step.entities, step.index, step.key, step.filter,
             step.forward, step.limit, step.limit_param, step.consistent, step.is_count,
             step.shards, step.fetch, step.alternatives, step.order, step.then, step.lists,
-            step.guard, step.in_memory, step.descending,
+            step.guard, step.in_memory, step.descending, step.fetched_filter,
         )
         for step in pattern.steps
     ]  # fmt: skip
@@ -482,7 +596,7 @@ def _request(pattern: PatternPlan) -> str:
     steps = []
     for step in pattern.steps:
         where = f" {step.key_condition}" if step.key else ""
-        extra = f" filter {step.filter}" if step.filter else ""
+        extra = "".join(f" filter {each}" for each in step.filters)
         order = "" if step.forward else " backwards"
         order = " sorted in memory" if step.in_memory else order
         consistent = " consistent" if step.consistent else ""

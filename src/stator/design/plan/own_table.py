@@ -46,7 +46,7 @@ def unique_fields(entity: type) -> tuple[str, ...]:
 
 
 def guarded_fields(entity: type, plan: Plan) -> tuple[str, ...]:
-    """Return the fields of an entity whose values have guards.
+    """Return the fields of an entity whose values have guards: its ``unique()`` fields.
 
     The result includes IDENTITY if the table's key has fields besides the identity. Without a
     guard, the table could then hold two items with the same identity under different keys.
@@ -58,7 +58,7 @@ def guarded_fields(entity: type, plan: Plan) -> tuple[str, ...]:
 class GuardWrites:
     """The operations that one write performs on the guard of each of ``fields``.
 
-    They run in the same transaction as the write of the item, after the item has been read.
+    The operations run in the same transaction as the write of the item, after the item was read.
     """
 
     fields: tuple[str, ...]

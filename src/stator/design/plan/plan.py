@@ -24,21 +24,22 @@ from stator.design.plan.templates import (
     Filter,
     PlannedKeyAttribute,
     Template,
+    filled,
     listed_argument,
 )
 from stator.design.plan.usage import StoredItems, UnitUse
 from stator.errors import DesignError
 from stator.model.limits import BATCH_GET_KEYS
-from stator.model.quantities import size
+from stator.model.quantities import cents, size
 from stator.model.values import Item, Value
 
-FORMAT: Final = 5
+FORMAT: Final = 6
 """The format of lock files that this version writes. It reads this one and every older one.
 
 Format 1 had no demand; a plan read from it has None there. Formats 1 and 2 had no fields of
 entities; a plan read from them has none. Format 4 has orders by several fields, list arguments,
 and keys of items that lack a field. Format 5 has parts of fields in keys and filters, sorts
-in memory, and orders of mixed directions.
+in memory, and orders of mixed directions. Format 6 has filters of fetched items.
 """
 
 Request = dict[str, Any]
@@ -61,10 +62,10 @@ Operation = Literal[
 class IndexPlan:
     """An index.
 
-    ``partition`` and ``sort`` are attribute names. Each has one name, except that a native key,
-    which uses the entity's own attributes, may have several. ``dollars_per_month`` is the cost of
-    writing and storing its entries. The plan's total already includes both: the writes with the
-    write patterns, the storage with the table.
+    ``partition`` and ``sort`` have the names of the key attributes. A native key, made of the
+    entity's own attributes, may have several in each; other keys have one. ``dollars_per_month`` is
+    the cost of writing and storing the index entries. The plan's total already includes it: the
+    writes under the write patterns, the storage under the table.
     """
 
     name: str
@@ -80,6 +81,7 @@ class IndexPlan:
     reason: str = ""
 
     def request(self) -> Request:
+        """Return the index as it stands in a CreateTable request."""
         projection: Request = {"ProjectionType": self.projection}
         if self.projection == "INCLUDE":
             projection["NonKeyAttributes"] = list(self.included)
@@ -111,6 +113,7 @@ class TablePlan:
     """The attribute that items expire by, from a ``ttl()`` field."""
 
     def create_request(self) -> Request:
+        """Return the CreateTable request of the table."""
         request: Request = {
             "TableName": self.name,
             "KeySchema": _schema((self.partition,), (self.sort,) if self.sort else ()),
@@ -136,7 +139,7 @@ def _schema(partition: Iterable[str], sort: Iterable[str]) -> list[Request]:
 
 
 class Attributes(dict[str, Any]):
-    """A dictionary that looks up each missing name as an attribute of an object."""
+    """A dictionary view of an object: a missing key returns the attribute with that name."""
 
     def __init__(self, of: Any) -> None:
         super().__init__()
@@ -163,7 +166,7 @@ class EntityPlan:
     version: int = 1
     """The version of the entity's shape."""
     fields: tuple[StoredField, ...] = ()
-    """The stored shape; empty in a plan read from a lock of format 1 or 2."""
+    """The stored shape; empty in a plan read from a lock file of format 1 or 2."""
     upcasts: tuple[int, ...] = ()
     """The versions that the upcasts of the entity start from."""
     is_size_guessed: bool = False
@@ -171,6 +174,7 @@ class EntityPlan:
 
     @property
     def shape(self) -> VersionedShape:
+        """The stored names and types of the fields, with the version of the entity."""
         return VersionedShape(self.name, self.version, self.fields, self.upcasts)
 
     def item_keys(self, entity: Any) -> Item:
@@ -212,6 +216,7 @@ class EntityPlan:
         return item
 
     def put_request(self, entity: Any) -> Request:
+        """Return the PutItem request for an example item of the entity."""
         return {"TableName": self.table, "Item": self.item(entity)}
 
     def _filled(self, attributes: Iterable[PlannedKeyAttribute], values: Mapping[str, Any]) -> Item:
@@ -249,7 +254,7 @@ class KeyConditionPart:
 
 @dataclass(frozen=True, slots=True)
 class GuardLookup:
-    """A lookup of the unique ``field`` in the table of guards."""
+    """A lookup by the unique ``field``: its guard, in the table of guards, leads to the item."""
 
     table: str
     field: str
@@ -282,26 +287,41 @@ class Step:
     alternatives: tuple[tuple[KeyConditionPart, ...], ...] = ()
     """Further key conditions, for a field that may have one of several values."""
     order: str | None = None
-    """The field that the query orders by, by which answers of several requests are merged.
+    """The field that the pattern orders by. The reader merges the answers of requests by it.
 
-    Their sort keys may start with something else.
+    The sort keys of the requests may start with another field.
     """
     then: tuple[str, ...] = ()
     """The fields that order items with the same value of ``order``."""
     lists: tuple[str, ...] = ()
-    """The list arguments in the key condition. Each of their members gets a request."""
+    """The names of the list arguments in the key condition. Each value in a list gets a request."""
     in_memory: bool = False
-    """The reader sorts what the request returns, which comes in another order."""
+    """The reader sorts the items after reading them, because the key does not hold the order."""
     descending: tuple[str, ...] = ()
-    """The fields of ``order`` and ``then`` that descend, if the reader has to know.
+    """The fields of ``order`` and ``then`` that descend.
 
-    It does if it sorts in memory, or if some of the fields ascend.
+    It is set only if the reader needs it: for a sort in memory, or if other fields ascend.
+    """
+    fetched_filter: Filter | None = None
+    """Conditions that the reader checks on the fetched items, because the index does not show them.
+
+    Set only with ``fetch``. ``filter`` has the conditions that DynamoDB checks.
     """
     guard: GuardLookup | None = None
     """Set if the step looks up a unique value by its guard.
 
     Then ``key`` is the key of the guard, which names the item to be fetched from ``table``.
     """
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether a condition may drop some of the items that a request reads."""
+        return self.filter is not None or self.fetched_filter is not None
+
+    @property
+    def filters(self) -> tuple[Filter, ...]:
+        """The filters of this step: the one in the request, and the one on fetched items."""
+        return tuple(each for each in (self.filter, self.fetched_filter) if each is not None)
 
     @property
     def source(self) -> str:
@@ -341,11 +361,12 @@ class Step:
         return tuple(found)
 
     def _one_by_one(self, arguments: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-        """Yield the arguments for each combination of the members of list arguments.
+        """Yield the arguments of each request, with one member in place of every list argument.
 
-        An empty list allows no value, so it gives no request.
+        Each combination of members gets a request. An empty list has no member, so there is no
+        request.
         """
-        filtered = () if self.filter is None else self.filter.lists
+        filtered = [name for each in self.filters for name in each.lists]
         members = {
             name: listed_argument(name, arguments[name]) for name in (*self.lists, *filtered)
         }
@@ -355,7 +376,7 @@ class Step:
             yield {**arguments, **dict(zip(self.lists, chosen))}
 
     def fetched_key(self, item: Item) -> Item:
-        """Return the key of the whole item that an index entry or a guard stands for."""
+        """Return the table's key of the item to which an index entry or a guard leads."""
         return owner_key(item) if self.guard else {name: item[name] for name in self.fetch}
 
     def fetch_requests(self, items: Iterable[Item]) -> tuple[Request, ...]:
@@ -365,7 +386,7 @@ class Step:
         return tuple({"RequestItems": {self.table: {"Keys": chunk}}} for chunk in chunks)
 
     def _get(self, arguments: Mapping[str, Any]) -> Request:
-        key = {test.attribute: test.bounds[0].fill(arguments) for test in self.key}
+        key = {test.attribute: filled(test.bounds[0], arguments) for test in self.key}
         request: Request = {"TableName": self.table, "Key": key}
         if self.guard is not None:
             partition = self.key[0].attribute
@@ -383,7 +404,7 @@ class Step:
     ) -> Request:
         request: Request = {"TableName": self.table}
         names: dict[str, str] = {}
-        values: dict[str, Value | None] = {}
+        values: dict[str, Value] = {}
         if self.index:
             request["IndexName"] = self.index
         if tests:
@@ -401,13 +422,13 @@ class Step:
         if not self.forward:
             request["ScanIndexForward"] = False
         # DynamoDB applies Limit before the filter; with a filter, the reader counts by itself.
-        if limited and not self.filter and not self.is_count:
+        if limited and not self.is_filtered and not self.is_count:
             limit = arguments[self.limit_param] if self.limit_param else self.limit
             if limit is not None:
                 request["Limit"] = limit
         if self.consistent:
             request["ConsistentRead"] = True
-        if self.is_count:
+        if self.is_count and self.fetched_filter is None:
             request["Select"] = "COUNT"
         return request
 
@@ -417,7 +438,7 @@ class Step:
         arguments: Mapping[str, Any],
         shard: int,
         names: dict[str, str],
-        values: dict[str, Value | None],
+        values: dict[str, Value],
     ) -> str:
         terms = []
         for at, test in enumerate(tests):
@@ -425,7 +446,7 @@ class Step:
             shown = []
             for bound in test.bounds:
                 placeholder = f":k{len(values)}"
-                values[placeholder] = bound.fill(arguments, shard)
+                values[placeholder] = filled(bound, arguments, shard)
                 shown.append(placeholder)
             terms.append(test.written(f"#k{at}", shown))
         return " AND ".join(terms)
@@ -450,26 +471,31 @@ class PatternPlan:
     warnings: tuple[str, ...] = ()
     runner_up: str = ""
     guesses: tuple[str, ...] = ()
-    """The numbers behind the units that nothing declared says, and what to declare."""
+    """The guessed numbers behind the units, each with what to declare instead."""
 
     @property
     def operation(self) -> Operation:
+        """The DynamoDB operation of the first step."""
         return "TransactWriteItems" if self.transaction else self.steps[0].operation
 
     @property
     def table(self) -> str:
+        """The table that the first step reads or writes."""
         return self.steps[0].table
 
     @property
     def index(self) -> str | None:
+        """The index that the first step reads, or None for the table itself."""
         return self.steps[0].index
 
     @property
     def key_condition(self) -> str:
+        """The key condition of the first step, with placeholders for arguments."""
         return "; ".join(step.key_condition for step in self.steps)
 
     @property
     def consistent(self) -> bool:
+        """Whether the first step asks for a strongly consistent read."""
         return self.steps[0].consistent
 
     @property
@@ -478,7 +504,7 @@ class PatternPlan:
         return any(step.in_memory for step in self.steps)
 
     def joined(self, other: PatternPlan) -> PatternPlan:
-        """Return one plan for a pattern that reads two tables: this part and the other one."""
+        """Return one plan for a pattern that reads two tables, from its plans for each table."""
         return replace(
             self,
             steps=(*self.steps, *other.steps),
@@ -493,7 +519,7 @@ class PatternPlan:
         )
 
     def request(self, **arguments: Any) -> Request:
-        """Return the request of a pattern that takes exactly one.
+        """Return the only request of a pattern.
 
         Raises DesignError if the pattern takes several requests.
         """
@@ -520,6 +546,8 @@ class PatternPlan:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Plan:
+    """What the planner chose for a design: tables, indexes, keys and requests."""
+
     name: str
     layout: str
     tables: tuple[TablePlan, ...]
@@ -531,11 +559,11 @@ class Plan:
     """Whether the search finished: no cheaper layout exists in its cost model."""
     warnings: tuple[str, ...] = field(default=())
     demand: Demand | None = None
-    """The workload; None in a plan read from a lock of format 1."""
+    """The workload; None in a plan read from a lock file of format 1."""
     uses: tuple[UnitUse, ...] = ()
-    """The units of writes, place by place; empty in the plan of an older lock."""
+    """The units of writes in each table and index; empty in the plan of an older lock file."""
     stored: tuple[StoredItems, ...] = ()
-    """What is stored, place by place; empty in the plan of an older lock."""
+    """The items and entries stored in each table and index; empty if the lock file is older."""
 
     def __repr__(self) -> str:
         parts = (
@@ -543,7 +571,7 @@ class Plan:
             _counted(len(self.tables), "table"),
             _counted(len(self.entities), "entity", "entities"),
             _counted(len(self.patterns), "pattern"),
-            f"${self.dollars_per_month:,.2f} a month",
+            f"${cents(self.dollars_per_month)} a month",
         )
         return f"<Plan {self.name}: {', '.join(parts)}>"
 
@@ -558,7 +586,7 @@ class Plan:
                     each.operation,
                     each.index or each.table,
                     each.key_condition,
-                    f"{each.dollars_per_month:,.2f}",
+                    cents(each.dollars_per_month),
                 )
                 for each in self.patterns
             ),
@@ -566,7 +594,7 @@ class Plan:
 
     @property
     def guesses(self) -> tuple[str, ...]:
-        """The guesses about sizes and those of all patterns, each of them once."""
+        """The guesses about sizes and the guesses of all patterns, each once."""
         of_patterns = dict.fromkeys(guess for each in self.patterns for guess in each.guesses)
         return (*self._size_guesses(), *of_patterns)
 
@@ -578,16 +606,20 @@ class Plan:
             yield f"sizes of items ({sizes}) are guesses from types; declare sizes={{{declared}}}"
 
     def table(self, name: str) -> TablePlan:
+        """Return the plan of a table. Raises DesignError for an unknown name."""
         return _named(self.tables, name, "table")
 
     def entity(self, entity: type[Any] | str) -> EntityPlan:
+        """Return the plan of an entity. Raises DesignError for an unknown name."""
         name = entity if isinstance(entity, str) else info(entity).name
         return _named(self.entities, name, "entity")
 
     def pattern(self, name: str) -> PatternPlan:
+        """Return the plan of a pattern. Raises DesignError for an unknown name."""
         return _named(self.patterns, name, "pattern")
 
     def create_table_requests(self) -> list[Request]:
+        """Return a CreateTable request for each table."""
         return [table.create_request() for table in self.tables]
 
     def to_json(self) -> str:
@@ -605,12 +637,12 @@ class Plan:
         found = data.pop("format", None)
         if type(found) is not int or found < 1:
             raise DesignError(
-                f"the lock has no valid format number ({found!r})",
+                f"the lock file has no valid format number ({found!r})",
                 hint="restore it from version control, or write it again: stator plan --write",
             )
         if found > FORMAT:
             raise DesignError(
-                f"the lock has format {found}, and this Stator reads formats 1 to {FORMAT}",
+                f"the lock file has format {found}, and this Stator reads formats 1 to {FORMAT}",
                 hint="a newer Stator wrote it: upgrade Stator",
             )
         return from_data(cls, data)

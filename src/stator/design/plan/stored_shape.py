@@ -33,8 +33,9 @@ Risk = Literal["safe", "default", "upcast", "backfill", "orphans"]
 class StoredType:
     """The type of a field as it is stored.
 
-    ``of`` are the types inside: the element of a list, the value of a map, the type of a choice.
-    ``values`` are the values of a choice, and ``fields`` the members of a nested class.
+    ``of`` has inner types: those of the elements of a list or set, of the values of a map, or of
+    the values of a choice. A choice is an Enum or a Literal, and ``values`` has its values.
+    ``fields`` has the members of a nested class.
     """
 
     kind: str
@@ -99,9 +100,9 @@ def _field(name: str, shape: Shape, has_default: bool, role: str | None = None) 
 
 
 def stored_type(shape: Any) -> StoredType:
-    """Return the stored type of a shape.
+    """Return the stored type of a field's shape.
 
-    For a shape without a case below, the stored type has only the name that ``type_name`` returns.
+    A shape that ``match`` does not name gets a stored type with a name only, from ``type_name``.
     """
     match shape:
         case Maybe(inner):
@@ -162,7 +163,7 @@ def _reads_member(new: StoredField, old: StoredField | None) -> bool:
 
 
 def _may_be_missing(new: StoredField, old: StoredField) -> bool:
-    """Whether items may lack the attribute of a field that is required now."""
+    """Whether a field is required now, although stored items may lack its attribute."""
     return new.presence == "required" and old.presence != "required"
 
 
@@ -221,7 +222,10 @@ def _is_alike(one: StoredField, other: StoredField) -> bool:
 
 
 def kept_attribute(field: StoredField, name: str) -> str:
-    """Return the declaration by which a renamed field keeps its attribute."""
+    """Return the declaration with which a renamed field keeps its attribute.
+
+    The field ``total``, renamed to ``amount``, gives ``amount: ... = stored("total")``.
+    """
     kept = f'"{field.name}"'
     value = f"{field.role}(stored={kept})" if field.role else f"stored({kept})"
     return f"{name}: ... = {value}"

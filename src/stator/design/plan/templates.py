@@ -14,8 +14,9 @@ identity computes the shard; a caller that reads the whole value queries every s
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, Literal
 
 from stator.design.entities.derived_parts import DerivedPart
@@ -23,7 +24,11 @@ from stator.design.entities.shapes import Scalar
 from stator.design.entities.wire import WrongValue, encode_anything, encoder
 from stator.design.plan import key_text as keys
 from stator.errors import DesignError, RequestRefused
-from stator.model.values import Value
+from stator.expr.bind import bind_condition
+from stator.expr.condition import evaluate
+from stator.expr.names import parse_with_names
+from stator.expr.parser import parse_condition
+from stator.model.values import Item, Value
 
 MOST_OPTIONS = 100
 """DynamoDB's limit for the operands of IN."""
@@ -33,8 +38,9 @@ MOST_OPTIONS = 100
 class Part:
     """One piece of a template.
 
-    A ``text`` part is literal; ``field`` and ``param`` are placeholders. A ``shard`` is computed
-    from the parts in ``of``. If ``of`` is empty, the caller passes the shard number.
+    ``kind`` says which: ``text`` is literal, ``field`` and ``param`` are placeholders, and
+    ``shard`` is a shard number. The number is computed from the parts in ``of``. If ``of`` is
+    empty, the caller passes the number.
     """
 
     kind: Literal["text", "field", "param", "shard"]
@@ -50,9 +56,9 @@ class Part:
 
     @property
     def name(self) -> str:
-        """The field or argument, or the part that is derived from the field.
+        """The name of the field or argument.
 
-        ``month_of(placed_at)``, for example. The planner calls the part by this name.
+        A derived part has the name that the planner gives it, such as ``month_of(placed_at)``.
         """
         if self.kind != "field" or not keys.is_part(self.encoding):
             return self.value
@@ -64,7 +70,12 @@ class Part:
         if self.kind == "shard":
             return self._fill_shard(values, shard)
         value = stepped(self, values[self.value])
-        return None if value is None else keys.encode(self.encoding, value, inverted=self.inverted)
+        try:
+            return (
+                None if value is None else keys.encode(self.encoding, value, inverted=self.inverted)
+            )
+        except DesignError as error:
+            raise _about(self.name, error) from None
 
     def _fill_shard(self, values: Mapping[str, Any], shard: int | None) -> str | None:
         if not self.of:
@@ -75,10 +86,10 @@ class Part:
 
 
 def stepped(part: Part, value: Any) -> Any:
-    """Return the next value above or below ``value``, in the direction of ``part.step``.
+    """Return the next value above ``value`` if ``part.step`` is 1, below it if -1.
 
-    A key condition needs it for an exclusive bound. If the part has no step, return ``value``
-    itself.
+    A BETWEEN includes its bounds, so an exclusive bound is replaced by its neighbour. With a step
+    of 0, ``value`` itself is returned.
     """
     if not part.step or value is None:
         return value
@@ -124,9 +135,24 @@ class Template:
             if part.kind == "text":
                 return {str(keys.encoding_named(part.encoding).native): part.value}
             value = stepped(part, values[part.value])
-            return None if value is None else wire_value(part.encoding, value)
+            return None if value is None else wire_value(part.encoding, value, part.name)
         texts = [part.fill(values, shard) for part in self.parts]
         return None if any(each is None for each in texts) else {"S": "".join(map(str, texts))}
+
+
+def filled(template: Template, arguments: Mapping[str, Any], shard: int | None = None) -> Value:
+    """Return the value of a template for a key condition.
+
+    Raises RequestRefused if an argument is None, because no key contains None.
+    """
+    value = template.fill(arguments, shard)
+    if value is None:
+        names = [part.name for part in template.parts if arguments.get(part.value, "") is None]
+        raise RequestRefused(
+            f"{' and '.join(names) or template} is None, which no key contains",
+            hint="pass a value; to find items without one, declare another pattern with == None",
+        )
+    return value
 
 
 def listed_argument(name: str, given: Any) -> list[Any]:
@@ -138,14 +164,28 @@ def listed_argument(name: str, given: Any) -> list[Any]:
         )
     members = list(given)
     if any(member is None for member in members):
-        raise RequestRefused(f"{name} contains None, which is no value", hint="leave None out")
+        raise RequestRefused(f"{name} contains None, which is not a value", hint="leave None out")
     return members
 
 
-def wire_value(encoding: str, value: Any) -> Value:
-    """Return a value as DynamoDB JSON. The encoding ``any`` follows the value's own type.
+def _about(name: str, error: DesignError) -> DesignError:
+    """Return the error with the name of the field or argument in front of its message."""
+    return DesignError(f"{name}: {error.message}", hint=error.hint)
 
-    A part of a field is the text that the stored field starts with.
+
+def _shown(value: Any) -> str:
+    """Return a wrong value as text for an error message: ``: 17``.
+
+    Returns "" unless the value is text, a number or a date: lists and maps may contain whole items.
+    """
+    return f": {value!r:.60}" if isinstance(value, (str, int, float, date)) else ""
+
+
+def wire_value(encoding: str, value: Any, name: str) -> Value:
+    """Return a value as DynamoDB JSON, in the form of an encoding.
+
+    The encoding ``any`` follows the value's own type. For the encoding of a derived part, such as
+    ``datetime.month``, the result is text. ``name`` is the field or argument to name in an error.
     """
     if keys.is_part(encoding):
         return {"S": keys.part_text(encoding, value)}
@@ -154,16 +194,18 @@ def wire_value(encoding: str, value: Any) -> Value:
             return encode_anything(keys.plain(value))
         return encoder(Scalar(keys.encoding_named(encoding).python))(keys.plain(value))
     except WrongValue as error:
-        raise DesignError(error.wanted, hint="pass a value of the field's type") from None
+        raise DesignError(
+            f"{name}: {error.wanted}{_shown(value)}", hint="pass a value of the field's type"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedKeyAttribute:
     """A key attribute that items carry: its name and the template that fills it.
 
-    ``index`` is None for the table's own key. ``when`` makes an index sparse. It has pairs of a
-    template and a text. An item gets the attribute only if every template, filled in for the item,
-    equals its text. In place of a text, None requires that the item lacks the field.
+    ``index`` is None for the table's own key. ``when`` has the conditions of a sparse index, as
+    pairs of a template and a text. An item gets the attribute only if each template, filled in for
+    the item, gives its text. If the text is None, the item must lack the field instead.
     """
 
     name: str
@@ -171,7 +213,7 @@ class PlannedKeyAttribute:
     index: str | None = None
     when: tuple[tuple[Template, str | None], ...] = ()
     is_sort: bool = field(default=False, compare=False)
-    """Locks of format 1 do not record it, so it does not count as a difference between keys."""
+    """Whether this is a sort key. It is not compared, because lock files of format 1 lack it."""
 
     @property
     def condition(self) -> str:
@@ -194,7 +236,7 @@ class PlannedKeyAttribute:
 class FilterValue:
     """A value in a filter: an argument of the pattern (``param``), or a ``constant``.
 
-    ``encoding`` says how the argument is written.
+    ``encoding`` is the name of the encoding in which the argument is written, such as ``int``.
     """
 
     placeholder: str
@@ -202,7 +244,7 @@ class FilterValue:
     encoding: str = "any"
     constant: Value | None = None
     is_list: bool = False
-    """The argument is a list, and the filter allows each of its members."""
+    """Whether the argument is a list. The filter then accepts any value in the list."""
 
     def fill_list(self, arguments: Mapping[str, Any]) -> dict[str, Value]:
         """Return a placeholder for each member of a list argument, with its value."""
@@ -214,7 +256,7 @@ class FilterValue:
                 hint="split the list, and call the pattern for each part",
             )
         return {
-            f"{self.placeholder}_{at}": wire_value(self.encoding, member)
+            f"{self.placeholder}_{at}": wire_value(self.encoding, member, self.param)
             for at, member in enumerate(members)
         }
 
@@ -222,7 +264,7 @@ class FilterValue:
         if self.param is None:
             assert self.constant is not None
             return self.constant
-        return wire_value(self.encoding, arguments[self.param])
+        return wire_value(self.encoding, arguments[self.param], self.param)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +277,7 @@ class Filter:
 
     @property
     def lists(self) -> tuple[str, ...]:
-        """The list arguments whose members the filter allows."""
+        """The names of the arguments that are lists: the filter accepts any value in the list."""
         return tuple(str(value.param) for value in self.values if value.is_list)
 
     def fill(self, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Value]]:
@@ -249,6 +291,14 @@ class Filter:
             else:
                 filled[value.placeholder] = value.fill(arguments)
         return expression, filled
+
+    def condition(self, arguments: Mapping[str, Any]) -> Callable[[Item], bool]:
+        """Return a function that says whether an item passes, as DynamoDB would evaluate it."""
+        expression, values = self.fill(arguments)
+        bound = bind_condition(
+            parse_with_names(parse_condition, expression, self.names), None, values
+        )
+        return lambda item: evaluate(bound, item)
 
     def __str__(self) -> str:
         shown = self.expression

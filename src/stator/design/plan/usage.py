@@ -1,4 +1,4 @@
-"""Usage: the units and the storage that a plan counts, place by place.
+"""Usage: the units and the storage that a plan counts for each table and index.
 
 The planner computes these quantities once. The plan's own dollars, the cost report and the
 documents all multiply them by prices, so their totals agree. Units of reads are in the steps of
@@ -15,8 +15,8 @@ from typing import Literal
 class UnitUse:
     """The units a second that one pattern takes in a table, or in one of its indexes.
 
-    ``pattern`` is a write pattern, or a label such as ``writes of Order`` for what belongs to no
-    pattern.
+    ``pattern`` is the name of a write pattern. Units that belong to no pattern have a label
+    instead, such as ``writes of Order``.
     """
 
     kind: Literal["read", "write"]

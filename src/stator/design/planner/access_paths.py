@@ -5,10 +5,11 @@ partition, whose values must be known, and the sort tuple. It serves a need when
 
 1. every field of the partition is compared for equality, or with one of a few values (one query
    each);
-2. the remaining equal fields begin the sort tuple, as far as they go; the rest becomes a filter;
+2. the sort tuple begins with other fields that are compared for equality; any further ones become
+   a filter;
 3. the requested order is the next field of the sort tuple, and a range on that field becomes a
    range of the key; a small result that is read whole may be sorted in memory instead;
-4. the remaining filters keep at least one item in ``MAX_AMPLIFICATION`` of those the key finds.
+4. all other comparisons become a filter; a call then pays for all items under the key.
 
 So the path (user; status, placed_at) serves the needs (user), (user, status) and (user, status,
 placed_at from .. to) alike. Sharing paths is what makes layouts cheap.
@@ -16,12 +17,13 @@ placed_at from .. to) alike. Sharing paths is what makes layouts cheap.
 A base path contains the identity, so that no two items share a key. It may hold only required
 fields that the caller provides and no write changes. In an index keys may repeat, because the end
 of a page is also identified by the item's own key. Every path is therefore a candidate twice: as
-short as its need allows, and with the rest of the identity appended. A need may also read by the
+short as its need allows, and with the rest of the identity appended. Other needs may compare the
 appended fields.
 
-A part derived from a field (``month_of(placed_at)``) is one more name in these tuples. It equals a
-value if a pattern compares it, or its field, or a finer part of it. A part is also the start of its
-field's text. So if the field follows in the sort tuple, a range of the key serves the part, too.
+A derived part (``month_of(placed_at)``) is one more name in these tuples. Its value is known if a
+pattern compares the derived part, its field, or a finer part of the field. A derived part is also
+the start of its field's text. So if the field itself is next in the sort tuple, a range of the key
+serves the derived part, too.
 
 A constant that a need compares with (status is open) can be written into the partition. Then only
 the items for which it holds are in the index at all: the path is sparse.
@@ -38,9 +40,9 @@ from typing import Final
 from stator.design.entities.conditions import Comparison, Condition, FieldRef
 from stator.design.entities.derived_parts import derived_part, source_field
 from stator.design.entities.entity import Entity, EntityInfo, info
-from stator.design.planner.estimates import ABSENT_OPTIONAL, KEPT_BY_FILTER, Estimates
-from stator.design.planner.handwritten_keys import Handwritten
-from stator.design.planner.key_labels import KeyLabels
+from stator.design.planner.estimates import KEPT_BY_FILTER, Estimates
+from stator.design.planner.keys.handwritten_keys import Handwritten
+from stator.design.planner.keys.key_labels import KeyLabels
 from stator.design.planner.needs import (
     FieldSpan,
     Need,
@@ -50,8 +52,8 @@ from stator.design.planner.needs import (
     is_optional,
     key_encoding,
 )
+from stator.design.planner.selectivity import fraction
 
-MAX_AMPLIFICATION: Final = 10.0
 _ALL_SUBSETS_UP_TO: Final = 3
 
 
@@ -110,12 +112,12 @@ class AccessPath:
 
     @cached_property
     def parts(self) -> frozenset[str]:
-        """The names in the path that are parts derived from a field."""
+        """The names in the path that are derived parts."""
         return frozenset(name for name in self.fields if derived_part(name) is not None)
 
     @cached_property
     def sources(self) -> frozenset[str]:
-        """The fields that decide the key: those in it, and those that its parts derive from."""
+        """The fields that decide the key: its fields, and the fields of its derived parts."""
         return frozenset(map(source_field, self.fields))
 
     @property
@@ -132,8 +134,8 @@ class AccessPath:
     def rank(self) -> tuple[object, ...]:
         """A sort key that decides between equally cheap paths.
 
-        Shorter paths come first, then those with more fields in the partition, because a coarse
-        partition may become hot, then paths whose fields were declared earlier.
+        Shorter paths come first. Then come paths with more fields in the partition, because a
+        coarse partition may become hot, and then paths whose fields were declared earlier.
         """
         constants = tuple((name, source.same) for name, source in self.constants)
         known = info(self.entity)
@@ -157,7 +159,7 @@ class AccessPath:
 
 
 def place_of(known: EntityInfo, name: str) -> tuple[int, int, str]:
-    """Return a sort key for names in the order of declaration. A field precedes its parts."""
+    """Return a sort key for names in the order of declaration, a field before its parts."""
     part = derived_part(name)
     at = list(known.fields).index(name if part is None else part.field)
     return (at, 0, "") if part is None else (at, part.length, part.part)
@@ -165,9 +167,9 @@ def place_of(known: EntityInfo, name: str) -> tuple[int, int, str]:
 
 @dataclass(frozen=True, slots=True)
 class ServedNeed:
-    """How a path serves a need: which comparisons the key answers, and which are left to a filter.
+    """How a path serves a need: which comparisons the key answers, and which a filter must check.
 
-    ``amplification`` is the number of items read for each item returned.
+    ``amplification`` is the number of items under the key for each item that passes the filter.
     """
 
     path: AccessPath
@@ -180,7 +182,7 @@ class ServedNeed:
     whole_key: bool
     """Whether all fields of the key are known; with the base key, that is a GetItem."""
     filters: tuple[Condition, ...] = ()
-    """The filters of the need that the path does not already guarantee."""
+    """The conditions left to a filter, without conditions that every item on the path meets."""
     in_memory: bool = False
     """The path does not hold the requested order, so the client sorts what it reads."""
 
@@ -194,7 +196,7 @@ class ServedNeed:
 
     @property
     def queries(self) -> int:
-        """The number of queries that a call makes.
+        """The number of queries that a call makes, not counting shards.
 
         If ``is_in`` allows several values for key fields, there is one query for each combination.
         """
@@ -211,10 +213,7 @@ class ServedNeed:
         )
 
     def one_by_one(self) -> Iterable[ServedNeed]:
-        """Yield one served need for each query.
-
-        There is a query for each combination of the values that ``is_in`` allows for key fields.
-        """
+        """Yield one served need for each query, with one value in place of each ``is_in`` test."""
         equal = self.need.equal
         fields = [
             name
@@ -228,17 +227,18 @@ class ServedNeed:
 
     @property
     def key_fields(self) -> tuple[str, ...]:
-        """The fields and parts whose values the key condition fixes."""
+        """The fields and derived parts whose values the key condition fixes."""
         known = (*(name for name, _ in self.path.constants), *self.path.partition, *self.prefix)
         part = self.span.part if self.span is not None else ""
         return (*known, part) if part else known
 
     @property
     def is_blunt(self) -> bool:
-        """Whether the key cannot exclude the upper bound of a range exactly.
+        """Whether the key condition must include a bound that the range excludes.
 
-        A string key that ends with the ranged field can exclude the bound only if the value just
-        below it is known. In an inverted key, the same holds for the lower bound.
+        This concerns a string key that ends with the ranged field: it can exclude the upper bound
+        only if the next value below that bound is known. An inverted key cannot exclude the lower
+        bound. A filter then drops the items at the bound.
         """
         span = self.span
         if span is None or span.field != self.path.sort[-1]:
@@ -280,7 +280,7 @@ def serve(path: AccessPath, need: Need, estimates: Estimates) -> ServedNeed | No
     left_spans = tuple(each for each in need.spans if each is not span)
     found = ServedNeed(
         path, need, prefix, span, left_equal, left_spans,
-        _amplification(need, left_equal, left_spans, estimates),
+        _amplification(need, held, left_equal, left_spans, estimates),
         at == len(path.sort) and not left_equal,
         tuple(
             each
@@ -291,11 +291,15 @@ def serve(path: AccessPath, need: Need, estimates: Estimates) -> ServedNeed | No
     )  # fmt: skip
     if in_memory and _could_be_keyed(found):
         return None
-    return found if found.amplification <= MAX_AMPLIFICATION else None
+    return found
 
 
 def with_order(need: Need) -> Iterable[Comparison]:
-    """Yield conditions that leave out what a key with the order would: items without its fields."""
+    """Yield an ``exists()`` condition for each optional field of a need's order.
+
+    A key that holds the order leaves out items without these fields. If the client sorts instead,
+    these conditions leave out the same items. Fields that the need tests already are skipped.
+    """
     required = _required(need)
     for name in need.sequence:
         if is_optional(info(need.entity), name) and name not in required:
@@ -303,9 +307,10 @@ def with_order(need: Need) -> Iterable[Comparison]:
 
 
 def _could_be_keyed(served: ServedNeed) -> bool:
-    """Whether a filter of a served need is one that another path would answer by its key.
+    """Whether another path's key could answer a condition that this path leaves to a filter.
 
-    Then the client does not sort: two savings by estimates at once are worth an index.
+    In that case, the client does not sort for the need. A path that needs both a filter and a sort
+    relies on two estimates at once, so the planner prefers an index.
     """
     required = [
         each
@@ -320,7 +325,11 @@ def _could_be_keyed(served: ServedNeed) -> bool:
 
 
 def _same_directions(path: AccessPath, need: Need) -> bool:
-    """Whether a path's fields run in the directions of the order, read forward or backward."""
+    """Whether one query, read forward or backward, returns the items in the order of the need.
+
+    It does if the fields of the order are all written in the needed directions, or all in the
+    opposite ones.
+    """
     if not need.is_mixed and not path.turned:
         return True
     descends = need.descends
@@ -328,9 +337,11 @@ def _same_directions(path: AccessPath, need: Need) -> bool:
 
 
 def _span_of_part(need: Need, field: str, held: set[str]) -> FieldSpan | None:
-    """Return the range of a field's text in which its finest compared part lies.
+    """Return the range of a field's text that the finest compared part of the field selects.
 
-    Returns None if the need compares no part of the field that is not ``held`` by the key already.
+    For example, "2026-11" of ``month_of(placed_at)`` is a prefix of the texts of that month.
+    Derived parts in ``held``, which the key already contains, do not count. Returns None if no
+    derived part is left.
     """
     for test in need.parts_of(field):
         if test.name not in held and not test.source.is_many:
@@ -341,8 +352,8 @@ def _span_of_part(need: Need, field: str, held: set[str]) -> FieldSpan | None:
 def _guarantees(path: AccessPath, condition: Condition) -> bool:
     """Whether every item with a key on this path meets a condition.
 
-    An item has such a key only if it has all fields of the path, so the field of an ``exists()``
-    test in the path needs no filter.
+    An item has such a key only if it has all fields of the path. So an ``exists()`` test of one of
+    these fields needs no filter.
     """
     return (
         isinstance(condition, Comparison)
@@ -355,7 +366,7 @@ def _guarantees(path: AccessPath, condition: Condition) -> bool:
 def _holds_all(path: AccessPath, need: Need) -> bool:
     """Whether every item that matches the need has a key on this path.
 
-    An item that lacks a field of the path has no such key.
+    An item without one of the path's fields has no such key.
     """
     asked = {*need.keyed, *need.sequence, *(span.field for span in need.spans)}
     asked |= set(_required(need))
@@ -373,28 +384,25 @@ def _holds_constants(path: AccessPath, need: Need) -> bool:
 
 
 def _amplification(
-    need: Need, left: tuple[str, ...], spans: tuple[FieldSpan, ...], estimates: Estimates
+    need: Need,
+    held: set[str],
+    left: tuple[str, ...],
+    spans: tuple[FieldSpan, ...],
+    estimates: Estimates,
 ) -> float:
+    """Return how many items lie under the key condition for each item that the filter keeps.
+
+    ``held`` has the fields and derived parts that the key condition fixes. ``left`` has those that
+    a filter compares for equality. If a filter keeps less than one item on average, one is assumed.
+    """
     if set(info(need.entity).identity) <= need.equal.keys() - set(left):
         return 1.0
-    absent = [name for name in left if need.equal[name].is_absent]
-    left = tuple(name for name in left if name not in absent)
-    values = max(1.0, _values(need, left, estimates) / need.options(left)) if left else 1.0
-    values /= ABSENT_OPTIONAL ** len(absent)
-    return values / KEPT_BY_FILTER ** len(spans)
-
-
-def _values(need: Need, left: tuple[str, ...], estimates: Estimates) -> float:
-    """Return how many values the fields left to a filter have under one value of the others.
-
-    Parts of one field depend on each other: there are 24 hours under one day.
-    """
-    values = estimates.distinct(need.entity, left)
-    if not any(derived_part(name) is not None for name in left):
-        return values
-    fields = {source_field(name) for name in left}
-    held = [name for name in need.equal if name not in left and source_field(name) in fields]
-    return estimates.distinct(need.entity, (*left, *held)) / estimates.distinct(need.entity, held)
+    under = kept = 1.0
+    if left:
+        volume = estimates.volume(need.entity)
+        under = max(1.0, volume * fraction(need, held, estimates))
+        kept = max(1.0, volume * fraction(need, {*held, *left}, estimates))
+    return max(1.0, under / kept) / KEPT_BY_FILTER ** len(spans)
 
 
 # --- making them ----------------------------------------------------------------------------------
@@ -403,7 +411,7 @@ def _values(need: Need, left: tuple[str, ...], estimates: Estimates) -> float:
 def paths_of(
     entity: type[Entity], needs: Iterable[Need], groups: Iterable[TogetherGroup], labels: KeyLabels
 ) -> tuple[AccessPath, ...]:
-    """Return every path of an entity that a need, a group or the identity suggests."""
+    """Return an entity's candidate paths, suggested by its needs, its groups and its identity."""
     known = list(needs)
     found = [path for need in known for path in _paths_for(need, known, labels)]
     found += _identity_paths(entity, labels)
@@ -426,11 +434,12 @@ def _paths_for(need: Need, others: list[Need], labels: KeyLabels) -> Iterable[Ac
 def _known_values(
     need: Need, others: list[Need]
 ) -> Iterable[tuple[list[str], list[tuple[str, ...]]]]:
-    """Yield the names whose values a need knows, each time with the tails of the sort tuple.
+    """Yield ways to form paths for a need: pairs of known names and possible sort tuples.
 
-    A compared part is one of these names. Its field may stand in the tail instead, alone or after a
-    coarser part that another need compares. Where the need knows the whole field, such a part can
-    stand before it.
+    A need knows the values of the names that it compares. The first pair has all of these names.
+    The other pairs concern derived parts, such as ``day_of(placed_at)``: the sort tuple can hold
+    the field ``placed_at`` instead of its day. If one of the ``others`` compares a coarser part,
+    such as the month, that part can join the known names.
     """
     keyed = need.keyed
     yield _in_order(need, keyed), _tails(need)
@@ -488,9 +497,11 @@ def _paths_of_values(
 
 
 def _directed(path: AccessPath, need: Need, tail: tuple[str, ...]) -> Iterable[AccessPath]:
-    """Yield the path, for an order of mixed directions with some of its fields inverted.
+    """Yield the ways to write a path so that its key holds the need's order.
 
-    Either the descending fields are inverted or the ascending ones, if their types allow it.
+    ``tail`` has the fields at the end of the path's sort tuple. Usually the path itself is the only
+    result. If some fields of the order ascend and others descend, either the descending or the
+    ascending fields are inverted, as far as their types allow it.
     """
     if not need.is_mixed or tail != need.sequence:
         yield path
@@ -500,7 +511,11 @@ def _directed(path: AccessPath, need: Need, tail: tuple[str, ...]) -> Iterable[A
 
 
 def turnable(need: Need) -> list[tuple[str, ...]]:
-    """Return the fields that a key can invert so that an order of mixed directions is one."""
+    """Return the sets of fields that a key can invert to hold an order of mixed directions.
+
+    One set has the descending fields, the other the ascending fields. With either set inverted, all
+    fields run in one direction. A set is left out if one of its types cannot be inverted.
+    """
     known, descends = info(need.entity), need.descends
     sides = [descends, tuple(name for name in need.sequence if name not in descends)]
     return [
@@ -550,10 +565,11 @@ def _unordered_tails(need: Need) -> list[tuple[str, ...]]:
 def _splits(
     equal: list[str], others: list[Need], need: Need
 ) -> list[tuple[tuple[str, ...], list[str]]]:
-    """Return ways to divide the fields compared for equality into partition fields and the rest.
+    """Return ways to divide the ``equal`` fields, which a need compares for equality.
 
-    With many fields, only some partitions are tried: all fields, each one alone, and the fields
-    that another need shares.
+    Each result has the fields of the partition, and the remaining fields. If there are many fields,
+    only some partitions are tried: all fields, each field alone, and the fields that one of the
+    needs in ``others`` compares as well.
     """
     if len(equal) <= _ALL_SUBSETS_UP_TO:
         chosen = chain.from_iterable(combinations(equal, size) for size in range(1, len(equal) + 1))
@@ -573,9 +589,10 @@ def _splits(
 
 
 def _orders(rest: list[str]) -> list[tuple[str, ...]]:
-    """Return the sequences in which the other equal fields can begin the sort tuple.
+    """Return the sequences of fields with which the sort tuple can begin.
 
-    The empty sequence leaves these fields to a filter.
+    ``rest`` has the fields that are compared for equality and are not in the partition. The last
+    result is the empty sequence, which leaves these fields to a filter.
     """
     orders = list(permutations(rest)) if len(rest) <= _ALL_SUBSETS_UP_TO else [tuple(rest)]
     return [*orders, ()] if rest else orders
@@ -657,11 +674,12 @@ def may_be_base(
 ) -> bool:
     """Whether a path can be the table's key for an entity.
 
-    The key must hold the whole identity and nothing else but parts derived from it. Then get,
-    update and delete by identity take one request each, no two items have the same identity, and
-    all other fields can change.
-    ``beyond_identity`` also allows further fields that never change. Set this only for a locked
-    key.
+    The key must hold the whole identity, and otherwise only derived parts of it. Then get, update
+    and delete by identity take one request each, and no two items have the same identity. All other
+    fields can change.
+
+    ``beyond_identity`` also allows further fields that never change. The planner sets it for a
+    locked key, and to price a longer identity.
     """
     known = info(path.entity)
     if path.constants or not set(known.identity) <= set(path.fields):

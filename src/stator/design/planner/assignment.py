@@ -5,9 +5,9 @@ options first. Each need uses a placement that is already open (part of the layo
 already paid), or opens another.
 
 The bound divides the price of each placement by the number of needs that could use it. Each need
-pays such a share for its cheapest option; no assignment costs less. If there are fewer shared
-indexes than needs, a second bound applies. It charges a rent for each placement in a shared index,
-and refunds the rent once for each index that is available.
+counts with its cheapest option, including such a share of the price. No assignment costs less. If
+there are fewer shared indexes than needs, a second bound applies. It charges a rent for each
+placement in a shared index, and refunds the rent once for each index that is available.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TIE: Final = 1e-8
 FAR: Final = float("inf")
 
 Caps = tuple[int, int]
-"""The numbers of shared indexes: with KEYS_ONLY, and with ALL."""
+"""How many shared indexes may be used: with projection KEYS_ONLY, and with projection ALL."""
 UNCAPPED: Final[Caps] = (99, 99)
 
 
@@ -79,11 +79,18 @@ class Assignment:
         ]
         self.candidates = candidates
         self.have = [choices.open_dollars[each] for each in candidates]
-        self.use = [choices.use_dollars[each] for each in candidates]
         given = [choices.keyless, *(choices.use_dollars[each] for each in (base, *self.forced))]
         self.given = [
             min(map(_number, column), default=FAR) if counts else 0.0
             for counts, column in zip(self.counts, zip(*given))
+        ]
+        # A placement that serves a need no cheaper than what is there anyway does not count for it.
+        self.use = [
+            tuple(
+                price if price is not None and price < there else None
+                for price, there in zip(choices.use_dollars[each], self.given)
+            )
+            for each in candidates
         ]
         self.needs = self._hardest_first()
         self.floor = [self._floor(at) for at in range(len(choices.needs))]
@@ -101,10 +108,11 @@ class Assignment:
         return sorted(range(len(options)), key=lambda at: (self.given[at] < FAR, options[at], at))
 
     def _floor(self, at: int, rent: float = 0.0) -> float:
-        """Return a lower bound for the cost of one need: the cost of its cheapest option.
+        """Return a lower bound for the cost of need number ``at``: the cost of its cheapest option.
 
-        Of a placement's price, the need pays only a share: the price is divided among all needs
-        that could use the placement. ``rent`` is added to the price in a shared index.
+        An option is a placement. Its own price is divided among all needs that could use it, and
+        the need pays one such share. ``rent`` is added to the price of a placement in a shared
+        index.
         """
         lowest = self.given[at]
         for placement, have, use in zip(self.candidates, self.have, self.use):
@@ -116,11 +124,11 @@ class Assignment:
         return lowest
 
     def _rent(self) -> float:
-        """Return the charge that the second bound adds to each placement in a shared index.
+        """Return the rent: the charge of the second bound for each placement in a shared index.
 
-        The bound refunds the charge once for each index that is available, and so takes into
-        account that indexes are scarce. Any charge results in a valid bound. The best charge is
-        what the first need without an index would have saved.
+        The bound refunds the rent once for each available index. So the bound rises if a layout
+        needs more placements than there are indexes. Any rent gives a valid bound. The best rent is
+        the saving of the first need that gets no index.
         """
         if self.room >= len(self.needs):
             return 0.0

@@ -1,8 +1,8 @@
 """Choices: the base keys of one entity and the ways to hold its paths in an index, with prices.
 
-A placement is a path together with how it is held. Its price, and the price of each need that uses
-it, are computed here once; ``search`` then only adds numbers. Placements that another one beats in
-every respect are dropped.
+A placement is a path and the place that holds its keys: the table's key or an index. This module
+computes the price of each placement, and of each need that uses it. ``search`` then only adds
+numbers. A placement is dropped if another one is at least as good in every respect.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Final
 
 from stator.design.entities.derived_parts import source_field
@@ -22,7 +23,7 @@ from stator.design.planner.access_paths import (
     serve,
 )
 from stator.design.planner.cost_model import CostModel, Placement, PlacementKind, Projection
-from stator.design.planner.handwritten_keys import Handwritten, parse
+from stator.design.planner.keys.handwritten_keys import Handwritten, parse
 from stator.design.planner.locked_choices import LockedChoices, moving_dollars
 from stator.design.planner.needs import Need, is_optional, key_encoding, mutable_fields
 from stator.design.planner.weights import (
@@ -31,8 +32,10 @@ from stator.design.planner.weights import (
     INDEX_READ_DOLLARS,
     SORTED_DOLLARS,
 )
+from stator.design.value_facts import possible_values
 from stator.errors import DesignError
 
+_ALL_SUBSETS_UP_TO: Final = 3
 LOCAL_COLLECTION_BYTES: Final = 5 * 1024**3
 """Half of the 10 GB limit of a collection with a local index, as sizes are estimates."""
 
@@ -57,14 +60,16 @@ class EntityChoices:
     None if neither serves the need.
     """
     locked: LockedChoices | None = None
-    """The entity's base key and paths in the lock."""
+    """The entity's base key and paths in the lock file."""
     held: dict[str, Placement] = field(default_factory=dict)
     """Locked paths that can stay in their index, by the name of the index."""
     use_dollars: dict[Placement, tuple[float | None, ...]] = field(default_factory=dict)
     open_dollars: dict[Placement, float] = field(default_factory=dict)
-    """The monthly cost of each placement, with the move from the lock spread over months."""
+    """The monthly cost of each placement, with the cost of moving items spread over months."""
     steady_dollars: dict[Placement, float] = field(default_factory=dict)
-    """The same without the move."""
+    """The monthly cost of each placement, without the cost of moving stored items."""
+    considered: tuple[Placement, ...] = ()
+    """All placements in an index, also those that another one beats in every respect."""
 
     @property
     def name(self) -> str:
@@ -74,7 +79,8 @@ class EntityChoices:
     def unlocked(self) -> EntityChoices:
         """The same choices, priced as if no item were stored yet.
 
-        Texts about them are then the same with and without the lock of an equal plan.
+        The planner's reasons quote these prices. So the reasons are the same with and without a
+        lock, if both lead to the same plan.
         """
         if self.locked is None:
             return self
@@ -100,7 +106,23 @@ class EntityChoices:
                 placement, self.locked, self.costs
             )
 
+    def read_shards(self, served: ServedNeed, placement: Placement) -> int:
+        """Return how many shards a need's reads of one key value call for.
+
+        The prices without a lock decide, so the answer is the same with and without a lock file.
+        """
+        return self.unlocked.costs.read_shards(served, placement)
+
     def serve(self, placement: Placement, need: Need) -> ServedNeed | None:
+        """Return how a placement serves a need, or None if it cannot, or would read too much."""
+        found = self.serve_at_any_length(placement, need)
+        return None if found is None or self.costs.reads_too_much(found, placement) else found
+
+    def serve_at_any_length(self, placement: Placement, need: Need) -> ServedNeed | None:
+        """Return how a placement serves a need, even if each call reads far more than it returns.
+
+        Returns None if the placement cannot serve the need.
+        """
         found = serve(placement.path, need, self.costs.estimates)
         if found is None:
             return None
@@ -112,7 +134,7 @@ class EntityChoices:
         return found if exact else None
 
     def sorts(self, placement: Placement, at: int) -> bool:
-        """Whether a placement serves a need only if the client sorts in memory."""
+        """Whether a placement serves need number ``at`` only if the client sorts in memory."""
         need = self.needs[at]
         if not need.may_sort:
             return False
@@ -120,7 +142,10 @@ class EntityChoices:
         return served is not None and served.in_memory
 
     def _holds_order(self, need: Need) -> bool:
-        """Whether a locked path holds the order of a need. Callers may read it in pages."""
+        """Whether the key of a locked path holds the order of a need.
+
+        Programs may already read such a result in pages, so the order must stay in the key.
+        """
         if self.locked is None or need.name not in self.locked.ordered:
             return False
         base = self.locked.base
@@ -129,10 +154,11 @@ class EntityChoices:
         return any(each is not None and not each.in_memory for each in found)
 
     def _could_hold_order(self, placement: Placement, need: Need) -> bool:
-        """Whether an index for a need could hold its order instead, at the price of a few bytes.
+        """Whether an index for a need could hold the need's order, so that no sort is necessary.
 
-        Programs can then read it in pages. It could not if a declared write changes the order's
-        fields, or if another need decides what the index is sorted by.
+        This costs only a few bytes, and programs can then read the result in pages. It is not
+        possible if a declared write changes the order's fields, or if another need decides how the
+        index is sorted.
         """
         path = placement.path
         if placement.is_base or path.handwritten is not None:
@@ -149,9 +175,10 @@ class EntityChoices:
         return bool(asked & {*placement.path.sort})
 
     def is_kept(self, placement: Placement) -> bool:
-        """Whether the lock has this placement.
+        """Whether the lock file already has this placement.
 
-        A new estimate of reads is no reason to move items. The lint reports keys that are too hot.
+        Such a placement stays even if reads are now estimated to be too many for its shards,
+        because changing it would move items. Lint reports the hot key.
         """
         if self.locked is None:
             return False
@@ -164,7 +191,7 @@ class EntityChoices:
         served = self.serve(placement, need)
         if served is None:
             return None
-        too_hot = self.costs.read_shards(served, placement) > placement.path.shards
+        too_hot = self.read_shards(served, placement) > placement.path.shards
         if too_hot and not self.is_kept(placement):
             return None
         if served.in_memory and (
@@ -251,7 +278,7 @@ def choices_of(
     bases = _bases(entity, paths, costs, own_table, locked, beyond_identity)
     bases += [each for base in bases if not base.is_native for each in _hotter(choices, base)]
     choices.bases = tuple(sorted(dict.fromkeys(bases), key=lambda each: each.rank))
-    choices.secondary = tuple(_secondary(choices, paths, neighbours))
+    choices.considered = choices.secondary = tuple(_secondary(choices, paths, neighbours))
     for placement in (*choices.bases, *choices.pinned, *choices.secondary):
         choices.price(placement)
     choices.secondary = _undominated(choices)
@@ -259,9 +286,10 @@ def choices_of(
 
 
 def _guard(choices: EntityChoices, need: Need) -> float | None:
-    """Return the cost of a lookup by the guard of a unique field.
+    """Return the monthly cost of serving a need by the guard of a unique field.
 
-    Returns None if the need is no such lookup, or if a locked index serves it: that index is kept.
+    Returns None if the need is not a lookup by a unique field. Also returns None if a locked index
+    serves it, because that index stays.
     """
     if any(choices.use(each, need) is not None for each in choices.held.values()):
         return None
@@ -278,8 +306,9 @@ def _bases(
 ) -> list[Placement]:
     """Return the base keys that can be chosen for an entity.
 
-    A handwritten key is the only choice. So is a locked key, as long as it is possible; it gets
-    more shards if its traffic needs them.
+    A handwritten key is the only choice. A locked key that is still possible is also the only
+    choice. A locked key keeps its number of shards, because items are stored under each of them.
+    Lint reports it if it is too hot.
     """
     written = info(entity).overrides.key
     if written is not None:
@@ -288,18 +317,28 @@ def _bases(
     mutable = mutable_fields(entity, costs.rates[entity])
     before = None if locked is None else locked.base
     if before is not None and may_be_base(before.path, mutable, beyond_identity=True):
-        shards = max(before.path.shards, costs.write_shards(before.path))
-        return [replace(before, path=replace(before.path, shards=shards))]
+        return [before]
     found = [
         _sharded(path, costs)
         for path in paths
         if may_be_base(path, mutable, beyond_identity=beyond_identity)
+        and not any(_is_state(entity, name) for name in path.sources)
     ]
     native = [path for path in found if own_table and _natively_keyed(path)]
     return [
         *(Placement(path, "base") for path in found),
         *(Placement(path, "native base") for path in native),
     ]
+
+
+def _is_state(entity: type[Entity], name: str) -> bool:
+    """Whether a field outside the identity has few possible values by its type, as a status has.
+
+    Such a field probably changes during the life of an item, even if no write pattern says so, and
+    a caller that looks an item up does not know its value. A base key must therefore not hold it.
+    """
+    known = info(entity)
+    return name not in known.identity and possible_values(known, name) is not None
 
 
 def drop_worse_bases(choices: EntityChoices, ordered: bool) -> None:
@@ -330,8 +369,11 @@ def drop_worse_bases(choices: EntityChoices, ordered: bool) -> None:
 def add_shards(choices: EntityChoices, path: AccessPath, shards: int) -> None:
     """Add a base key on ``path`` with ``shards`` shards, unless it is already a choice.
 
-    Entities can share a partition only if their base keys have the same number of shards.
+    Entities can share a partition only if their base keys have the same number of shards. A locked
+    base key keeps its own number.
     """
+    if choices.locked is not None and choices.locked.base is not None:
+        return
     extra = Placement(replace(path, shards=shards), "base")
     if extra not in choices.bases:
         choices.price(extra)
@@ -354,14 +396,14 @@ def _natively_keyed(path: AccessPath) -> bool:
 def _hotter(choices: EntityChoices, placement: Placement) -> Iterable[Placement]:
     """Yield copies of a placement with more shards.
 
-    Each is for a need that reads one key value more often than the present shards can serve.
+    Each copy is for a need that reads one key value more often than the present shards can serve.
     """
     if choices.is_kept(placement):
         return
     for need in choices.needs:
         served = choices.serve(placement, need)
         if served is not None:
-            shards = choices.costs.read_shards(served, placement)
+            shards = choices.read_shards(served, placement)
             if shards > placement.path.shards:
                 yield replace(placement, path=replace(placement.path, shards=shards))
 
@@ -370,6 +412,9 @@ def _secondary(
     choices: EntityChoices, paths: tuple[AccessPath, ...], neighbours: tuple[type[Entity], ...]
 ) -> Iterable[Placement]:
     found: dict[Placement, None] = {}
+    changed = frozenset(
+        name for each, _ in choices.costs.rates[choices.entity].updates for name in each
+    )
     for plain in paths:
         path = _sharded(plain, choices.costs)
         all_served = [
@@ -379,7 +424,7 @@ def _secondary(
         ]
         if not all_served:
             continue
-        for projection, included in _projections(all_served):
+        for projection, included in _projections(all_served, changed):
             placement = Placement(path, "concatenated", projection, included)
             found[placement] = None
             found |= dict.fromkeys(_hotter(choices, placement))
@@ -408,7 +453,7 @@ def _secondary(
 def _still_holds(
     placement: Placement, neighbours: tuple[type[Entity], ...], costs: CostModel
 ) -> bool:
-    """Whether a locked path can stay in its index, with its shards and its kind of key."""
+    """Whether a locked path can stay in its index, with its shards and its form of key."""
     path = placement.path
     if path.shards < costs.write_shards(path):
         return False
@@ -417,14 +462,39 @@ def _still_holds(
     return placement.kind != "local" or _local_fits(path, costs)
 
 
-def _projections(all_served: list[ServedNeed]) -> list[tuple[Projection, tuple[str, ...]]]:
-    filters = frozenset(name for served in all_served for name in served.filter_fields)
-    selects = [served.need.selects for served in all_served if served.need.selects]
-    sets = [filters, *(filters | each for each in selects), filters.union(*selects)]
+def _projections(
+    all_served: list[ServedNeed], changed: frozenset[str]
+) -> list[tuple[Projection, tuple[str, ...]]]:
+    """Return the candidate projections of an index for the needs that it could serve.
+
+    The candidates combine fields that needs return with fields that needs filter by. A field
+    outside the projection must be fetched from the table. Leaving a filter field out only pays off
+    if updates change it (field in ``changed``), because each update would also write the index.
+    """
+    filters = dict.fromkeys(each.filter_fields for each in all_served if each.filter_fields)
+    selects = dict.fromkeys(each.need.selects for each in all_served if each.need.selects)
+    nothing = frozenset[str]()
+    by_filter = [nothing, nothing.union(*filters), *filters]
+    hot = sorted(nothing.union(*filters) & changed)
+    by_filter = [
+        each - dropped for each in by_filter for dropped in map(frozenset, _some_subsets(hot))
+    ]
+    by_return = [nothing, nothing.union(*selects), *selects]
+    sets = dict.fromkeys(one | other for one in by_filter for other in by_return)
     middle: list[tuple[Projection, tuple[str, ...]]] = [
-        ("INCLUDE", tuple(sorted(fields))) for fields in dict.fromkeys(sets) if fields
+        ("INCLUDE", tuple(sorted(fields))) for fields in sets if fields
     ]
     return [("KEYS_ONLY", ()), *middle, ("ALL", ())]
+
+
+def _some_subsets(names: list[str]) -> Iterable[tuple[str, ...]]:
+    """Yield subsets of names: all of them if there are few names.
+
+    If there are many, yield the empty subset, each name alone, and all names.
+    """
+    sizes = range(len(names) + 1) if len(names) <= _ALL_SUBSETS_UP_TO else (0, 1, len(names))
+    for size in sizes:
+        yield from combinations(names, size)
 
 
 def _clashes(path: AccessPath, neighbours: tuple[type[Entity], ...]) -> bool:
@@ -465,7 +535,7 @@ def _local_fits(path: AccessPath, costs: CostModel) -> bool:
 
 
 def _undominated(choices: EntityChoices) -> tuple[Placement, ...]:
-    """Return the placements that no other placement in the same kind of slot beats."""
+    """Return the useful placements that no other placement in the same kind of slot beats."""
     remaining: list[Placement] = []
     useful = [
         each
@@ -490,17 +560,25 @@ def _slot_kind(placement: Placement) -> tuple[object, ...]:
 
 
 def _beats(choices: EntityChoices, rival: Placement, placement: Placement) -> bool:
+    """Whether ``rival`` makes ``placement`` pointless: it serves all its needs and costs no more.
+
+    If both cost the same, the one with the better rank wins. Needs that only the rival serves do
+    not count, because a third placement may serve those better.
+    """
     prices = (
         (choices.open_dollars[rival], choices.steady_dollars[rival]),
         (choices.open_dollars[placement], choices.steady_dollars[placement]),
     )
     if any(its > mine for its, mine in zip(*prices)):
         return False
+    is_cheaper = prices[0] != prices[1]
     for mine, theirs in zip(choices.use_dollars[placement], choices.use_dollars[rival]):
-        if mine is not None and (theirs is None or theirs > mine):
+        if mine is None:
+            continue
+        if theirs is None or theirs > mine:
             return False
-    same = prices[0] == prices[1] and choices.use_dollars[rival] == choices.use_dollars[placement]
-    return not same or rival.rank < placement.rank
+        is_cheaper = is_cheaper or theirs < mine
+    return is_cheaper or rival.rank < placement.rank
 
 
 # --- handwritten --------------------------------------------------------------------------------

@@ -1,10 +1,10 @@
 """The cost of one path: units and dollars for reads, writes and storage.
 
-``search`` adds up these costs, which are computed for one path at a time. An item counts with the
-table's key, and an index entry that does not project everything with its own key as well. Other
-keys are left out, so that the price of one path never depends on another. They would be counted
-once more in every index that projects everything, and few bytes would decide between native and
-concatenated keys. Once the layout is known, the plan reports the sizes with all keys
+Costs are computed for one path at a time, so that ``search`` only has to add them up. The size of
+an item includes the table's key. The size of an index entry also includes the index's own key. Keys
+of other indexes are left out, so that the price of one path never depends on another path.
+Otherwise every index that projects ALL would count these keys again, and a few bytes would decide
+between native and concatenated keys. Once the layout is known, the plan reports sizes with all keys
 (``LayoutBytes``).
 """
 
@@ -23,22 +23,29 @@ from stator.design.capacity_units import (
     read_units,
     write_units,
 )
-from stator.design.entities.derived_parts import derived_part, source_field
+from stator.design.entities.derived_parts import source_field
 from stator.design.entities.entity import Entity, info
 from stator.design.planner.access_paths import AccessPath, ServedNeed
 from stator.design.planner.distinct_values import Guess
-from stator.design.planner.estimates import Estimates, key_text_bytes, named_values
-from stator.design.planner.key_labels import KeyLabels
+from stator.design.planner.entry_changes import ItemLife
+from stator.design.planner.estimates import Estimates, key_text_bytes
+from stator.design.planner.keys.key_labels import KeyLabels
 from stator.design.planner.needs import (
+    ItemWrite,
     Need,
     TogetherGroup,
-    ValueSource,
     WriteRates,
     is_optional,
+    is_period,
     looked_up_by_guard,
 )
 from stator.design.planner.queried_range import QueriedRange
 from stator.design.planner.selectivity import fraction, fraction_guesses
+from stator.design.planner.unkeyed_conditions import (
+    UnkeyedConditions,
+    divided,
+    unkeyed_conditions,
+)
 from stator.design.planner.weights import (
     CONCENTRATED_DOLLARS,
     FEW_VALUES,
@@ -49,6 +56,7 @@ from stator.design.planner.weights import (
     WRITE_UNIT_DOLLARS,
 )
 from stator.design.value_facts import is_unique
+from stator.model.limits import PAGE_BYTES
 
 PlacementKind = Literal["base", "native base", "concatenated", "native", "local"]
 Projection = Literal["ALL", "INCLUDE", "KEYS_ONLY"]
@@ -58,14 +66,25 @@ GUARD_BYTES: Final = 200
 _TYPE_BYTES: Final = 12
 """The typical size of the discriminator."""
 _NAMES_BYTES: Final = 28
-"""Names and labels of two key attributes: equal for every path, so that no word length wins."""
+"""The assumed size of the names and labels of two key attributes.
+
+It is the same for every path, so that the length of a word decides nothing.
+"""
 
 
 WRITE_LIMIT: Final = 1000.0
 READ_LIMIT: Final = 3000.0
-"""Units a second that one partition serves. One key value lives in one partition."""
+"""Write and read units a second that one partition serves. A key value lives in one partition."""
+FREE_AMPLIFICATION: Final = 10.0
+"""A filter that keeps one item in ten or more is a choice, however much it reads."""
+MOST_PAGES: Final = 4.0
+"""Any other filter is a choice if a call for the largest collection reads up to 4 MB.
+
+These are four pages, one after the other: about a tenth of a second, and 500 read units, a sixth
+of what a partition serves in a second.
+"""
 _SHARD_UTILISATION: Final = 0.7
-"""Shards are sized to be this full: neither the hash nor the estimate is perfect."""
+"""The share of a shard's limit that is planned for: neither hash nor estimate is perfect."""
 
 
 def shards_for(peak: float, limit: float) -> int:
@@ -117,8 +136,8 @@ class Placement:
     def rank(self) -> tuple[object, ...]:
         """A sort key that decides between equally cheap placements.
 
-        Of base keys, the one with more fields in the partition comes first: a coarse partition may
-        become hot.
+        Of two base keys, the key with more fields in the partition comes first, because a coarse
+        partition may become hot.
         """
         kind = ("base", "native base", "native", "concatenated", "local").index(self.kind)
         return (
@@ -131,15 +150,6 @@ class Placement:
 
     def __str__(self) -> str:
         return f"{self.path} {self.kind} {self.projection}"
-
-
-@dataclass(frozen=True, slots=True)
-class EntryChanges:
-    """The shares of updates that insert an index entry, delete one, or do both (a move)."""
-
-    enters: float
-    leaves: float
-    moves: float
 
 
 @dataclass(frozen=True)
@@ -157,7 +167,8 @@ class LayoutBytes:
 class CostModel:
     """Computes prices of placements and needs from a declaration's estimates and write rates.
 
-    ``known`` has the sizes of the layout that the search found. They come first.
+    ``known`` has exact sizes once the search has found a layout. They take precedence over
+    estimates.
     """
 
     estimates: Estimates
@@ -165,9 +176,9 @@ class CostModel:
     labels: KeyLabels
     known: LayoutBytes = field(default_factory=LayoutBytes)
     longer: str | None = None
-    """An entity whose identity is taken to be all fields of its base key, for advice."""
+    """The entity for which a longer identity is priced: all fields of its base key identify it."""
     stored_keys: Mapping[type[Entity], tuple[frozenset[str], ...]] = field(default_factory=dict)
-    """The fields of each concatenated index key that the lock's indexes put on stored items."""
+    """The fields of each concatenated index key that stored items have for locked indexes."""
     written_keys: Mapping[type[Entity], tuple[frozenset[str], ...]] = field(default_factory=dict)
     """The fields of each concatenated index key that is written by hand."""
 
@@ -187,7 +198,7 @@ class CostModel:
     def _base_bytes(self, entity: type[Entity]) -> float:
         """Return the bytes that the table's key and the discriminator add to an item.
 
-        The table's key consists of the identity, however it is split.
+        However the identity is divided into partition key and sort key, the bytes are the same.
         """
         if self._is_own_table:
             return 0.0
@@ -213,8 +224,8 @@ class CostModel:
     def _index_keys_bytes(self, placement: Placement) -> float:
         """Return the bytes of index keys that an item in this index certainly has.
 
-        These are the keys of the index itself, those of handwritten indexes, and those that the
-        lock's indexes put on stored items, where they stay.
+        These are the keys of the index itself, the keys of handwritten indexes, and the keys that
+        stored items have for indexes in the lock file.
         """
         entity, fields = placement.path.entity, frozenset(placement.path.fields)
         stored = {*self.stored_keys.get(entity, ()), *self.written_keys.get(entity, ())}
@@ -225,7 +236,7 @@ class CostModel:
         return size + (0.0 if fields in stored else self.key_bytes(placement))
 
     def entry_bytes(self, placement: Placement) -> float:
-        """Return the size of one index entry or, for the table's key, of one item."""
+        """Return the size of one index entry. A base placement returns the size of one item."""
         entity = placement.path.entity
         if placement in self.known.entries:
             return self.known.entries[placement]
@@ -263,69 +274,29 @@ class CostModel:
 
     def index_write_rate(self, placement: Placement) -> float:
         """Return the write units per second that maintaining the index costs."""
-        rates = self.rates[placement.path.entity]
-        units = (rates.creates + rates.deletes) * self.write_units_of_item(placement)
-        return units + sum(
-            rate * self.write_units_of_update(placement, fields) for fields, rate in rates.updates
+        return sum(
+            each.rate * self.write_units(placement, each)
+            for each in self.rates[placement.path.entity].writes
         )
 
-    def write_units_of_update(self, placement: Placement, fields: frozenset[str]) -> float:
-        """Return the average write units that an update of these fields costs in the index."""
+    def write_units(self, placement: Placement, write: ItemWrite) -> float:
+        """Return the average write units in the index for one ``write`` to an item.
+
+        Items without an entry in the index cost nothing there. They lower the average.
+        """
         size, path = self.entry_bytes(placement), placement.path
-        if fields & path.sources:
-            found = self.entry_changes(path, fields)
-            units = index_write_units(None, size)
-            return (found.enters + found.leaves) * units + found.moves * 2 * units
-        seen = placement.projection == "ALL" or bool(fields & set(placement.included))
-        return self.presence(path) * index_write_units(size, size, changes=seen)
+        life, units = self.life(path.entity), index_write_units(None, size)
+        if write.kind == "create":
+            return life.created_share(path, write) * units
+        if write.kind == "delete":
+            return life.deleted_share(path, write) * units
+        found = life.entry_changes(path, write)
+        seen = placement.projection == "ALL" or bool(write.fields & set(placement.included))
+        rewritten = found.stays * index_write_units(size, size, changes=seen)
+        return (found.enters + found.leaves) * units + found.moves * 2 * units + rewritten
 
-    def entry_changes(self, path: AccessPath, fields: frozenset[str]) -> EntryChanges:
-        """Return what updates of these fields, which are in the index's key, do to its entries.
-
-        Each update changes the values. So an item with the constant of a sparse index leaves it,
-        and one without an optional field enters.
-        """
-        before = after = both = 1.0
-        for name, source in path.constants:
-            share = self._constant_share(path.entity, name, source)
-            chances = (share, share, share)
-            if source_field(name) in fields:
-                chances = (share, self._chance_to_enter(path.entity, name, source, share), 0.0)
-            before, after, both = before * chances[0], after * chances[1], both * chances[2]
-        known = info(path.entity)
-        for name in dict.fromkeys(map(source_field, (*path.partition, *path.sort))):
-            if not is_optional(known, name):
-                continue
-            held = self.estimates.present(path.entity, name)
-            chances = (held, held, held)
-            if name in fields:  # an absent value becomes a present one; a present one any other
-                chances = (held, 1.0 - held + held * held, held * held)
-            before, after, both = before * chances[0], after * chances[1], both * chances[2]
-        return EntryChanges(after - both, before - both, both)
-
-    def _constant_share(self, entity: type[Entity], name: str, source: ValueSource) -> float:
-        probe = Need("", entity, {name: source})
-        return float(fraction(probe, (name,), self.estimates))
-
-    def _chance_to_enter(
-        self, entity: type[Entity], name: str, source: ValueSource, share: float
-    ) -> float:
-        """Return how likely an update gives an item the constant of a sparse index.
-
-        A field of a few named values moves from one to any other. Values of any other field are
-        as frequent after an update as before.
-        """
-        if source.is_absent:
-            return share * (1.0 - share)
-        values = None if derived_part(name) else named_values(info(entity).fields[name].shape)
-        return (1.0 - share) * (share if values is None else 1.0 / max(1, values - 1))
-
-    def write_units_of_item(self, placement: Placement) -> float:
-        """Return the average write units that creating or deleting an item costs in the index.
-
-        Items that have no entry in the index count as zero.
-        """
-        return self.presence(placement.path) * index_write_units(None, self.entry_bytes(placement))
+    def life(self, entity: type[Entity]) -> ItemLife:
+        return ItemLife(entity, self.rates[entity], self.estimates)
 
     def storage_bytes(self, placement: Placement) -> float:
         """Return the storage that a path adds: its keys on the items, and its index entries."""
@@ -393,12 +364,27 @@ class CostModel:
         return max(min(found, volume), min(numbers.result, volume))
 
     def queried_range(self, served: ServedNeed, placement: Placement) -> QueriedRange:
-        """Return what one call reads if nothing limits it."""
+        """Return the items under a call's key conditions: all that it reads if it has no limit."""
         matched = self.matched(served)
-        is_filtered = bool(served.filter_fields or served.left_spans) or served.is_blunt
+        early, late = self.unkeyed(served, placement)
         kept = served.need.numbers.result / matched if matched else 1.0
         size = matched * self.entry_bytes(placement)
-        return QueriedRange(matched, size, kept, is_filtered)
+        return QueriedRange(matched, size, kept, bool(early or late), bool(late))
+
+    def unkeyed(
+        self, served: ServedNeed, placement: Placement
+    ) -> tuple[UnkeyedConditions, UnkeyedConditions]:
+        """Return the conditions that the key leaves open: DynamoDB's part, and the reader's part.
+
+        DynamoDB checks conditions on fields that index entries hold, by a filter. The reader checks
+        the others after it has fetched whole items.
+        """
+        path = placement.path
+        whole = unkeyed_conditions(served, is_exact=placement.is_native or path.sorts_natively)
+        if placement.is_base or placement.projection == "ALL":
+            return whole, UnkeyedConditions(served)
+        own = (*path.partition, *path.sort) if placement.is_native else path.native_fields
+        return divided(whole, frozenset(placement.included), frozenset(own))
 
     def items_read(self, served: ServedNeed, placement: Placement) -> float:
         """Return how many entries one call reads."""
@@ -429,18 +415,42 @@ class CostModel:
                 else read_units(self.item_bytes(need.entity), consistent=need.consistent)
             )
         own = {*path.partition, *path.sort} if placement.is_native else path.native_fields
-        if served.filter_fields & own:
+        shows_all = placement.is_base or placement.projection == "ALL"
+        if shows_all and served.filter_fields & own:
             return None  # DynamoDB refuses filters on the attributes of the key
-        if not self._filterable(served, placement):
+        if not shows_all and not self._can_drop(served, placement):
             return None
-        units = self._query_units(served, placement)
-        if need.only_key or self.covers(placement, need):
+        return self._units_of_call(served, placement)
+
+    def _units_of_call(self, served: ServedNeed, placement: Placement, skew: float = 1.0) -> float:
+        """Return the read units of one call: its queries, and the items that it fetches afterwards.
+
+        ``skew`` is the size of the collection that is read, as a multiple of the average.
+        """
+        units = self._query_units(served, placement, skew)
+        fetched = self.items_fetched(served, placement, skew)
+        if not fetched:
             return units
-        if placement.kind == "local":
-            return units + need.wanted * read_units(
-                self.item_bytes(need.entity), consistent=need.consistent
-            )
-        return units + need.wanted * read_units(self.item_bytes(need.entity), consistent=False)
+        need = served.need
+        is_consistent = need.consistent and placement.kind == "local"
+        return units + fetched * read_units(self.item_bytes(need.entity), consistent=is_consistent)
+
+    def items_fetched(self, served: ServedNeed, placement: Placement, skew: float = 1.0) -> float:
+        """Return how many whole items a call fetches, because the index lacks a field.
+
+        The field may be one that the need returns, or one that the reader filters by. ``skew`` is
+        the size of the collection that is read, as a multiple of the average.
+        """
+        need = served.need
+        early, late = self.unkeyed(served, placement)
+        if late:
+            found = self._skewed_range(served, placement, skew)
+            queries = self._queries(served, placement.path)
+            return found.items_read(need.limit_items, queries) * early.kept(self.estimates)
+        if need.only_key or self.covers(placement, need):
+            return 0.0
+        result, limit = need.numbers.result * skew, need.limit_items
+        return result if limit is None else min(result, float(limit))
 
     @staticmethod
     def covers(placement: Placement, need: Need) -> bool:
@@ -453,27 +463,61 @@ class CostModel:
         own = (*path.partition, *path.sort) if placement.is_native else ()
         return need.selects <= {*placement.included, *own}
 
-    def _filterable(self, served: ServedNeed, placement: Placement) -> bool:
-        if placement.projection == "ALL":
-            return True
-        seen, path = set(placement.included), placement.path
-        if placement.is_native:
-            return served.filter_fields <= seen | {*path.partition, *path.sort}
-        return served.filter_fields <= seen and not served.is_blunt
+    def reads_too_much(self, served: ServedNeed, placement: Placement) -> bool:
+        """Whether a call reads so much for its result that the placement is no choice for a need.
+
+        The monthly price may still be low if calls are rare. But each call would be slow, and would
+        take a large part of what a partition serves in a second (see ``MOST_PAGES``). A filter that
+        keeps at least one in ``FREE_AMPLIFICATION`` items is always accepted, because then the
+        result itself is large.
+        """
+        if served.amplification <= FREE_AMPLIFICATION:
+            return False
+        return self.pages_read(served, placement) > MOST_PAGES
+
+    def pages_read(self, served: ServedNeed, placement: Placement) -> float:
+        """Return the data that a call reads and fetches, in pages of 1 MB.
+
+        If facts say that some collections are larger than others, the call is for the largest.
+        """
+        need, skew = served.need, self.skew(served)
+        found = self._skewed_range(served, placement, skew)
+        read = found.items_read(need.limit_items, self._queries(served, placement.path))
+        size = read * self.entry_bytes(placement)
+        if not placement.is_base:
+            size += self.items_fetched(served, placement, skew) * self.item_bytes(need.entity)
+        return size / PAGE_BYTES
+
+    def _can_drop(self, served: ServedNeed, placement: Placement) -> bool:
+        """Whether an index that lacks fields still allows a need to drop unwanted items.
+
+        DynamoDB can drop them by a filter on fields of the index. Otherwise the reader drops them
+        after fetching the whole items. That is impossible for a consistent read, because fetched
+        items may be newer than the index. A count never fetches items just to leave out deleted
+        ones.
+        """
+        need = served.need
+        _, late = self.unkeyed(served, placement)
+        if late:
+            return not need.consistent
+        return not (need.is_count and need.hides is not None) or need.hides in placement.included
 
     def _query_units(self, served: ServedNeed, placement: Placement, skew: float = 1.0) -> float:
-        """Return the read units of a call.
+        """Return the read units of a call's queries, without the items that it fetches afterwards.
 
-        ``skew`` is how many times larger the collection is than the mean.
+        ``skew`` is the size of the collection that is read, as a multiple of the average.
         """
-        found = self.queried_range(served, placement)
-        found = replace(found, items=found.items * skew, size_bytes=found.size_bytes * skew)
+        found = self._skewed_range(served, placement, skew)
         queries = self._queries(served, placement.path)
         need = served.need
         return found.units(need.limit_items, queries, consistent=need.consistent)
 
+    def _skewed_range(self, served: ServedNeed, placement: Placement, skew: float) -> QueriedRange:
+        found = self.queried_range(served, placement)
+        return replace(found, items=found.items * skew, size_bytes=found.size_bytes * skew)
+
     def guard_units(self, need: Need) -> float | None:
-        """Return the read units of a lookup by the guard of a unique field, and then of the item.
+        """Return the read units of a lookup by a unique field: of its guard, and then of the item.
 
         Returns None if no guard leads to the item.
         """
@@ -536,9 +580,10 @@ class CostModel:
     def crowded_units(
         self, served: ServedNeed, placement: Placement, strangers: list[AccessPath]
     ) -> float:
-        """Return the read units of one call that also reads other entities and filters them out.
+        """Return the read units of one call whose queries also read items of other entities.
 
-        DynamoDB applies a limit before the filter, which drops the other entities.
+        ``strangers`` are the paths of these entities. A filter drops their items, but DynamoDB
+        counts them towards a limit before the filter runs.
         """
         need, own = served.need, self.queried_range(served, placement)
         items = own.items + sum(map(self.partition_items, strangers))
@@ -552,14 +597,17 @@ class CostModel:
     def crowded_group_units(
         self, group: TogetherGroup, paths: tuple[AccessPath, ...], strangers: list[AccessPath]
     ) -> float:
-        """Return ``crowded_units`` for a call that reads several entities."""
+        """Return the read units of a group's query that also reads items of ``strangers``."""
         first = group.members[0]
         return self._group_range(group, paths, strangers).units(
             first.limit_items, paths[0].shards, consistent=first.consistent
         )
 
     def group_matched(self, member: Need, path: AccessPath) -> float:
-        """Return how many items of one member lie in the partition that a group's query reads."""
+        """Return how many items of one entity of a group lie in the partition that the group reads.
+
+        ``member`` is the need of that entity.
+        """
         volume = self.estimates.volume(member.entity)
         found = volume * fraction(member, path.partition, self.estimates) * member.numbers.excess
         return max(min(found, volume), min(member.numbers.result, volume))
@@ -567,60 +615,68 @@ class CostModel:
     # -- heat
 
     def write_shards(self, path: AccessPath) -> int:
-        """Return the shards needed for the writes to one partition value.
+        """Return the shards needed for the writes to one partition value."""
+        return shards_for(self.write_heat(path), WRITE_LIMIT)
 
-        A changed key counts as a delete and an insert.
+    def write_heat(self, path: AccessPath) -> float:
+        """Return the write units that the busiest partition value takes each second.
+
+        Entries are counted at the size of a whole item, because the projection is chosen later.
         """
-        rates, units = self.rates[path.entity], self.base_write_units(path.entity)
-        updates = sum(rate * (2 if fields & path.sources else 1) for fields, rate in rates.updates)
-        rate = (rates.creates + rates.deletes + updates) * units * self.presence(path)
-        return shards_for(rate * self.hottest(path), WRITE_LIMIT)
+        entries = self.life(path.entity).entry_writes(path)
+        return entries * self.base_write_units(path.entity) * self.hottest(path)
 
     def read_shards(self, served: ServedNeed, placement: Placement) -> int:
-        """Return the shards needed for one need's reads of one partition value.
+        """Return the shards needed for one need's reads of one partition value."""
+        return shards_for(self.read_heat(served, placement), READ_LIMIT)
 
-        The most frequent value is asked for as often as its share of the items. Shards do not help
-        if a single call reads more than a partition serves in a second: the pattern needs a limit.
+    def read_heat(self, served: ServedNeed, placement: Placement) -> float:
+        """Return the read units that a need takes from the busiest partition value each second.
+
+        Calls are assumed to ask for a value in proportion to its share of the items. If a single
+        call reads more than a partition serves in a second, the result is 0: shards would not help,
+        and the pattern needs a limit.
         """
         alone = replace(placement, path=replace(placement.path, shards=1))
-        units = self.read_units(served, alone)
-        if units is None or (placement.is_base and served.whole_key):
-            return 1
-        skew = self.skew(served)
-        if skew > 1:
-            units = max(units, self._query_units(served, alone, skew))
+        if self.read_units(served, alone) is None or (placement.is_base and served.whole_key):
+            return 0.0
+        # What an index query fetches afterwards lies in other partitions.
+        units = self._query_units(served, alone, self.skew(served))
         if units > READ_LIMIT:
-            return 1
-        return shards_for(served.need.rps * units * self.hottest(placement.path), READ_LIMIT)
+            return 0.0
+        return served.need.rps * units * self.hottest(placement.path)
 
     def hottest(self, path: AccessPath) -> float:
         """Return the share of a path's traffic that the busiest partition value gets.
 
-        It is the share of the entries with the most frequent value. Times are an exception: most
-        writes and reads are about now, and now lies in one month. So a part of a time does not
-        spread the traffic, unless ``largest()`` says which share its most frequent value has.
+        This is usually the share of the entries that have the most frequent value. Times are an
+        exception: most reads and writes are about the present day and month. So a date, or a
+        derived part of a time, does not spread the traffic. A ``largest()`` fact for the field
+        overrides that.
         """
         facts = self.estimates.design.facts
         spread = [
             name
             for name in path.partition
-            if (part := derived_part(name)) is None
-            or not part.is_time
+            if not is_period(info(path.entity), name)
             or facts.largest(path.entity, name) is not None
         ]
         return self.estimates.hottest(path.entity, spread) if spread else 1.0
 
     def skew(self, served: ServedNeed) -> float:
-        """Return how many times larger the largest collection under the key is than the mean."""
+        """Return how many times larger the largest collection under the key is than the average."""
         entity, names = served.need.entity, (*served.path.partition, *served.prefix)
         if served.identifies or not self.estimates.is_skewed(entity, names):
             return 1.0
         return self.estimates.hottest(entity, names) * self.estimates.distinct(entity, names)
 
     def units_of_largest(self, served: ServedNeed, placement: Placement) -> float | None:
-        """Return the read units of a call for the largest collection; None if all are alike."""
+        """Return the read units of a call that reads the largest collection.
+
+        Returns None if all collections are assumed to be equally large.
+        """
         skew = self.skew(served)
-        return self._query_units(served, placement, skew) if skew > 1 else None
+        return self._units_of_call(served, placement, skew) if skew > 1 else None
 
     def _partitions(self, path: AccessPath) -> float:
         return self.estimates.distinct(path.entity, path.partition) if path.partition else 1.0
@@ -628,18 +684,39 @@ class CostModel:
     # -- guesses
 
     def guesses(self, served: ServedNeed) -> tuple[Guess, ...]:
-        """Return the guesses that the number of entries read rests on."""
+        """Return the guesses behind the number of entries that a call reads."""
         need = served.need
         if served.identifies:
             return ()
         return (
             *self.estimates.volume_guess(need.entity),
             *fraction_guesses(need, served.key_fields, self.estimates),
+            *(self.estimates.presence_guess(need.entity, name) for name in self._guessed(need)),
             *need.numbers.guesses,
         )
 
+    def _guessed(self, need: Need) -> list[str]:
+        """Return the optional fields of a need for which only the number of values is declared.
+
+        Such a number counts values among the items that have the field. How many items have it is
+        then a guess.
+        """
+        known = info(need.entity)
+        names = dict.fromkeys(map(source_field, need.keyed))
+        return [
+            name
+            for name in sorted(names)
+            if is_optional(known, name)
+            and self.estimates.absent_share(need.entity, name) is None
+            and self.estimates.design.facts.distinct(need.entity, (name,)) is not None
+        ]
+
+    def guessed_presence(self, need: Need) -> float:
+        """Return the guessed share of items that have the optional fields which a need compares."""
+        return math.prod(self.estimates.present(need.entity, name) for name in self._guessed(need))
+
     def presence_guesses(self, path: AccessPath) -> tuple[Guess, ...]:
-        """Return the guesses that ``presence`` rests on."""
+        """Return the guesses behind ``presence``."""
         entity, known = path.entity, info(path.entity)
         probe = Need("", entity, dict(path.constants))
         optional = [

@@ -1,19 +1,20 @@
 """How many distinct values a field has, or several fields together, and which counts are guesses.
 
-In this order, the first that says something wins:
+A count comes from the first of these sources that knows the field:
 
 1. a fact: ``distinct(Order.status, values=5)``;
 2. uniqueness: an identity, or a ``unique()`` field, has a value for each item;
 3. the type: a ``Literal``, an ``Enum`` or a ``bool``;
-4. an identity of another entity: ``Order.user_id`` has a value for each ``User``. In an identity
-   of several fields, the one with the entity's name does as well: ``order_id`` of the identity
-   ``customer_id, order_id``;
-5. ``returns`` of a pattern that has neither a limit nor another condition: if 20 posts of an author
-   come back, there is an author for every 20 posts;
+4. a reference to another entity: ``Order.user_id`` has a value for each ``User``. If an identity
+   has several fields, the field named after the entity has a value for each item: ``order_id`` in
+   the identity ``customer_id, order_id`` of ``Order``;
+5. ``returns`` of a pattern that compares the field and has neither a limit nor another condition:
+   if a call returns 20 posts of an author, there is one author for every 20 posts;
 6. a guess, which the plan shows.
 
-A part of a field (``month_of(Order.placed_at)``) has a count of its own. A field decides its parts,
-and a finer part the coarser ones, so these add nothing to a count of both.
+A derived part (``month_of(Order.placed_at)``) has a count of its own. A time decides its month, and
+so does a day. So the month adds no values to a count over a time and its month, or over a day and
+its month.
 
 The counts of several fields are multiplied, because nothing says that the fields depend on each
 other, and are at most the number of items. A fact about some of the fields together replaces the
@@ -52,7 +53,7 @@ _MOST_CHARACTERS: Final = 18
 
 @dataclass(frozen=True, slots=True, order=True)
 class Guess:
-    """A number that nothing declared says, and what to declare instead."""
+    """A number that the planner guesses (``what``), and what to declare instead (``declare``)."""
 
     what: str
     declare: str
@@ -129,11 +130,11 @@ class DistinctValues:
         part: DerivedPart,
         returned: dict[tuple[type[Entity], frozenset[str]], _Returned],
     ) -> ValueCount:
-        """Return how many values a part of a field has.
+        """Return how many values a derived part of a field has.
 
-        What is declared of a finer or coarser part of the same time says it: 90 days are 3 months.
-        Otherwise it is a guess. Times cover three years, and a character of a prefix has ten
-        values.
+        If the count of a finer or coarser part of the same time is declared, the count follows from
+        it: 90 days are 3 months. Otherwise the count is a guess: times cover three years, and each
+        character of a prefix has ten values.
         """
         whole = self._count(entity, frozenset((part.field,)), returned).values
         for names, values in sorted(
@@ -158,7 +159,7 @@ class DistinctValues:
         entity: type[Entity],
         returned: dict[tuple[type[Entity], frozenset[str]], _Returned],
     ) -> dict[frozenset[str], float]:
-        """Return the sets of an entity's fields whose number of values is known."""
+        """Return the known counts: a map from sets of an entity's fields to numbers of values."""
         volume = self.volume(entity)
         found = {
             fields: volume * self._design.facts.all_present(entity, fields) / each.exactly
@@ -176,10 +177,10 @@ class DistinctValues:
         return {fields: max(1.0, min(volume, values)) for fields, values in found.items()}
 
     def _by_identity(self, entity: type[Entity]) -> dict[frozenset[str], float]:
-        """Return the fields of an entity that name an item of another one, or share its names.
+        """Return the counts of fields that refer to other entities, by the names of the fields.
 
-        ``Order.user_id`` has one value for each user, and (``Issue.owner``, ``Issue.repo``) one for
-        each repository if these two identify it.
+        ``Order.user_id`` has one value for each user. ``Issue.owner`` and ``Issue.repo`` together
+        have one for each repository, if a repository has the identity ``owner, repo``.
         """
         found: dict[frozenset[str], float] = {}
         fields, own = info(entity).fields, _own_id(info(entity))
@@ -218,7 +219,7 @@ class DistinctValues:
         )
 
     def volume_guess(self, entity: type[Entity]) -> tuple[Guess, ...]:
-        """Return the guess that an entity's volume is, if none was declared."""
+        """Return the guess about an entity's volume, or an empty tuple if it is declared."""
         if self._design.has_volume(entity):
             return ()
         name = info(entity).name
@@ -233,7 +234,7 @@ class DistinctValues:
 
     @cached_property
     def _returned(self) -> dict[tuple[type[Entity], frozenset[str]], _Returned]:
-        """What ``returns=`` says about fields whose number of values is not known otherwise."""
+        """The numbers of items per value of some fields, where only ``returns=`` tells them."""
         found: dict[tuple[type[Entity], frozenset[str]], _Returned] = {}
         for pattern in sorted(self._design.reads, key=lambda each: each.name):
             for entity, fields, items, is_exact in self._said_by(pattern):
@@ -246,7 +247,11 @@ class DistinctValues:
     def _said_by(
         self, pattern: Pattern[..., Any]
     ) -> Iterator[tuple[type[Entity], frozenset[str], float, bool]]:
-        """Yield (entity, compared fields, items that have one value, whether that is exact)."""
+        """Yield what ``returns=`` of a pattern says about the fields that it compares.
+
+        Each tuple has the entity, the fields, the number of items that share one value of them, and
+        whether that number is exact.
+        """
         ask, returns = pattern.trace(), pattern.traffic.returns
         if returns is None or (ask.is_count and returns <= 1):
             return  # a count returns one number
@@ -272,7 +277,7 @@ class DistinctValues:
             yield target, fields, rest / len(open_), exact
 
     def absent_share(self, entity: type[Entity], name: str) -> float | None:
-        """Return the share of items without a field, if ``returns`` of a pattern says it.
+        """Return the share of items without a field, if ``returns`` of a pattern declares it.
 
         The pattern asks for these items and has neither a limit nor another condition.
         """
@@ -287,7 +292,7 @@ class DistinctValues:
 
 
 def compared_name(test: Comparison) -> str:
-    """Return the field, or the part of a field, that a comparison is about."""
+    """Return the name of the field, or of the derived part, that a comparison tests."""
     return str(test.derived) if isinstance(test, PartComparison) else test.field.name
 
 
@@ -297,7 +302,7 @@ def _is_none(test: Comparison) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Returned:
-    """The items under one value, as patterns declare them: exactly, or no fewer than."""
+    """How many items share one value, as ``returns=`` says: an exact number, or a lower bound."""
 
     exactly: float | None = None
     at_least: float | None = None
@@ -309,7 +314,11 @@ class _Returned:
 
 
 def _cover(fields: frozenset[str], parts: dict[frozenset[str], float]) -> Iterator[frozenset[str]]:
-    """Yield disjoint sets that make up ``fields``: known ones first, the largest of them first."""
+    """Yield disjoint sets of fields that together make up ``fields``.
+
+    ``parts`` has the sets of fields whose number of values is known. These sets are used first, the
+    largest of them first. Each remaining field is a set by itself.
+    """
     left = fields
     for part in sorted(parts, key=lambda each: (-len(each), sorted(each))):
         if part and part <= left:
@@ -320,7 +329,10 @@ def _cover(fields: frozenset[str], parts: dict[frozenset[str], float]) -> Iterat
 
 
 def _references(known: EntityInfo) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Yield the names by which fields of other entities refer to fields of an identity."""
+    """Yield pairs: names that fields of other entities may have, and the identity they refer to.
+
+    A User with the identity ``id`` yields ``("user_id",), ("id",)`` and ``("user",), ("id",)``.
+    """
     if len(known.identity) != 1:
         yield known.identity, known.identity
         own = _own_id(known)
@@ -335,7 +347,11 @@ def _references(known: EntityInfo) -> Iterator[tuple[tuple[str, ...], tuple[str,
 
 
 def _own_id(known: EntityInfo) -> str | None:
-    """Return the field of an identity of several that tells items apart by itself, or None."""
+    """Return the field of a compound identity that is assumed to be unique by itself, or None.
+
+    The field is named after the entity: ``order_id`` in the identity ``customer_id, order_id`` of
+    Order.
+    """
     name = f"{known.name.lower()}_id"
     return name if len(known.identity) > 1 and name in known.identity else None
 

@@ -155,7 +155,7 @@ class Estimates:
         return {**estimated, **self.design.sizes}
 
     def is_size_guessed(self, entity: type[Entity]) -> bool:
-        """Whether no ``sizes=`` says how large an item is, and its types do not say it either."""
+        """Whether the size of an item is a guess: neither ``sizes=`` nor its types decide it."""
         return entity not in self.design.sizes and any(
             field.role == "large" or has_open_size(field.shape)
             for field in info(entity).fields.values()
@@ -171,7 +171,7 @@ class Estimates:
         )
 
     def key_text_bytes(self, entity: type[Entity], name: str) -> int:
-        """Return the typical size of a field, or of a part of it, as text in a key."""
+        """Return the typical size of a field, or of a derived part, as text in a key."""
         part, fields = derived_part(name), info(entity).fields
         if part is None or name in fields:
             return key_text_bytes(fields[name].shape)
@@ -188,7 +188,7 @@ class Estimates:
         return self._values.count(entity, fields).values
 
     def guesses(self, entity: type[Entity], fields: Iterable[str]) -> tuple[Guess, ...]:
-        """Return the guesses that ``distinct`` rests on."""
+        """Return the guesses behind the result of ``distinct``."""
         return self._values.count(entity, fields).guesses
 
     def is_declared(self, entity: type[Entity], name: str) -> bool:
@@ -208,8 +208,11 @@ class Estimates:
         Without a ``largest`` fact, all values are equally frequent.
         """
         names = tuple(fields)
-        even = 1 / self.distinct(entity, names)
-        if is_unique(info(entity), names):
+        values = self.distinct(entity, names)
+        even = 1 / values
+        # A fact may also say that each item has its own values: distinct(User.team, User.handle).
+        present = self.design.facts.all_present(entity, names)
+        if is_unique(info(entity), names) or values >= self.volume(entity) * present:
             return even
         parts = [
             max(self.design.facts.largest(entity, name) or 0.0, 1 / self.distinct(entity, (name,)))
@@ -227,7 +230,7 @@ class Estimates:
         return PRESENT_OPTIONAL if absent is None else 1.0 - absent
 
     def absent_share(self, entity: type[Entity], name: str) -> float | None:
-        """Return the share of items that lack an optional field, or None if nothing says it."""
+        """Return the share of items that lack an optional field, or None if nothing declares it."""
         name = source_field(name)
         present = self.design.facts.present(entity, name)
         if present is not None:

@@ -1,7 +1,8 @@
-"""The three layouts of a design beside each other: what each costs, and what else differs.
+"""The three layouts of a design side by side: what each costs, and what else differs.
 
-*single-table* puts all entities into one table, *aggregate* those that are read together, and
-*table-per-entity* gives each its own. Locks do not count here: each layout is planned afresh.
+*single-table* puts all entities into one table. *aggregate* puts entities that are read together
+into one table. *table-per-entity* gives each entity its own table. Lock files are ignored: each
+layout is planned from scratch.
 """
 
 from __future__ import annotations

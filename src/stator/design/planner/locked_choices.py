@@ -1,22 +1,24 @@
-"""Planning with a lock: what is locked stays, because stored items rely on it.
+"""Planning with a lock file: locked choices stay, because stored items rely on them.
 
 Items are stored under the keys of the last plan. The rules:
 
-- *Labels* (the USER in ``USER#u1``) are those of the lock. If a pattern now reads two columns
+- *Labels* (the USER in ``USER#u1``) are those of the lock file. If a pattern now reads two columns
   together whose labels differ, one label must change; the label in a base key stays.
-- *The base key* stays. Another one would orphan the items, so it is chosen only on request
-  (``rekey``), even if a fresh plan would choose another.
-- *A new path in an index* must be written on the existing items: one write for each, plus
-  ``BACKFILL_WORK_DOLLARS`` for the work. That price must pay off within ``PAYBACK_MONTHS``. Native
-  keys cost only ``INDEX_WORK_DOLLARS``, because DynamoDB fills such an index by itself.
+- *The base key* stays, with its number of shards. Another one would orphan the items, so it is
+  chosen only on request (``rekey``), even if a fresh plan would choose another. If the traffic
+  has become too much for the key, lint says so.
+- *A new path in an index* must be written on the existing items. That costs one write for each
+  item, plus ``BACKFILL_WORK_DOLLARS`` for the work, and must pay off within ``PAYBACK_MONTHS``. A
+  new index on native keys costs only ``INDEX_WORK_DOLLARS``, because DynamoDB fills it by itself.
 - *An index that is still used* keeps its name, its number and its attributes. New paths go into a
-  shared index that has room, or into one with a number that the lock does not have. A number that
+  shared index that has room, or into one with a number that the lock file lacks. A number that
   became free is not reused in the same step.
 - A path that no pattern needs any more is dropped. A choice that is equally good stays.
 
 A locked key is no longer available if its fields are gone or have another type, or if a write now
-changes one of them. The same holds if it has too few shards for the traffic. Then the plan changes
-the key, and ``compare`` in ``stator.design.plan.lock_file`` says what that means.
+changes one of them. The key of an index is also given up if it has too few shards for the writes.
+Then the plan changes the key, and ``compare`` in ``stator.design.plan.lock_file`` says what that
+means.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ from stator.design.plan.plan import (
 from stator.design.plan.templates import Part, PlannedKeyAttribute
 from stator.design.planner.access_paths import AccessPath
 from stator.design.planner.cost_model import CostModel, Placement, PlacementKind
-from stator.design.planner.key_labels import KeyLabels
-from stator.design.planner.key_parts import partition_parts, sort_parts
+from stator.design.planner.keys.key_labels import KeyLabels
+from stator.design.planner.keys.key_parts import partition_parts, sort_parts
 from stator.design.planner.needs import ValueSource, key_encoding
 from stator.design.planner.weights import READ_UNIT_DOLLARS, WRITE_UNIT_DOLLARS
 from stator.model.limits import READ_UNIT_BYTES
@@ -45,7 +47,7 @@ PAYBACK_MONTHS: Final = 12
 BACKFILL_WORK_DOLLARS: Final = 60.0
 """The work of writing new attributes on every item."""
 INDEX_WORK_DOLLARS: Final = 5.0
-"""The work of adding an index that DynamoDB fills by itself. It lets an equally good index stay."""
+"""The work of adding an index that DynamoDB fills by itself. So an equally good index stays."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,10 @@ class LockedChoices:
 
 
 def moving_dollars(placement: Placement, locked: LockedChoices | None, costs: CostModel) -> float:
-    """Return the price of rewriting the stored items for a path in an index, in dollars a month.
+    """Return the monthly price of putting existing items into an index on a new path.
 
-    The price is spread over ``PAYBACK_MONTHS``. It is 0 if no item has to be rewritten.
+    The one-time price is spread over ``PAYBACK_MONTHS``. It is 0 if there is no lock file, or if
+    the lock file already has the placement.
     """
     if locked is None or placement.is_base or placement.path.handwritten is not None:
         return 0.0
@@ -86,9 +89,9 @@ def moving_dollars(placement: Placement, locked: LockedChoices | None, costs: Co
 def stored_keys(
     previous: Plan | None, layout: str, entities: Iterable[type[Entity]]
 ) -> dict[type[Entity], tuple[frozenset[str], ...]]:
-    """Return the fields of each index key that the lock's plan writes on items as text.
+    """Return the fields of each index key that the plan in the lock file writes as text.
 
-    A lock of another layout counts for nothing, because all items would move.
+    A lock file with another layout is ignored, because all items would move.
     """
     is_kept = previous is not None and previous.layout == layout
     locked = {each.name: each for each in previous.entities} if previous and is_kept else {}
@@ -112,7 +115,7 @@ def stored_keys(
 
 
 def locked_labels(previous: Plan | None, entities: Iterable[type[Entity]]) -> KeyLabels:
-    """Return the labels in the generated keys of the lock. Handwritten keys are ignored."""
+    """Return the labels in the generated keys of the lock file. Handwritten keys are ignored."""
     found = KeyLabels({}, {})
     if previous is None:
         return found
@@ -150,7 +153,11 @@ def _read_labels(entity: str, own: list[PlannedKeyAttribute], found: KeyLabels) 
 
 
 def _labelled(key: PlannedKeyAttribute) -> Iterator[tuple[str, str]]:
-    """Yield each field of a generated partition key (label, value, label, value) with its label."""
+    """Yield the fields of a generated partition key, each with its label.
+
+    Such a key alternates labels and values: ``USER#u1`` has the label USER. Other keys yield
+    nothing.
+    """
     pieces: list[Part] = []
     for part in key.template.parts:
         if part.kind == "text":
@@ -177,7 +184,7 @@ def locked_choices_of(
     """Return the locked choices of an entity that are still possible.
 
     A choice is still possible if the current labels and types lead to the same keys. Returns None
-    if the lock does not have the entity.
+    if the lock file does not have the entity.
     """
     plan = next((each for each in previous.entities if each.name == info(entity).name), None)
     if plan is None:
@@ -202,7 +209,7 @@ def locked_choices_of(
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reconstructs paths from the key attributes in a lock."""
+    """Reconstructs paths from the key attributes in a lock file."""
 
     entity: type[Entity]
     plan: EntityPlan
@@ -244,7 +251,7 @@ class _Reader:
         self, partition: PlannedKeyAttribute, sort: PlannedKeyAttribute
     ) -> AccessPath | None:
         constants = tuple(
-            (test.parts[0].name, _constant(test.parts[0].encoding, wanted))
+            (test.parts[0].name, constant_source(test.parts[0].encoding, wanted))
             for test, wanted in partition.when
         )
         shards = next((part.shards for part in partition.template.parts if part.kind == "shard"), 1)
@@ -276,7 +283,11 @@ class _Reader:
         return replace(self.paths.get(replace(path, shards=1).rank, path), shards=path.shards)
 
 
-def _constant(encoding: str, wanted: str | None) -> ValueSource:
+def constant_source(encoding: str, wanted: str | None) -> ValueSource:
+    """Return the value that a sparse index requires, given as it is written in a key.
+
+    If ``wanted`` is None, items must lack the field.
+    """
     if wanted is None:
         return ValueSource(is_absent=True)
     part = encoding.partition(".")[2]

@@ -2,8 +2,9 @@
 
 A base key holds the identity and nothing else. An order that is always read by its user, but is
 identified by ``order_id`` alone, therefore needs an index by user. If ``user_id`` belonged to the
-identity, the table itself would serve the list. Only the user can decide that: every caller must
-then know both. So the planner keeps the declared identity, and says what the other one would save.
+identity, the table itself would serve the list. Only the user can decide that, because every caller
+must then know both fields. So the planner keeps the declared identity, and reports what the longer
+identity would save.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from stator.design.declaration import Declaration
+from stator.design.entities.derived_parts import source_field
 from stator.design.entities.entity import info
 from stator.design.plan.plan import Plan
 from stator.design.planner.planner import Planner, plan
 from stator.errors import DesignError
+from stator.model.quantities import cents
 
 LEAST_DOLLARS: Final = 5.0
 _MOST_ENTITIES: Final = 40
@@ -37,7 +40,7 @@ class LongerIdentity:
         names = " and ".join(self.fields)
         return (
             f"if {names} belonged to the identity of {self.entity} (ident()), the design would "
-            f"cost ${self.saved_dollars:,.2f} a month less, with the key {' / '.join(self.key)}; "
+            f"cost ${cents(self.saved_dollars)} a month less, with the key {' / '.join(self.key)}; "
             f"every get, update and delete then needs {names}"
         )
 
@@ -45,7 +48,10 @@ class LongerIdentity:
 def longer_identities(
     design: Declaration, least_dollars: float = LEAST_DOLLARS
 ) -> tuple[LongerIdentity, ...]:
-    """Return the longer base keys that would save at least so many dollars a month, best first."""
+    """Return the longer identities that would save at least ``least_dollars`` a month.
+
+    The identity that saves most comes first.
+    """
     if len(design.entities) > _MOST_ENTITIES:
         return ()
     now = plan(design)
@@ -64,7 +70,13 @@ def _all(design: Declaration, now: Plan) -> Iterator[LongerIdentity]:
             continue
         planned = other.entity(entity)
         more = tuple(name for name in planned.base_fields if name not in known.identity)
-        if more:
+        changing = {
+            field
+            for change, _ in design.changes()
+            if change.entity is entity and change.kind == "update"
+            for field in change.fields
+        }
+        if more and not changing & set(map(source_field, more)):
             key = tuple(str(each.template) for each in planned.keys if each.index is None)
             saved = now.dollars_per_month - other.dollars_per_month
             yield LongerIdentity(known.name, more, key, round(saved, 2))

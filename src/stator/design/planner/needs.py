@@ -5,8 +5,8 @@ filters for all other conditions. A pattern over several entities is a ``Togethe
 that one partition must serve. Updates and deletes know an item's identity and must find its key.
 That is a need, too. It costs nothing if the base key can be computed from the identity.
 
-Values are not known yet: a ``ValueSource`` says where one will come from, an argument of the
-pattern or a constant in it.
+Values are not known yet. A ``ValueSource`` says where a value will come from: an argument of the
+pattern, or a constant in it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from stator.design.entities.conditions import Comparison, Condition, FieldRef
 from stator.design.entities.derived_parts import PartComparison, derived_part, source_field
 from stator.design.entities.entity import Entity, EntityInfo, info
-from stator.design.entities.shapes import Choice, Maybe
-from stator.design.patterns.pattern import Ask, Param, Pattern, references
+from stator.design.entities.shapes import Choice, Maybe, Scalar
+from stator.design.patterns.pattern import Ask, DeclaredWrite, Param, Pattern, references
 from stator.design.plan import key_text as keys
 from stator.design.planner.distinct_values import Guess
 from stator.errors import DesignError, PatternRefused
@@ -48,7 +49,7 @@ class ValueSource:
     listed: int = 0
     is_absent: bool = False
     part: str = ""
-    """The part of a field that the value is, such as ``month``; empty for a whole value."""
+    """The derived part that the value is, such as ``month``; empty for a whole value."""
 
     @property
     def is_constant(self) -> bool:
@@ -89,31 +90,31 @@ class FieldSpan:
     prefix: ValueSource | None = None
     tests: tuple[Comparison, ...] = ()
     part: str = ""
-    """The part that the prefix is, such as ``month_of(placed_at)``; empty for ``begins_with``."""
+    """The derived part that ``prefix`` selects (``month_of(at)``); empty for begins_with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selectivity:
-    """How many items the conditions of a need leave. ``planner.selectivity`` computes it."""
+    """How many items pass the conditions of a need, as ``planner.selectivity`` computes."""
 
     equal: float = 1.0
-    """The items that have all compared values."""
+    """The number of items that have all values compared for equality."""
     spans: Mapping[str, float] = field(default_factory=dict)
     """The share of items in the range of each field."""
-    filters: float = 1.0
-    """The share of items that pass all filters."""
+    filter_shares: tuple[float, ...] = ()
+    """The share of items that pass each of the need's filters."""
     result: float = 1.0
-    """The items that pass every condition."""
+    """The number of items that pass every condition."""
     excess: float = 1.0
     """How many times larger ``returns=`` is than what the volumes allow."""
     guesses: tuple[Guess, ...] = ()
     said: float | None = None
-    """The share of items with all compared values, if ``returns=`` decides it."""
+    """The share of items that have all compared values. Set only if ``returns=`` decides it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartTest:
-    """A part of a field, by its name such as ``month_of(placed_at)``, and the value it equals."""
+    """A test that a derived part, such as ``month_of(placed_at)``, equals a value."""
 
     name: str
     source: ValueSource
@@ -131,24 +132,25 @@ class Need:
     then: tuple[str, ...] = ()
     descending: bool = False
     against: tuple[str, ...] = ()
-    """The fields of the order that run against ``order``: one ascends, the other descends."""
+    """The fields in ``then`` that run in the other direction than ``order``."""
     filters: tuple[Condition, ...] = ()
     limit: int | Param | None = None
     consistent: bool = False
     is_count: bool = False
     hides: str | None = None
-    """The ``soft_delete()`` field. Items that have it are left out of the result."""
+    """The ``soft_delete()`` field, if items that have it set are left out of the result."""
     selects: frozenset[str] = frozenset()
-    """The fields that an index must hold to serve the need alone. Empty if it returns whole items.
+    """The fields that an index must hold so that no item has to be fetched from the table.
 
-    A pattern with ``only`` returns some fields. Readers also need those that order and hide items.
+    This includes the fields that a pattern with ``only`` returns, and fields that order or hide
+    items. Empty if the pattern returns whole items.
     """
     only_key: bool = False
     """The item itself is not wanted: an update or delete looks up its key."""
     rps: float = 1.0
     equal_tests: dict[str, Comparison] = field(default_factory=dict)
     declared: float | None = None
-    """The items that one call returns, as ``returns=`` declares them."""
+    """The number of items that one call returns, as ``returns=`` declares it."""
     limit_items: int | None = None
     """The limit as a number. None if nothing limits what is read."""
     numbers: Selectivity = field(default_factory=lambda: Selectivity())
@@ -159,7 +161,7 @@ class Need:
     leg_of: str | None = None
     """The pattern over several entities that this need is a leg of.
 
-    It counts only if the pattern sends one request for each entity.
+    A leg costs something only if the pattern sends one request for each entity.
     """
     fractions: dict[frozenset[str], float] = field(
         default_factory=dict, init=False, compare=False, repr=False
@@ -168,7 +170,7 @@ class Need:
 
     @cached_property
     def keyed(self) -> frozenset[str]:
-        """The fields whose values a key can hold: those that equal something and are present."""
+        """The fields whose values a key can hold: fields that equal a value other than None."""
         return frozenset(name for name, source in self.equal.items() if not source.is_absent)
 
     @cached_property
@@ -190,9 +192,10 @@ class Need:
         return bool(self.against) and len(self.descends) not in (0, len(self.sequence))
 
     def source(self, name: str) -> ValueSource | None:
-        """Return where the value of a field or part comes from, or None if it is not known.
+        """Return where the value of a field or derived part comes from, or None if it is unknown.
 
-        A part is also known if one value of its field is, or of a finer part of it.
+        The value of a derived part is also known if the need compares its field, or a finer part of
+        the field, with a single value.
         """
         found = self.equal.get(name)
         if found is not None:
@@ -213,7 +216,7 @@ class Need:
         return any(derived_part(name) is not None for name in self.equal)
 
     def parts_of(self, field: str) -> list[PartTest]:
-        """Return the parts of a field that are compared with a value, the finest first."""
+        """Return the derived parts of a field that the need compares, the finest first."""
         if not self.has_parts:
             return []
         parts = [(part, name) for name in self.equal if (part := derived_part(name)) is not None]
@@ -260,7 +263,7 @@ class TogetherGroup:
 
 
 def key_encoding(known: EntityInfo, name: str) -> keys.Encoding | None:
-    """Return how a field or a part of it is written in a key, or None if a key cannot hold it."""
+    """Return how a field or derived part is written in a key, or None if no key can hold it."""
     part = None if name in known.fields else derived_part(name)
     if part is not None:
         whole = key_encoding(known, part.field)
@@ -272,12 +275,22 @@ def key_encoding(known: EntityInfo, name: str) -> keys.Encoding | None:
 
 
 def fields_of(need: Need, filters: Iterable[Condition]) -> frozenset[str]:
-    """Return the fields that an index must show for these filters of a need."""
+    """Return the fields that an index must project to check ``filters``, conditions of a need."""
     names = frozenset(
         reference.name for condition in filters for reference in references(condition)
     )
     # DynamoDB counts what the index shows. Other reads look at the whole item.
     return names | {need.hides} if need.is_count and need.hides is not None else names
+
+
+def is_period(known: EntityInfo, name: str) -> bool:
+    """Whether a name stands for a day or another period, shared by all items of one moment."""
+    part = None if name in known.fields else derived_part(name)
+    if part is not None:
+        return part.is_time
+    shape = known.fields[name].shape
+    inner = shape.inner if isinstance(shape, Maybe) else shape
+    return isinstance(inner, Scalar) and inner.python is date
 
 
 def is_optional(known: EntityInfo, name: str) -> bool:
@@ -378,9 +391,10 @@ def _sorted_tests(
 
 
 def _asks_for_none(test: Comparison, ask: Ask, known: EntityInfo) -> bool:
-    """Whether a test asks for items without a value, which an index can hold apart.
+    """Whether a test asks for items without a value that a sparse index could hold.
 
-    A field whose None is stored as NULL has an attribute, so an index cannot tell.
+    Such an index is impossible if the field stores None as NULL, because then every item has the
+    attribute.
     """
     is_none = test.operator == "not_exists" or (test.operator == "=" and test.values[0] is None)
     declared = known.fields.get(test.field.name)
@@ -396,7 +410,7 @@ def _asks_for_none(test: Comparison, ask: Ask, known: EntityInfo) -> bool:
 
 
 def _listed(known: EntityInfo, name: str) -> int:
-    """Return how many values a list argument is assumed to have."""
+    """Return the assumed number of values in a list argument that is compared with a field."""
     shape = known.fields[name].shape
     inner = shape.inner if isinstance(shape, Maybe) else shape
     return min(LISTED_VALUES, len(inner.values)) if isinstance(inner, Choice) else LISTED_VALUES
@@ -405,7 +419,7 @@ def _listed(known: EntityInfo, name: str) -> int:
 def _may_be_asked_one_by_one(test: Comparison, ask: Ask) -> bool:
     """Whether an ``is_in`` test can become one query for each of its values.
 
-    It can if the pattern reads one entity, and the values are few.
+    This requires few values, and a pattern over a single entity.
     """
     return len(ask.targets) == 1 and 1 <= len(test.values) <= MOST_VALUES
 
@@ -415,7 +429,7 @@ def _merged(
 ) -> tuple[FieldSpan | None, list[Comparison]]:
     """Merge the comparisons of one field into one span.
 
-    Returns the span, or None if no comparison fits into one, and the comparisons that do not fit.
+    Returns the span and the comparisons that do not fit into it. The span is None if none fits.
     """
     span, rest = FieldSpan(name), []
     encoding = key_encoding(known, name)
@@ -548,7 +562,7 @@ def group_of(pattern: Pattern[..., Any]) -> TogetherGroup:
 
 
 def equals(entity: type[Entity], name: str, value: Any) -> Comparison:
-    """Return the comparison of a field, or of a part of it, with a value."""
+    """Return the comparison of a field, or of a derived part, with a value."""
     part = derived_part(name)
     if part is None:
         return Comparison(FieldRef(entity, (name,)), "=", (value,))
@@ -556,11 +570,12 @@ def equals(entity: type[Entity], name: str, value: Any) -> Comparison:
 
 
 def _field_for(same: str, at: int, members: list[Need]) -> str | None:
-    """Return the field of the member ``members[at]`` that a pattern compares with a value.
+    """Return the field of ``members[at]``, the need of one entity, that corresponds to a value.
 
-    ``same`` stands for the value (see ``ValueSource.same``). If this member compares no field with
-    the value, but another member does, the field with the same name is returned. Returns None if
-    there is no such field either.
+    The needs belong to a pattern over several entities, and ``same`` stands for the value (see
+    ``ValueSource.same``). The result is the field that the need compares with the value. If there
+    is none, it is a field of the name that another member compares with the value. Returns None if
+    the entity has no such field.
     """
     own = [name for name, source in members[at].equal.items() if source.same == same]
     if own:
@@ -587,7 +602,7 @@ def _check_link(pattern: Pattern[..., Any], columns: list[tuple[type[Entity], st
         [first, second, *_] = shown.values()
         raise PatternRefused(
             pattern.name,
-            f"{pattern.where}: {pattern.name} reads {first} and {second} together by one value, "
+            f"{pattern.where}: {pattern.name} compares {first} and {second} with the same value, "
             f"but fields of different types are written differently in keys and never match",
             hint="give both fields the same type, or read the entities in two patterns",
         )
@@ -610,12 +625,41 @@ def looked_up_by_guard(need: Need) -> str | None:
 
 
 @dataclass(frozen=True)
-class WriteRates:
-    """Writes per second to an entity: creates, deletes, and updates by the fields they change."""
+class ItemWrite:
+    """A write to one item of an entity, and how often it happens each second.
 
-    creates: float = 0.0
-    deletes: float = 0.0
-    updates: tuple[tuple[frozenset[str], float], ...] = ()
+    An update changes ``fields``. ``before`` and ``after`` are the declared states of the item.
+    """
+
+    kind: Literal["create", "update", "delete"]
+    rate: float
+    fields: frozenset[str] = frozenset()
+    before: tuple[Comparison, ...] = ()
+    after: tuple[Comparison, ...] = ()
+
+
+@dataclass(frozen=True)
+class WriteRates:
+    """The writes to an entity. Writes with the same effect are added up to one."""
+
+    writes: tuple[ItemWrite, ...] = ()
+
+    @cached_property
+    def creates(self) -> float:
+        return sum(each.rate for each in self.writes if each.kind == "create")
+
+    @cached_property
+    def deletes(self) -> float:
+        return sum(each.rate for each in self.writes if each.kind == "delete")
+
+    @cached_property
+    def updates(self) -> tuple[tuple[frozenset[str], float], ...]:
+        """Updates per second, by the fields they change."""
+        found: dict[frozenset[str], float] = {}
+        for each in self.writes:
+            if each.kind == "update":
+                found[each.fields] = found.get(each.fields, 0.0) + each.rate
+        return tuple(sorted(found.items(), key=lambda each: sorted(each[0])))
 
     @property
     def by_key(self) -> float:
@@ -623,33 +667,35 @@ class WriteRates:
         return self.deletes + sum(rate for _, rate in self.updates)
 
 
-def rates_of(entity: type[Entity], changes: Iterable[tuple[Any, float]]) -> WriteRates:
-    always = {
-        name for name, each in info(entity).fields.items() if each.role in ("version", "updated")
-    }
-    marks = {name for name, each in info(entity).fields.items() if each.role == "soft_delete"}
-    creates = deletes = 0.0
-    updates: dict[frozenset[str], float] = {}
+def item_write(change: DeclaredWrite, rate: float) -> ItemWrite:
+    """Return a declared write as a write to one item.
+
+    An update also changes the fields that every update changes. A soft delete is an update.
+    """
+    known = info(change.entity)
+    always = {name for name, each in known.fields.items() if each.role in ("version", "updated")}
+    marks = {name for name, each in known.fields.items() if each.role == "soft_delete"}
+    if change.kind == "delete" and marks:
+        return ItemWrite("update", rate, frozenset(marks | always), change.before)
+    fields = frozenset(change.fields) | always if change.kind == "update" else frozenset[str]()
+    return ItemWrite(change.kind, rate, fields, change.before, change.after)
+
+
+def rates_of(entity: type[Entity], changes: Iterable[tuple[DeclaredWrite, float]]) -> WriteRates:
+    found: dict[tuple[object, ...], ItemWrite] = {}
     for change, rate in changes:
         if change.entity is not entity:
             continue
-        if change.kind == "create":
-            creates += rate
-        elif change.kind == "delete" and marks:  # a soft delete is an update
-            fields = frozenset(marks | always)
-            updates[fields] = updates.get(fields, 0.0) + rate
-        elif change.kind == "delete":
-            deletes += rate
-        else:
-            fields = frozenset(change.fields) | always
-            updates[fields] = updates.get(fields, 0.0) + rate
-    return WriteRates(
-        creates, deletes, tuple(sorted(updates.items(), key=lambda each: sorted(each[0])))
-    )
+        each = item_write(change, rate)
+        states = [tuple(map(repr, states)) for states in (each.before, each.after)]
+        key = each.kind, tuple(sorted(each.fields)), *states
+        before = found.get(key)
+        found[key] = each if before is None else replace(before, rate=before.rate + rate)
+    return WriteRates(tuple(found[key] for key in sorted(found, key=repr)))
 
 
 def mutable_fields(entity: type[Entity], rates: WriteRates) -> frozenset[str]:
-    """Return the fields that some write changes. A base key must not hold them."""
+    """Return the fields that some declared write changes. A base key must not hold them."""
     known = info(entity)
     changed = {name for fields, _ in rates.updates for name in fields}
     roles = {
@@ -667,9 +713,9 @@ def mutable_fields(entity: type[Entity], rates: WriteRates) -> frozenset[str]:
 
 
 def identity_need(entity: type[Entity], rates: WriteRates) -> Need | None:
-    """Return the need to find an item by its identity, or None if nothing updates or deletes items.
+    """Return the need of updates and deletes to find an item's key from its identity.
 
-    Updates and deletes know the item's identity and need its key.
+    Returns None if no declared write updates or deletes items.
     """
     if rates.by_key <= 0:
         return None

@@ -3,11 +3,11 @@
 Patterns become needs, needs become access paths, the search chooses a layout, and the blueprint
 writes it out.
 
-``plan`` is the entry point. It splits the entities into tables as ``layout=`` says
-(``single-table``: one; ``aggregate``: one for entities that are read together;
-``table-per-entity``). It refuses patterns that no key could serve, lets ``search`` choose for each
-table, and hands the result to ``blueprint``. With a lock, ``locked_choices`` prices every move away
-from it.
+``plan`` is the entry point. It splits the entities into tables as ``layout=`` says:
+``single-table`` gives one table, ``aggregate`` a table for entities that are read together, and
+``table-per-entity`` a table for each entity. It refuses patterns that no key could serve, lets
+``search`` choose for each table, and hands the result to ``blueprint``. With a lock file,
+``locked_choices`` prices every move away from the locked keys.
 
 Planning is a pure function: entities and patterns are sorted by name first, so their order in the
 declaration has no effect.
@@ -42,8 +42,8 @@ from stator.design.planner.choices import (
 )
 from stator.design.planner.cost_model import CostModel, LayoutBytes
 from stator.design.planner.estimates import Estimates, demand_of
-from stator.design.planner.handwritten_keys import parse
-from stator.design.planner.key_labels import KeyLabels, labels_of, upper_words
+from stator.design.planner.keys.handwritten_keys import parse
+from stator.design.planner.keys.key_labels import KeyLabels, labels_of, upper_words
 from stator.design.planner.locked_choices import (
     LockedChoices,
     locked_choices_of,
@@ -104,7 +104,7 @@ class Planner:
         rekey: frozenset[str] = frozenset(),
         longer: str | None = None,
     ) -> None:
-        """Prepare a run. ``longer`` names an entity whose base key may exceed its identity."""
+        """Prepare a run. The base key of the entity ``longer`` may exceed its identity."""
         self.design = design
         self.longer = longer
         self.previous = previous
@@ -260,15 +260,20 @@ class Planner:
                 yield name, members
 
     def _is_apart(self, targets: Iterable[type[Entity]]) -> bool:
-        """Whether a pattern over several entities sends a request to each, as to several tables."""
+        """Whether these entities are in several tables, so that a pattern needs several requests.
+
+        The entities are in several tables if their ``table=`` differs, or if the layout is
+        ``table-per-entity``.
+        """
         targets = list(targets)
         places = {info(each).overrides.table for each in targets}
         return len(places) > 1 or (self.design.layout == "table-per-entity" and places == {None})
 
     def _needs_types(self, group: TogetherGroup) -> bool:
-        """Whether one query could serve a group only if items named their entity, and they do not.
+        """Whether a group cannot be served by one query, because items have no type attribute.
 
-        Conditions on one entity of a group are written with the type attribute.
+        A condition on only one entity of a group needs the type attribute, so that items of the
+        other entities pass. ``names={"_type": ""}`` leaves the attribute out.
         """
         names = self.design.names
         table = info(group.members[0].entity).overrides.table or self.design.name
@@ -281,8 +286,8 @@ class Planner:
     def _locked_table_name(self, members: list[type[Entity]]) -> str | None:
         """Return the name of the one locked table that holds these entities, or None.
 
-        Returns None if there is no lock, if its layout differs, or if no or several tables hold
-        them. Also returns None if the table holds other entities of the design.
+        Returns None if there is no lock, if its layout differs, or if the entities are in several
+        of its tables or in none. Also returns None if the table holds other entities of the design.
         """
         if self.previous is None or self.previous.layout != self.design.layout:
             return None
@@ -297,9 +302,9 @@ class Planner:
         )
 
     def _locked(self, entity: type[Entity], paths: tuple[AccessPath, ...]) -> LockedChoices | None:
-        """Return the lock's choices for an entity.
+        """Return the choices for an entity in the lock file.
 
-        Returns None if there is no lock, or if the lock does not have the entity in the same table.
+        Returns None if there is no lock file, or if it does not have the entity in the same table.
         """
         if self.previous is None:
             return None
@@ -316,7 +321,10 @@ class Planner:
         return found
 
     def _root(self, members: list[type[Entity]]) -> type[Entity]:
-        """Return the entity that an aggregate's partitions are labelled after."""
+        """Return the entity after which the partitions of an aggregate are labelled.
+
+        That is the entity whose label occurs in the shared partition key, else the first one.
+        """
         labels = {
             self.labels.field(member.entity, name)
             for group in self.groups
@@ -366,7 +374,7 @@ class Planner:
         )
 
     def _taken_names(self, table: str) -> frozenset[str]:
-        """Return the names of a table's indexes in the lock."""
+        """Return the index names that the lock file has for a table."""
         tables = () if self.previous is None else self.previous.tables
         return frozenset(
             index.name for each in tables if each.name == table for index in each.indexes
@@ -406,10 +414,10 @@ def _place(each: UnitUse | StoredItems) -> tuple[str, ...]:
 
 
 def _even_shards(component: Component) -> None:
-    """Add variants of base keys that have as many shards as the others on the same partition.
+    """Give base keys on the same partition variants with equal numbers of shards.
 
-    The number of shards is the largest that any base key on that partition has. Entities can share
-    a partition only if their base keys have the same number of shards.
+    Entities can share a partition only if their base keys have the same number of shards. Each base
+    key gets a variant with the largest number that any base key on that partition has.
     """
     if not component.groups:
         return
@@ -430,9 +438,9 @@ def _even_shards(component: Component) -> None:
 
 
 def _check_distinct_keys(entities: list[type[Entity]], layout: str) -> None:
-    """Refuse equal handwritten keys in one table: two entities would overwrite each other's items.
+    """Refuse equal handwritten keys in one table: items of two entities could overwrite each other.
 
-    Entities of other tables may have equal keys.
+    Entities in different tables may have equal keys.
     """
     seen: dict[tuple[object, ...], str] = {}
     for entity in entities:
@@ -460,9 +468,10 @@ def _check_distinct_keys(entities: list[type[Entity]], layout: str) -> None:
 
 
 def _with_locked_runner_up(pattern: PatternPlan, previous: Plan | None) -> PatternPlan:
-    """Return a pattern's plan with the runner-up of the lock, if both cost the same.
+    """Return a pattern's plan with the runner-up of the lock file, if its price is the same.
 
-    An equal plan is then equal to the last text, and its lock file stays as it is.
+    The runner-up is the text about the next best placement. With the old text, an unchanged design
+    leaves its lock file unchanged, to the last byte.
     """
     locked = previous.patterns if previous is not None else ()
     before = next((each for each in locked if each.name == pattern.name), None)

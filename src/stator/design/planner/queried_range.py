@@ -1,10 +1,10 @@
 """A queried range: the items under one key condition, and what reading them costs.
 
 DynamoDB bills a Query for the items it reads, before any filter, in steps of 4 KB for each page. A
-``Limit`` counts items before the filter, too. So a limit bounds what is read only without a filter.
-With one, the data layer asks for pages of ``max(2 * limit, 100)`` items (see
-``stator.tables.reads.page_stream``) until enough of them passed, or the range ends. A count, and a
-call without a limit, read the whole range.
+``Limit`` counts items before the filter, too. So without a filter, a limit bounds what is read.
+With a filter, the data layer asks for larger pages (``stator.design.plan.filtered_page``) until
+enough items have passed, or the range ends. A count, and a call without a limit, read the whole
+range.
 """
 
 from __future__ import annotations
@@ -14,23 +14,25 @@ from dataclasses import dataclass
 from typing import Final
 
 from stator.design.capacity_units import read_units
+from stator.design.plan.filtered_page import filtered_page_items
 
-FILTERED_PAGE_ITEMS: Final = 100
 _ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class QueriedRange:
-    """The items that lie under a key condition, all queries of a call together.
+    """The items that lie under the key conditions of one call, over all its queries.
 
-    ``kept`` is the share of them that the call may return. ``is_filtered`` means that DynamoDB
-    drops the others by a filter, so that a limit does not count them.
+    ``kept`` is the share of these items that the call may return. ``is_filtered`` means that a
+    filter drops the others. Dropped items do not count towards the pattern's limit.
     """
 
     items: float
     size_bytes: float
     kept: float = 1.0
     is_filtered: bool = False
+    is_fetched: bool = False
+    """The filter needs whole items, which the reader fetches by their keys."""
 
     def items_read(self, limit: int | None, queries: float = 1) -> float:
         """Return how many items one call reads."""
@@ -45,13 +47,15 @@ class QueriedRange:
     def _read(self, limit: int | None, queries: float) -> tuple[float, int]:
         """Return the items and the pages that each query reads.
 
-        Without a limit, a page is counted as one however large it is: pages of 1 MB hardly change
-        the sum.
+        Without a limit, everything counts as one page, although DynamoDB ends a page at 1 MB. The
+        rounding of each page to 4 KB hardly changes the sum.
         """
         items = self.items / queries
         if limit is None:
             return items, 1
-        page = limit if not self.is_filtered else max(2 * limit, FILTERED_PAGE_ITEMS)
+        page = limit
+        if self.is_filtered:
+            page = filtered_page_items(limit, is_fetched=self.is_fetched)
         # Queries that are merged share the work of finding enough items, but each reads a page.
         enough = limit / max(self.kept, _ROUNDING) / (queries if self.is_filtered else 1)
         pages = max(1, math.ceil(min(enough, items) / page - _ROUNDING))

@@ -1,6 +1,6 @@
 """Refusals: errors for patterns and layouts that cannot be planned.
 
-Each one proposes the smallest change that would be accepted.
+Each error proposes the smallest change that would be accepted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stator.design.planner.access_paths import AccessPath, serve, turnable, uniq
 from stator.design.planner.assignment import UNCAPPED
 from stator.design.planner.choices import EntityChoices
 from stator.design.planner.cost_model import Placement
-from stator.design.planner.key_labels import KeyLabels
+from stator.design.planner.keys.key_labels import KeyLabels
 from stator.design.planner.needs import Need, key_encoding
 from stator.design.planner.search import Component, TableLayout
 from stator.design.planner.weights import INDEX_DOLLARS, READ_UNIT_DOLLARS
@@ -71,18 +71,27 @@ def _refusal(choices: EntityChoices, need: Need, where: str, labels: KeyLabels) 
     written = "#".join(f"{{{name}}}" for name in placement.path.sort)
     shards = placement.path.shards
     spread = (
-        f"; one key would take all its writes, enough for {shards} shards, so prefer a field"
+        f"; this puts all items under one key value, whose writes need {shards} shards, so "
+        f"prefer to compare a field"
         if shards > 1
         else ""
     )
+    ways = ["compare a field with =="]
+    if need.is_count:
+        ways = ["keep a counter (stator.patterns.counter) and read that", *ways]
+    listing = (
+        f"list every {known.name}{wanted} with "
+        f'index={{"by_{placement.path.sort[0]}": ("{labels.entity(need.entity)}", "{written}")}} '
+        f"on {known.name}, about {in_dollars(dollars)} a month{spread}"
+    )
+    # An index that costs more than reading the whole table is only worth its order.
+    ways += [listing] if dollars < scan or need.sequence else []
+    ways.append(f"allow_scan=True, about {in_dollars(scan)} a month")
     return ScanNeeded(
         need.name,
         f"{where}: {need.name} compares no field of {known.name} with == that a key could hold, "
         f"so it would read the whole table",
-        hint=f"compare a field with ==; or list every {known.name}{wanted} with "
-        f'index={{"by_{placement.path.sort[0]}": ("{labels.entity(need.entity)}", "{written}")}} '
-        f"on {known.name}, about {in_dollars(dollars)} a month{spread}; "
-        f"or allow_scan=True, about {in_dollars(scan)} a month",
+        hint=f"{'; or '.join(ways)}",
         dollars=dollars,
         scan_dollars=scan,
     )
@@ -104,7 +113,7 @@ def _mixed(need: Need, where: str) -> PatternRefused:
 
 
 def _unservable(need: Need) -> tuple[str, str] | None:
-    """Return the problem of a need that no key can ever serve, and what to do instead, or None."""
+    """Return why no key can ever serve a need, and what to do instead; None if a key could."""
     known = info(need.entity)
     for condition in need.filters:
         if isinstance(condition, Any_):
@@ -183,7 +192,7 @@ def _inconsistent(choices: EntityChoices, need: Need, where: str) -> PatternRefu
 
 
 def refuse_component(component: Component) -> None:
-    """Raise PatternRefused if needs that can be served one by one cannot be served together."""
+    """Raise PatternRefused if needs can be served one by one, but not by one layout together."""
     if component.solve(UNCAPPED) is not None:
         return
     consistent = sorted(
@@ -195,8 +204,8 @@ def refuse_component(component: Component) -> None:
     if consistent:
         raise PatternRefused(
             consistent[0],
-            f"{names} cannot all read consistently: only the table's own key and its local "
-            f"indexes can, and they have one partition for each entity",
+            f"{names} cannot all read consistently: only the table's own key and local indexes "
+            f"can, and an entity has the same partition key in all of these",
             hint="remove consistent=True from one of them",
         )
     raise PatternRefused(

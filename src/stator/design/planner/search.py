@@ -16,13 +16,13 @@ The cost of a layout, in dollars a month, is the sum of
   determine, and one for a filter that a key could replace. A fourth is for a partition key with few
   values, which cannot spread its traffic.
 
-A layout has one base key for each entity, a set of further paths, and a placement (a path and how
-it is held, see ``cost_model``) for each need. Generic string keys let entities share an index if
-they want the same projection: a table needs as many such indexes as the entity with the most paths
-in them. Native keys, INCLUDE projections and local indexes are not shared. A pattern over several
-entities is served when all their base keys have the same partition, or when all of them are placed
-in one index with the same partition. It can also be served apart, with one request for each entity:
-then each entity has one more need, a leg of the pattern.
+A layout has one base key for each entity, a set of further paths, and a placement for each need (a
+path and the place of its keys, see ``cost_model``). Generic string keys let entities share an index
+if they want the same projection: a table needs as many such indexes as the entity with the most
+paths in them. Native keys, INCLUDE projections and local indexes are not shared. A pattern over
+several entities is served when all their base keys have the same partition, or when all of them are
+placed in one index with the same partition. It can also be served apart, with one request for each
+entity: then each entity has one more need, a leg of the pattern.
 
 How the search works. All numbers of shared indexes that could pay off are tried. Once these numbers
 are fixed, entities depend on each other only through patterns over several entities. So each
@@ -67,9 +67,9 @@ from stator.design.planner.assignment import (
     within,
 )
 from stator.design.planner.choices import EntityChoices
-from stator.design.planner.cost_model import CostModel, Placement
-from stator.design.planner.key_labels import KeyLabels
-from stator.design.planner.key_parts import partition_parts
+from stator.design.planner.cost_model import WRITE_LIMIT, CostModel, Placement, shards_for
+from stator.design.planner.keys.key_labels import KeyLabels
+from stator.design.planner.keys.key_parts import partition_parts
 from stator.design.planner.needs import Need, TogetherGroup, is_optional
 from stator.design.planner.slots import slots_needed
 from stator.design.planner.weights import APART_DOLLARS, INDEX_DOLLARS, READ_UNIT_DOLLARS
@@ -197,9 +197,10 @@ class Component:
         return GroupLayout(group, found, self._dollars(group, tuple(each.path for each in found)))
 
     def ways(self, group: TogetherGroup, bases: dict[type[Entity], Placement]) -> list[GroupLayout]:
-        """Return the ways to serve a group with these base keys; apart is always among them.
+        """Return the ways to serve a group with these base keys.
 
-        Indexes are tried only if the base keys do not serve the group.
+        One request for each entity ("apart") is always among them. Ways through an index are
+        included only if the base keys do not serve the group.
         """
         met = self.in_base(group, bases)
         return [*([met] if met is not None else self.in_indexes(group)), apart_layout(group)]
@@ -238,7 +239,7 @@ class Component:
                     ]
                 )
             for paths in product(*alternatives):
-                shards = max(self.costs.write_shards(path) for path in paths)
+                shards = shards_for(sum(map(self.costs.write_heat, paths)), WRITE_LIMIT)
                 even = tuple(replace(path, shards=shards) for path in paths)
                 if self.aligned(group, even):
                     found = tuple(Placement(path, "concatenated") for path in even)
@@ -251,7 +252,7 @@ class Component:
     ) -> Iterator[GroupLayout]:
         """Yield the ways to read a group from an index that exists already and holds every member.
 
-        Such an index is handwritten, or is in the lock.
+        Such an index is handwritten, or is in the lock file.
         """
         present = [_present(by_entity[member.entity]) for member in group.members]
         for name in present[0]:
@@ -302,7 +303,7 @@ class Component:
 
 
 def _is_native(placement: Placement) -> bool:
-    """Whether the partition key is a field itself, which entities do not share."""
+    """Whether the partition key is a field itself. Entities do not share such a partition."""
     written = placement.path.handwritten
     return placement.is_native or (written is not None and written.native_partition)
 
@@ -396,10 +397,11 @@ class _BaseSearch:
     def _groups_floor(
         self, entity: type[Entity], bases: dict[type[Entity], Placement]
     ) -> tuple[float, float]:
-        """Return lower bounds for the groups in which this entity was the last to get a base key.
+        """Return lower bounds for the cost of the groups that the last chosen base key completes.
 
-        The first is the cost of their reads. The second is the cost of one index: groups may share
-        an index, so only the most expensive one counts.
+        ``entity`` is the last entity that got a base key, and ``bases`` has all keys so far. The
+        first bound is the cost of the groups' reads. The second is the cost of one index: groups
+        may share an index, so only the most expensive one counts.
         """
         total = most = 0.0
         for group in self.component.groups:
@@ -413,10 +415,11 @@ class _BaseSearch:
         return total, most
 
     def _price(self, way: GroupLayout, bases: dict[type[Entity], Placement]) -> tuple[float, float]:
-        """Return lower bounds: the cost of a group's reads, and the further cost of its entities.
+        """Return lower bounds for serving a group in this way: the reads, and the further cost.
 
-        The further cost is that of indexes, which several groups may share. Both bounds are FAR if
-        an entity cannot be laid out this way.
+        The further cost is what the layouts of the group's entities then cost in addition. It pays
+        for indexes, which several groups may share. Both bounds are FAR if an entity cannot be laid
+        out this way.
         """
         added = 0.0
         if way.in_base:
@@ -524,8 +527,8 @@ def _all_within(
 ) -> tuple[ComponentLayout, ...] | None:
     """Return a layout of each component that uses at most ``caps`` shared indexes.
 
-    ``floor`` is the total cost if the number of shared indexes is not limited. Returns None if a
-    component has no such layout, or if the total cost exceeds ``limit``.
+    ``floor`` is the total cost with any number of shared indexes. Returns None if a component has
+    no such layout, or if the total cost exceeds ``limit``.
     """
     found: dict[int, ComponentLayout] = {}
     total = floor

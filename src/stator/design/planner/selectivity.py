@@ -1,15 +1,18 @@
 """Selectivity: how many of an entity's items each condition of a need leaves.
 
-A key condition reads what lies under it, whatever comes back afterwards. So two numbers matter for
-each need:
+A query reads all items under its key condition, even if a filter then drops most of them. So two
+numbers matter for each need:
 
 - how many items have the compared values (``fraction``): the volume divided by the distinct values
   of the fields, times the declared share of a constant;
-- which share of those a range or a filter keeps (``spans`` and ``filters`` of ``Selectivity``).
+- which share of those a range or a filter keeps (``spans`` and ``filter_shares`` of
+  ``Selectivity``).
 
 Declared shares come first. ``returns=`` of a pattern then says what the remaining ranges and
-filters keep together, unless a limit cuts its result off. A third is the guess where nothing says
-anything. ``returns`` never makes the collection smaller that a key condition reads.
+filters keep together, unless a limit cuts the result off. If neither decides, each range or filter
+is assumed to keep a third. ``returns`` does not make the collection smaller that a query reads. The
+only exception is a value of an Enum, a Literal or a bool without declared shares: if the pattern
+has no range, filter or limit, ``returns`` says how many items have the value.
 
 If ``returns`` is larger than the collection that the volumes allow, the pattern is assumed to ask
 for larger collections than the mean: ``excess`` says by how much.
@@ -22,10 +25,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from stator.design.entities.conditions import Condition, Inverse
+from stator.design.entities.conditions import Condition
 from stator.design.entities.derived_parts import derived_part
 from stator.design.entities.entity import Entity, info
 from stator.design.patterns.pattern import Param, Pattern
+from stator.design.planner.declared_shares import condition_share, value_share
 from stator.design.planner.distinct_values import Guess
 from stator.design.planner.estimates import KEPT_BY_FILTER, Estimates, named_values
 from stator.design.planner.needs import (
@@ -34,11 +38,10 @@ from stator.design.planner.needs import (
     Selectivity,
     TogetherGroup,
     ValueSource,
-    equals,
     group_of,
     need_of,
 )
-from stator.design.value_facts import is_unique
+from stator.design.value_facts import MOST_CONTRADICTED, is_unique
 from stator.model.limits import PAGE_BYTES
 from stator.model.quantities import amount
 
@@ -57,8 +60,8 @@ def estimated_need(pattern: Pattern[..., Any], target: type[Entity], estimates: 
 def estimated_group(pattern: Pattern[..., Any], estimates: Estimates) -> TogetherGroup:
     """Return the group of a pattern over several entities, with the numbers of its conditions.
 
-    Entities whose collections are known keep them. Declared ``returns`` are divided among the
-    others in proportion to their collections.
+    If the declaration says how many items of an entity a call returns, that number stays. The rest
+    of ``returns=`` is divided among the other entities in proportion to their collections.
     """
     group = group_of(pattern)
     members = [with_numbers(member, estimates, None) for member in group.members]
@@ -84,7 +87,8 @@ def estimated_group(pattern: Pattern[..., Any], estimates: Estimates) -> Togethe
 def with_numbers(need: Need, estimates: Estimates, declared: float | None) -> Need:
     """Return a need with the numbers of its conditions. ``declared`` is ``returns=``.
 
-    For a count, these are the counted items, unless it is the one number that comes back.
+    For a count, ``returns=`` says how many items are counted. A value of 1 is ignored, because the
+    user may have meant the single number that a count returns.
     """
     declared = None if need.is_count and declared is not None and declared <= 1 else declared
     equal = estimates.volume(need.entity) * fraction(need, need.equal, estimates)
@@ -92,11 +96,13 @@ def with_numbers(need: Need, estimates: Estimates, declared: float | None) -> Ne
     if declared is not None and declared < equal and _says_how_many(need, estimates):
         equal, whole = declared, declared / estimates.volume(need.entity)
     known: dict[int, float] = {}
+    guesses: list[Guess] = []
     conditions: list[FieldSpan | Condition] = [*need.spans, *need.filters]
     for at, condition in enumerate(conditions):
-        part = _declared_share(condition, need, estimates)
+        part, found_guesses = _declared_share(condition, need, estimates)
         if part is not None:
             known[at] = part
+            guesses += found_guesses
     unknown = len(conditions) - len(known)
     limit = _limit_items(need, declared)
     is_cut = limit is not None and (declared is None or declared >= limit)
@@ -110,7 +116,6 @@ def with_numbers(need: Need, estimates: Estimates, declared: float | None) -> Ne
     excess = 1.0
     if declared is not None and result and not is_unique(info(need.entity), need.keyed):
         excess = max(1.0, declared / result)
-    guesses: list[Guess] = []
     if unknown and declared is None:
         guesses.append(_range_guess(need, unknown))
     if isinstance(need.limit, Param) and declared is None:
@@ -120,7 +125,7 @@ def with_numbers(need: Need, estimates: Estimates, declared: float | None) -> Ne
     numbers = Selectivity(
         equal,
         {span.field: part for span, part in zip(need.spans, shares)},
-        math.prod(shares[len(need.spans) :]),
+        tuple(shares[len(need.spans) :]),
         min(result * excess, estimates.volume(need.entity)),
         excess,
         tuple(guesses),
@@ -133,7 +138,7 @@ def with_numbers(need: Need, estimates: Estimates, declared: float | None) -> Ne
 def _may_sort(need: Need, estimates: Estimates) -> bool:
     """Whether a need's whole result is known to be so small that the client can sort it.
 
-    A guess never says so: a key that holds the order is right for any number of items.
+    A guess is not enough for that: a key that holds the order is right for any number of items.
     """
     if not need.sequence or not need.is_whole or need.is_count:
         return False
@@ -147,10 +152,10 @@ def _may_sort(need: Need, estimates: Estimates) -> bool:
 
 
 def _says_how_many(need: Need, estimates: Estimates) -> bool:
-    """Whether ``returns`` decides how many items have the compared values.
+    """Whether ``returns=`` decides how many items have the compared values.
 
-    It does if nothing else cuts the result, and the values of an Enum, a Literal or a bool are
-    among them: that these are equally frequent is only an assumption.
+    It does if the need has no range, filter or limit, and compares an Enum, a Literal or a bool
+    without declared shares. Such values would otherwise be assumed to be equally frequent.
     """
     if need.spans or need.filters or need.limit is not None:
         return False
@@ -164,11 +169,14 @@ def _says_how_many(need: Need, estimates: Estimates) -> bool:
 
 
 def _open(need: Need, estimates: Estimates) -> bool:
-    """Whether ``returns`` says something about a need that nothing else says."""
+    """Whether the need has a number that would be a guess without ``returns=``.
+
+    Such a number is a share or a count of values that neither a fact nor a type declares.
+    """
     if is_unique(info(need.entity), need.keyed):
         return False
     conditions: list[FieldSpan | Condition] = [*need.spans, *need.filters]
-    is_open = any(_declared_share(each, need, estimates) is None for each in conditions)
+    is_open = any(_declared_share(each, need, estimates)[0] is None for each in conditions)
     return is_open or bool(fraction_guesses(need, need.equal, estimates))
 
 
@@ -191,9 +199,9 @@ def _range_guess(need: Need, unknown: int) -> Guess:
 
 
 def fraction(need: Need, fields: Iterable[str], estimates: Estimates) -> float:
-    """Return the share of an entity's items that have the compared values of these fields or parts.
+    """Return the share of an entity's items that have the compared values of ``fields``.
 
-    Fields that the need does not compare for equality are ignored.
+    Fields and derived parts that the need does not compare for equality are ignored.
     """
     key = frozenset(name for name in fields if _compared(need, name) is not None)
     if key not in need.fractions:
@@ -202,7 +210,10 @@ def fraction(need: Need, fields: Iterable[str], estimates: Estimates) -> float:
 
 
 def _compared(need: Need, name: str) -> ValueSource | None:
-    """Return the value that a field or part must have, or None if the need does not say it."""
+    """Return where the value comes from that a need compares with a field or derived part.
+
+    Returns None if the need compares no value with it.
+    """
     return need.equal.get(name) or need.source(name)
 
 
@@ -224,8 +235,8 @@ def _fraction(need: Need, fields: frozenset[str], estimates: Estimates) -> float
 
 
 def fraction_guesses(need: Need, fields: Iterable[str], estimates: Estimates) -> tuple[Guess, ...]:
-    """Return the guesses that ``fraction`` rests on."""
-    counted, guesses = [], []
+    """Return the guesses behind the result of ``fraction``."""
+    counted, guesses = list[str](), list[Guess]()
     for name in sorted(set(fields)):
         source = _compared(need, name)
         if source is None:
@@ -234,11 +245,16 @@ def fraction_guesses(need: Need, fields: Iterable[str], estimates: Estimates) ->
             guesses.append(estimates.presence_guess(need.entity, name))
         elif _value_share(source, need, name, estimates) is None:
             counted.append(name)
+        else:
+            guesses += _value_guesses(source, need, name, estimates)
     return (*guesses, *estimates.guesses(need.entity, counted))
 
 
 def _value_share(source: ValueSource, need: Need, name: str, estimates: Estimates) -> float | None:
-    """Return the declared share of items with the compared value, or None if nothing says it."""
+    """Return the share of items whose field has the value that the need asks for.
+
+    Returns None if no declared fact says so.
+    """
     if source.is_absent:
         return 1.0 - estimates.present(need.entity, name)
     if source.options:
@@ -247,7 +263,22 @@ def _value_share(source: ValueSource, need: Need, name: str, estimates: Estimate
         return min(1.0, sum(known)) if len(known) == len(parts) else None
     if not source.is_constant:
         return None
-    return estimates.design.facts.share(need.entity, equals(need.entity, name, source.constant))
+    return value_share(need.entity, name, source.constant, estimates)[0]
+
+
+def _value_guesses(
+    source: ValueSource, need: Need, name: str, estimates: Estimates
+) -> tuple[Guess, ...]:
+    """Return the guesses behind the result of ``_value_share``."""
+    if source.options:
+        return tuple(
+            guess
+            for each in source.options
+            for guess in _value_guesses(each, need, name, estimates)
+        )
+    if source.is_absent or not source.is_constant:
+        return ()
+    return value_share(need.entity, name, source.constant, estimates)[1]
 
 
 # --- ranges and filters ---------------------------------------------------------------------------
@@ -255,16 +286,13 @@ def _value_share(source: ValueSource, need: Need, name: str, estimates: Estimate
 
 def _declared_share(
     condition: FieldSpan | Condition, need: Need, estimates: Estimates
-) -> float | None:
+) -> tuple[float | None, tuple[Guess, ...]]:
+    """Return the share of items that meet a range or a filter, if facts decide it, with guesses."""
+    if not isinstance(condition, FieldSpan):
+        return condition_share(need.entity, condition, estimates)
     facts = estimates.design.facts
-    if isinstance(condition, FieldSpan):
-        parts = [facts.share(need.entity, test) for test in condition.tests]
-        return parts[0] if len(parts) == 1 else None
-    found = facts.share(need.entity, condition)
-    if found is None and isinstance(condition, Inverse):
-        inner = facts.share(need.entity, condition.operand)
-        found = None if inner is None else 1.0 - inner
-    return found
+    parts = [facts.share(need.entity, test) for test in condition.tests]
+    return parts[0] if len(parts) == 1 else None, ()
 
 
 # --- in words -------------------------------------------------------------------------------------
@@ -272,7 +300,10 @@ def _declared_share(
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """A declared ``returns`` that does not agree with the collection it comes from."""
+    """A declared ``returns`` that does not agree with the declared volumes.
+
+    ``collection`` is the number of items that have the compared values, according to the volumes.
+    """
 
     returns: float
     collection: float
@@ -282,22 +313,26 @@ class Contradiction:
         fields = " and ".join(name for name in need.equal if name in known.fields)
         under = f" under one {fields}" if fields else ""
         return (
-            f"you say {amount(self.returns)} of about {amount(round(self.collection, 1))} "
-            f"{known.name} items{under}"
+            f"returns={amount(self.returns)} contradicts the volumes, which give about "
+            f"{amount(round(self.collection, 1))} {known.name} items{under}"
         )
 
 
-def contradiction(need: Need, tolerance: float = 3.0) -> Contradiction | None:
+def contradiction(need: Need, present: float) -> Contradiction | None:
     """Return how ``returns=`` disagrees with the volumes, or None if it does not.
 
-    It may be smaller than the collection if a range, a filter or a limit cuts the result.
+    ``returns=`` may be smaller than the collection if a range, a filter or a limit cuts the result.
+    ``present`` is the guessed share of items that have the optional fields which the need compares.
+    It is 1 if nothing is guessed. A collection of less than one item is no contradiction: a lookup
+    may say that it returns the one item that it usually finds.
     """
     declared, numbers = need.declared, need.numbers
     if declared is None or not numbers.equal:
         return None
-    if numbers.excess > tolerance:
-        return Contradiction(declared, numbers.equal)
+    for collection in (numbers.equal * present, declared / numbers.excess):
+        if declared > max(1.0, collection) * MOST_CONTRADICTED:
+            return Contradiction(declared, min(collection, numbers.equal))
     is_cut = bool(need.spans or need.filters) or need.limit is not None
-    if not is_cut and numbers.equal > declared * tolerance:
+    if not is_cut and numbers.equal > declared * MOST_CONTRADICTED:
         return Contradiction(declared, numbers.equal)
     return None

@@ -3,9 +3,9 @@
 A shared index has generic key attributes (GSI1PK, GSI1SK), into which each entity writes a path of
 its own; items without the attributes are not in it. Two paths of one entity cannot be in the same
 index. Paths of two entities can, if both want the same projection. Paths that one query reads
-together must be in the same index. So the paths are vertices (those read together form one vertex),
-edges join what must be apart, and colours are indexes. Components have few paths, so the colouring
-is exact.
+together must be in the same index. So the paths are vertices (paths read together form one vertex),
+edges join paths that need different indexes, and colours are indexes. Components have few paths, so
+the colouring is exact.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stator.design.planner.cost_model import Placement
 
 Vertex = tuple[Placement, ...]
 IMPOSSIBLE: Final = (1000, 1000)
-"""Paths that are read together would put two paths of one entity into one index."""
+"""What ``slots_needed`` returns if two paths of one entity would have to share an index."""
 
 
 def slots_needed(
@@ -26,8 +26,8 @@ def slots_needed(
     """Return the smallest numbers of shared indexes that can hold the chosen placements.
 
     ``opened`` has the placements chosen for each entity. The first number is for indexes that
-    project KEYS_ONLY, the second for those that project ALL.
-    Returns IMPOSSIBLE if paths that must share an index belong to the same entity.
+    project KEYS_ONLY, the second for those that project ALL. Returns IMPOSSIBLE if paths that must
+    share an index belong to the same entity.
     """
     placements = [each for several in opened for each in several]
     together = list(groups)
@@ -55,8 +55,8 @@ def colour(
 
     The result is the same for equal inputs. Numbers below ``free`` are existing indexes, and
     ``fixed`` has the placements that are already in them. Placements that are read together take
-    the number of the first that is fixed, unless another path of one of their entities already has
-    that number.
+    the number of the first fixed placement among them. They get another number if a different path
+    of one of their entities already has that one.
     """
     vertices = _vertices(placements, groups)
     given = _given(vertices, fixed or {})
@@ -85,7 +85,7 @@ def _vertices(placements: Sequence[Placement], groups: Iterable[Vertex]) -> list
 
 
 def _given(vertices: list[Vertex], fixed: Mapping[Placement, int]) -> dict[int, int]:
-    """Return the numbers that vertices get from ``fixed``, by their position in ``vertices``."""
+    """Return the index numbers that ``fixed`` decides, by position in ``vertices``."""
     given: dict[int, int] = {}
     held: set[tuple[int, object]] = set()
     # Vertices that are entirely fixed come first: new members give way.

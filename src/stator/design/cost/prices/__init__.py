@@ -3,10 +3,10 @@
     prices("eu-west-1")["write_request_unit"]     # Decimal("7.05E-7") dollars
 
 Each number in a file names its source. A ``transcript`` is a public copy of AWS's price list, a
-``tool`` is a program that includes prices, and a ``recollection`` is a number from memory. Prices
-from memory are listed in ``doubtful``. A region is in the file only if its prices for reads, writes
-and storage are known. Its other prices may be missing: asking for a missing price raises an error.
-Another region's price is never used instead. ``price_file`` loads a file of your own.
+``tool`` is a program that includes prices. A ``recollection`` is a number from memory, and a
+``derived`` number follows from the region's other prices; both are listed in ``doubtful``. A region
+is in the file only if it has prices for reads, writes and storage. Its other prices may be missing:
+asking for a missing price raises an error. ``price_file`` loads a file of your own.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ NEEDED: tuple[PriceName, ...] = (
     "storage_gb_month",
 )  # fmt: skip
 Years = Literal[1, 3]
+# The kinds of sources that no copy of AWS's price list confirms.
+_DOUBTFUL = frozenset({"recollection", "derived"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,8 @@ class RegionPrices:
 
 @dataclass(frozen=True, slots=True)
 class PriceFile:
+    """AWS's prices by region, as of one day."""
+
     as_of: date
     free_tier: FreeTier
     regions: Mapping[str, RegionPrices]
@@ -183,7 +187,8 @@ def _region(
             else f"no {', '.join(missing)}"
         )
         raise DesignError(
-            f"price file of {as_of}: {region} has {problem}", hint="see stator/design/cost/prices"
+            f"price file of {as_of}: {region} has {problem}",
+            hint="the files in stator/design/cost/prices show which prices a region has",
         )
     reserved: dict[tuple[int, str], ReservedPrice] = {}
     for years, kinds in content.get("reserved", {}).get("years", {}).items():
@@ -199,8 +204,6 @@ def _region(
         reserved,
         {name: sources[price["source"]]["text"] for name, price in listed.items()},
         frozenset(
-            name
-            for name, price in listed.items()
-            if sources[price["source"]]["kind"] == "recollection"
+            name for name, price in listed.items() if sources[price["source"]]["kind"] in _DOUBTFUL
         ),
     )

@@ -6,8 +6,9 @@ AWS publishes a file for each region, which anybody can download:
 
 ``from_price_list`` reads such a file, so that ``stator cost --prices index.json`` knows a region or
 a day that the package's own file does not have. A price is found by its usage type, such as
-``EUN1-WriteRequestUnits``; the part before the dash names the region. Where a price has steps, such
-as 25 GB of free storage, the last step counts. Reserved capacity is not read.
+``EUN1-WriteRequestUnits``; the part before the dash names the region. If a price has tiers, such as
+25 GB of free storage first, the price of the last tier is used. Prices of reserved capacity are
+ignored.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def is_price_list(document: Any) -> bool:
 def from_price_list(document: Mapping[str, Any], free_tier: Mapping[str, Any]) -> dict[str, Any]:
     """Return AWS's price list in the form of a price file.
 
-    The list has no free tier; ``free_tier`` is that of another price file.
+    AWS's list does not contain the free tier. ``free_tier`` is taken from another price file.
     """
     regions: dict[str, dict[str, Any]] = {}
     terms = document["terms"]["OnDemand"]
@@ -73,7 +74,11 @@ def from_price_list(document: Mapping[str, Any], free_tier: Mapping[str, Any]) -
 
 
 def _price_name(usage_type: str) -> str | None:
-    """Return the name of the price that a usage type stands for, or None if it is another one."""
+    """Return the name of the price for a usage type.
+
+    ``EUN1-WriteRequestUnits`` has the price ``write_request_unit``. Returns None for a usage type
+    whose price Stator does not use.
+    """
     if usage_type in _USAGE_TYPES:
         return _USAGE_TYPES[usage_type]
     region = _REGION.match(usage_type)

@@ -31,8 +31,8 @@ from stator.design.plan.plan import (
 from stator.design.plan.templates import Part, PlannedKeyAttribute, Template, text, wire_value
 from stator.design.planner.access_paths import AccessPath, ServedNeed
 from stator.design.planner.cost_model import Placement
-from stator.design.planner.key_labels import KeyLabels
-from stator.design.planner.key_parts import (
+from stator.design.planner.keys.key_labels import KeyLabels
+from stator.design.planner.keys.key_parts import (
     PAST_EVERYTHING,
     constant_text,
     field_part,
@@ -109,7 +109,7 @@ def partitions_natively(path: AccessPath) -> bool:
 
 @dataclass(frozen=True)
 class KeyConditionTemplate:
-    """A key condition, the comparisons left to a filter, and the number of shards to query."""
+    """A key condition, the comparisons that a filter checks, and the number of shards to query."""
 
     tests: tuple[KeyConditionPart, ...]
     filters: tuple[Comparison, ...]
@@ -215,10 +215,11 @@ def _sort_tests(
 def _range_tests(
     attribute: str, head: list[Part], part: Part, span: FieldSpan, *, last: bool
 ) -> tuple[list[KeyConditionPart], tuple[Comparison, ...]]:
-    """Return the key condition of a range, and the comparisons left to a filter.
+    """Return the key condition of a range, and the comparisons that a filter must check.
 
-    ``part`` is the compared part, and ``head`` has the parts before it. ``last`` means that
-    ``part`` ends the key, so the bound itself could be a key.
+    ``part`` is the compared part of the key, and ``head`` has the parts before it. ``last`` means
+    that ``part`` ends the key. A key can then be equal to a bound. To exclude the upper bound, the
+    condition uses the value just below it, or else a filter.
     """
     low, low_in, high, high_in = span.low, span.low_inclusive, span.high, span.high_inclusive
     if part.inverted:
@@ -250,7 +251,7 @@ def _range_tests(
 
 
 def _end_of(head: list[Part]) -> list[Part]:
-    """Return a text that is greater than every key that starts with these parts."""
+    """Return parts whose text is greater than every key that starts with ``head``."""
     *rest, final = head
     if final.kind == "text" and final.value.endswith(keys.SEPARATOR):
         return [*rest, text(final.value[:-1] + keys.AFTER)]
@@ -258,9 +259,9 @@ def _end_of(head: list[Part]) -> list[Part]:
 
 
 def _native_condition(served: ServedNeed, slot: Slot) -> KeyConditionTemplate:
-    """Return conditions on the attributes themselves.
+    """Return the key condition of a native key, whose attributes are fields themselves.
 
-    They are equalities, followed by at most one range.
+    It has equalities, followed by at most one range.
     """
     need = served.need
     tests = [
@@ -288,7 +289,9 @@ def _native_value(entity: type[Entity], name: str, source: ValueSource, step: in
     encoding = value_encoding(part, source)
     if source.param is not None:
         return Template((Part("param", source.param, encoding, step=step),), native=True)
-    [content] = wire_value(encoding, _stepped(part, source.constant, step)).values()
+    [content] = wire_value(
+        encoding, _stepped(part, source.constant, step), f"{entity.__name__}.{part.name}"
+    ).values()
     return Template((Part("text", str(content), part.encoding),), native=True)
 
 

@@ -4,7 +4,8 @@ An item has the attributes of its fields, the table's key, one pair of key attri
 it is in, and the discriminator. Native keys are fields that it has anyway. An index entry that
 does not project everything has its own key, the table's key and the projected fields.
 
-A sparse index adds its keys to some items only. Averages count them by that share.
+A sparse index adds its keys to some items only. The average item size includes only this share of
+the keys.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The plans of reads: each need or group as requests, with reasons, warnings and a price."""
+"""The plans of reads: the requests for one need, or for several needs that are read together.
+
+Each plan has its reasons, warnings and price.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +47,8 @@ from stator.design.planner.blueprint.slot_names import SlotNames
 from stator.design.planner.choices import EntityChoices
 from stator.design.planner.cost_model import CostModel, Placement
 from stator.design.planner.distinct_values import Guess
-from stator.design.planner.key_labels import KeyLabels
-from stator.design.planner.key_parts import (
+from stator.design.planner.keys.key_labels import KeyLabels
+from stator.design.planner.keys.key_parts import (
     field_part,
     partition_parts,
     reaches,
@@ -59,6 +62,7 @@ from stator.design.planner.weights import (
     READ_UNIT_DOLLARS,
 )
 from stator.model.limits import READ_UNIT_BYTES
+from stator.model.quantities import cents
 
 
 class ReadPlans:
@@ -89,7 +93,7 @@ class ReadPlans:
         self._sorts: dict[AccessPath, tuple[Part, ...]] = {}
 
     def _partition_parts(self, path: AccessPath) -> tuple[Part, ...]:
-        """Return the parts of a path's partition key, which every pattern is compared with."""
+        """Return the parts of a path's partition key, computed once for each path."""
         if path not in self._partitions:
             self._partitions[path] = partition_parts(path, self.labels)
         return self._partitions[path]
@@ -124,7 +128,8 @@ class ReadPlans:
     def _strangers(self, placement: Placement, slot: Slot) -> list[tuple[type[Entity], AccessPath]]:
         """Return the other entities whose items a query of this placement may also find.
 
-        Each comes with its path. Labels keep generated keys apart; handwritten keys may overlap.
+        Each entity is paired with its path. Generated keys of two entities differ in their labels,
+        but handwritten keys may overlap.
         """
         if placement.projection != "ALL":
             return []
@@ -144,7 +149,7 @@ class ReadPlans:
     ) -> list[tuple[type[Entity], AccessPath]]:
         """Return the entities other than ``wanted`` whose items may be in the same partition.
 
-        Each comes with its path. ``index`` is None for the table itself.
+        Each entity is paired with its path. ``index`` is None for the table itself.
         """
         partition = self._partition_parts(path)
         found = []
@@ -174,11 +179,12 @@ class ReadPlans:
         condition, *others = [
             condition_for(each, slot, base, self.labels) for each in served.one_by_one()
         ]
-        writer = FilterWriter()
-        left = [need.equal_tests[name] for name in served.left_equal if name in need.equal_tests]
-        left += [test for span in served.left_spans for test in span.tests]
-        for each in (*left, *condition.filters, *served.filters):
+        early, late = self.costs.unkeyed(served, placement)
+        writer, afterwards = FilterWriter(), FilterWriter()
+        for each in early.conditions:
             writer.add(each, info(entity))
+        for each in late.conditions:
+            afterwards.add(each, info(entity))
         is_get = (
             placement.is_base
             and served.whole_key
@@ -196,7 +202,7 @@ class ReadPlans:
             if self.discriminator is not None:  # otherwise the reader tells them by their keys
                 writer.add_type(self.discriminator, [info(entity).name])
             units = max(units, self.costs.crowded_units(served, placement, strangers))
-        covered = self.costs.covers(placement, need)
+        covered = self.costs.covers(placement, need) and not late
         return Step(
             "Query",
             self.table,
@@ -218,11 +224,12 @@ class ReadPlans:
             lists=self._lists(served),
             in_memory=served.in_memory,
             descending=need.descends if served.in_memory or need.is_mixed else (),
+            fetched_filter=afterwards.done(),
         )
 
     @staticmethod
     def _lists(served: ServedNeed) -> tuple[str, ...]:
-        """Return the list arguments that the key condition takes one member of."""
+        """Return the names of the list arguments in the key condition."""
         fields = (*served.path.partition, *served.prefix)
         equal = served.need.equal
         sources = [equal[name] for name in fields if name in equal]
@@ -300,7 +307,7 @@ class ReadPlans:
         dollars = units * need.rps * MONTH_SECONDS * READ_UNIT_DOLLARS
         warning = (
             f"SCAN: every call reads the whole table, {units:,.0f} read units, "
-            f"${dollars:,.2f} a month"
+            f"${cents(dollars)} a month"
         )
         reasons = ["allow_scan=True, and no key serves it at a lower price"]
         guesses = [
@@ -373,9 +380,10 @@ class ReadPlans:
         wanted: tuple[AccessPath, ...],
         neighbours: list[tuple[type[Entity], AccessPath]],
     ) -> tuple[tuple[KeyConditionPart, ...], list[tuple[type[Entity], AccessPath]]]:
-        """Return the range of sort keys from the first to the last wanted label.
+        """Return the range of sort keys from the first to the last label of ``wanted``.
 
-        Also returns the other entities whose labels lie in that range.
+        Also returns the ``neighbours`` whose items lie in that range: entities that the query reads
+        although the pattern does not ask for them.
         """
         if not neighbours or any(path.handwritten for path in wanted):
             return (), neighbours
@@ -433,17 +441,18 @@ def apart_plan(group: TogetherGroup, legs: list[PatternPlan]) -> PatternPlan:
 def example_arguments(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> dict[str, Any]:
     """Return an example value for each argument of a pattern.
 
-    If the annotation does not have the type that the key requires, the key's type is used.
+    The example has the annotated type, or the key's type if the annotation is of another one.
     """
     tests = [test for step in steps for each in step.conditions for test in each]
     parts = [part for test in tests for bound in test.bounds for part in bound.parts]
     parts += [each for part in parts for each in part.of]
     encodings = {part.value: part.encoding for part in reversed(parts) if part.kind == "param"}
-    values = [each for step in steps if step.filter for each in step.filter.values]
+    every_filter = [each for step in steps for each in step.filters]
+    values = [each for one in every_filter for each in one.values]
     encodings |= {str(each.param): each.encoding for each in values if keys.is_part(each.encoding)}
     found: dict[str, Any] = {}
-    filters = [step.filter.lists for step in steps if step.filter is not None]
-    lists = {name for each in (*(step.lists for step in steps), *filters) for name in each}
+    listed = [*(step.lists for step in steps), *(each.lists for each in every_filter)]
+    lists = {name for each in listed for name in each}
     for at, (name, annotation) in enumerate(pattern.parameters.items()):
         found[name] = keys.example_argument(encodings.get(name, "str"), name, annotation, at)
         if name in lists:

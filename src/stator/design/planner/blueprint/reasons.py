@@ -6,18 +6,20 @@ A reason also says what the next best choice would cost.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
+from stator.design.capacity_units import MONTH_SECONDS
 from stator.design.entities.entity import Entity, info
 from stator.design.plan.plan import Step
-from stator.design.planner.access_paths import ServedNeed, is_ordered
+from stator.design.planner.access_paths import AccessPath, ServedNeed, is_ordered, unique_path
 from stator.design.planner.assignment import EntityLayout
 from stator.design.planner.choices import EntityChoices
-from stator.design.planner.cost_model import CostModel, Placement
+from stator.design.planner.cost_model import READ_LIMIT, WRITE_LIMIT, CostModel, Placement
 from stator.design.planner.search import GroupLayout
 from stator.design.planner.selectivity import contradiction
-from stator.design.planner.weights import INDEX_DOLLARS
+from stator.design.planner.weights import INDEX_DOLLARS, READ_UNIT_DOLLARS
 from stator.model.limits import PAGE_BYTES, READ_UNIT_BYTES
 from stator.model.quantities import amount
 from stator.model.quantities import dollars as in_dollars
@@ -50,18 +52,35 @@ def described(placement: Placement) -> str:
 # --- entities and indexes -------------------------------------------------------------------------
 
 
-def base_reasons(layout: EntityLayout, users: list[str], partition: str) -> list[str]:
+def base_reasons(
+    choices: EntityChoices, layout: EntityLayout, users: list[str], partition: str
+) -> list[str]:
     if layout.base.path.handwritten:
         return ["the key is handwritten"]
     reasons = [
         f"{partition} serves {', '.join(users)}" if users else f"{partition} identifies the item"
     ]
-    path = layout.base.path
-    if path.shards > 1:
-        reasons.append(
-            f"{path.shards} shards: one key value would exceed what a partition can serve"
-        )
-    return reasons
+    return [*reasons, *shard_reasons(choices, layout.base)]
+
+
+def shard_reasons(choices: EntityChoices, placement: Placement) -> list[str]:
+    """Return why a key value is divided into shards: its writes, or the reads of a pattern."""
+    shards, costs = placement.path.shards, choices.unlocked.costs
+    if shards == 1 or placement.path.handwritten is not None:
+        return []
+    writes = costs.write_heat(placement.path)
+    causes = [(writes / WRITE_LIMIT, f"{amount(writes)} write units", f"{WRITE_LIMIT:,.0f}")]
+    for need in choices.needs:
+        served = choices.serve(placement, need)
+        if served is not None:
+            reads = costs.read_heat(served, placement)
+            units = f"{amount(reads)} read units from {need.name}"
+            causes.append((reads / READ_LIMIT, units, f"{READ_LIMIT:,.0f}"))
+    share, units, limit = max(causes, key=lambda each: each[0])
+    if share <= 1:
+        return [f"{shards} shards, as the other keys of the partition or the lock have"]
+    busiest = f"the busiest key value gets {units} a second, and a partition serves {limit}"
+    return [f"{shards} shards: {busiest}"]
 
 
 def entity_warnings(
@@ -70,7 +89,7 @@ def entity_warnings(
     if lookup is not None:
         yield (
             f"updates and deletes by {', '.join(info(choices.entity).identity)} alone first "
-            f"look up the key in {lookup}; given the item, they do not"
+            f"look up the key in {lookup}; an update or delete that gets the item does not"
         )
     identity = info(choices.entity).identity
     more = [name for name in sorted(layout.base.path.sources) if name not in identity]
@@ -85,21 +104,36 @@ def entity_warnings(
 
 def index_reason(
     placements: list[Placement],
+    shards: list[str],
     patterns: tuple[str, ...],
     elsewhere: frozenset[str],
+    long_reads: Mapping[str, str],
+    groups: frozenset[str],
     costs: CostModel,
 ) -> str:
-    """Return why an index is there. ``elsewhere`` has the patterns that could do without it."""
+    """Return why an index exists, and what would happen without it.
+
+    ``elsewhere`` has the patterns that another key or index could serve. ``long_reads`` has the
+    patterns that a filter or a sort could serve, but only by reading too much. Each has a text on
+    what a call would read. ``groups`` are the patterns over several entities.
+    """
     parts = []
     for placement in placements:
         present = costs.presence(placement.path)
         sparse = f", sparse: {present:.0%} of the items" if present < 1 else ""
         parts.append(f"{info(placement.path.entity).name}: {described(placement)}{sparse}")
-    lost = [name for name in patterns if name not in elsewhere]
+    longer = [name for name in patterns if name in long_reads and name not in elsewhere]
+    lost = [name for name in patterns if name not in {*elsewhere, *long_reads, *groups}]
+    divided = [name for name in patterns if name in groups and name not in elsewhere]
     dearer = [name for name in patterns if name in elsewhere]
     effects = [f"{', '.join(lost)} would scan"] if lost else []
+    effects += [f"{name} would {long_reads[name]}" for name in longer]
+    effects += [f"{', '.join(divided)} would no longer be one query"] if divided else []
     effects += [f"{', '.join(dearer)} would cost more"] if dearer else []
+    if any(each.kind == "local" for each in placements):
+        shards = [*shards, "a local index is fixed when its table is created"]
     without = f"; without it {', and '.join(effects)}" if effects else ""
+    parts += shards
     return "; ".join(parts) + (without if patterns else "; handwritten, and no pattern uses it")
 
 
@@ -121,7 +155,7 @@ def _pages(step: Step) -> int:
 
 
 def latency_warnings(within_ms: float | None, steps: tuple[Step, ...]) -> list[str]:
-    """Return a warning if a pattern is expected to take longer than its ``within``.
+    """Return a warning if a pattern is expected to take longer than its ``within``, else nothing.
 
     Queries of several shards, values or tables run in parallel. Pages of one query, and the fetch
     after a KEYS_ONLY index, run one after the other.
@@ -176,26 +210,54 @@ def read_reasons(
         )
     if step.shards > 1:
         reasons.append(f"one query for each of {step.shards} shards, answers merged by the reader")
-    if step.fetch:
+    if step.fetched_filter is not None:
+        fetched = amount(_rounded(costs.items_fetched(served, placement)))
         reasons.append(
-            "the index holds only keys, which is cheaper to write; the items are fetched afterwards"
+            f"the index does not show what the filter compares, which is cheaper to write: about "
+            f"{fetched} items are fetched, and the reader drops what does not match"
+        )
+    elif step.fetch:
+        held = "keys"
+        if placement.projection == "INCLUDE" and placement.included:
+            held = f"keys and {', '.join(placement.included)}"
+        reasons.append(
+            f"the index holds only {held}, which is cheaper to write; the items are fetched "
+            f"afterwards"
         )
     if placement.path.constants:
         reasons.append("sparse: the index holds only the items that match the constants")
-    if step.filter is not None:
+    if step.is_filtered:
         read = costs.items_read(served, placement)
+        shown = " and ".join(map(str, step.filters))
         reasons.append(
-            f"filter on {step.filter}: reads about {amount(_rounded(read))} items to return "
+            f"filter on {shown}: reads about {amount(_rounded(read))} items to return "
             f"{amount(_rounded(served.need.wanted))}"
         )
     largest = costs.units_of_largest(served, placement)
     if largest is not None and step.operation == "Query":
         part = costs.estimates.hottest(served.need.entity, (*served.path.partition, *served.prefix))
+        mean, most = (
+            units * served.need.rps * MONTH_SECONDS * READ_UNIT_DOLLARS
+            for units in (costs.read_units(served, placement) or 0.0, largest)
+        )
         reasons.append(
             f"for the largest value, with {part:.3g} of the items, a call takes "
-            f"{amount(largest)} RCU"
+            f"{amount(largest)} RCU: {in_dollars(most)} a month if every call asked for it, "
+            f"{in_dollars(mean)} for the mean"
         )
     return reasons
+
+
+def long_read(served: ServedNeed, placement: Placement, costs: CostModel) -> str:
+    """Return, as text, what a call would read and cost if a filter replaced the index."""
+    pages = costs.pages_read(served, placement)
+    dollars = costs.read_dollars(served, placement) or 0.0
+    largest = " for the largest value" if costs.skew(served) > 1 else ""
+    then = "sort" if served.in_memory else "filter"
+    return (
+        f"read {amount(max(1.0, round(pages)))} pages of 1 MB a call{largest} and {then} them, "
+        f"for {in_dollars(dollars)} a month"
+    )
 
 
 def _rounded(number: float) -> float:
@@ -213,18 +275,19 @@ def read_warnings(
     if strangers and step.operation == "Query":
         also = ", ".join(info(each).name for each in strangers)
         limited = (
-            "; a limit would count them, so more than the limit is read"
+            "; DynamoDB's Limit would count them, so each call reads more than its limit"
             if served.need.limit is not None
             else ""
         )
         warnings.append(
-            f"handwritten keys place {also} among the items it reads, to be filtered out{limited}"
+            f"because of handwritten keys, it also reads items of {also} and filters them "
+            f"out{limited}"
         )
     matched, wanted = costs.matched(served), served.need.wanted
     read = costs.items_read(served, placement)
-    if read > 3 * wanted > 0 and step.operation == "Query" and step.filter is not None:
+    if read > 3 * wanted > 0 and step.operation == "Query" and step.is_filtered:
         warnings.append(f"reads {amount(_rounded(read / wanted))} items for each one it returns")
-    wrong = contradiction(served.need)
+    wrong = contradiction(served.need, costs.guessed_presence(served.need))
     if wrong is not None and step.operation == "Query":
         warnings.append(f"{wrong.text(served.need)}: correct returns= or volumes=")
     if served.need.is_count and matched > 10_000:
@@ -248,7 +311,7 @@ def group_reasons(
     if strangers:
         also = ", ".join(info(each).name for each in strangers)
         warnings.append(
-            f"{also} lies between them in the same partition, and is read and filtered out"
+            f"items of {also} lie between them in the same partition, and are read and filtered out"
         )
     members = placed.group.members
     inverted = any(each.path.inverted for each in placed.placements)
@@ -261,35 +324,45 @@ def group_reasons(
     return reasons, warnings
 
 
+def _form(path: AccessPath) -> AccessPath:
+    """Return the path without shards and with the identity appended, to compare keys.
+
+    Two paths with the same form have keys that serve the same needs.
+    """
+    return unique_path(replace(path, shards=1))
+
+
 def runner_up(choices: EntityChoices, layout: EntityLayout, at: int) -> str:
     """Return a text about the next best placement for one need, with everything else unchanged.
 
-    ``at`` is the position of the need. The text is empty if there is no other placement. A sort in
-    memory does not count, because a lock that holds the order rules it out.
+    ``at`` is the position of the need. The text is empty if there is no other placement. Placements
+    that need a sort in memory are ignored: a lock file can rule them out, and the text must be the
+    same with and without a lock file.
     """
     chosen = layout.assigned[at]
     priced = choices.unlocked
-    best: tuple[float, tuple[object, ...], Placement] | None = None
-    for placement in (layout.base, *layout.opened, *choices.secondary):
+    ranked: list[tuple[tuple[object, ...], float, Placement]] = []
+    # Those that the search dropped count, too: which ones it drops depends on the lock.
+    for placement in dict.fromkeys((layout.base, *layout.opened, *choices.considered)):
         priced.price(placement)
         use = priced.use_dollars[placement][at]
         if placement == chosen or use is None or placement.kind == "local":
             continue
         if choices.sorts(placement, at):
             continue
-        if (
-            chosen is not None
-            and placement.path == chosen.path
-            and placement.kind == chosen.kind
-            and best
-        ):
-            continue
         extra = (
             0.0 if placement in (layout.base, *layout.opened) else priced.steady_dollars[placement]
         )
         extra += INDEX_DOLLARS if placement.shares_slot and extra else 0.0
-        entry = (round(use + extra, 6), placement.rank, placement)
-        best = min(best, entry, key=lambda each: each[:2]) if best else entry
-    if best is None:
+        # Another projection, number of shards or suffix says less than another key.
+        is_same = (
+            chosen is not None
+            and _form(placement.path) == _form(chosen.path)
+            and placement.kind == chosen.kind
+        )
+        dollars = round(use + extra, 6)
+        ranked.append(((is_same, dollars, placement.rank), dollars, placement))
+    if not ranked:
         return ""
-    return f"{described(best[2])}, {in_dollars(best[0])} a month"
+    _, dollars, placement = min(ranked, key=lambda each: each[0])
+    return f"{described(placement)}, {in_dollars(dollars)} a month"

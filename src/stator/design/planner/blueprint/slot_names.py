@@ -66,7 +66,7 @@ class SlotNames:
 
     @staticmethod
     def _written(slot: Slot, placement: Placement) -> Slot:
-        """Return the slot with the attributes that the user named in a handwritten key."""
+        """Return the slot with the attribute names that the user gave in a handwritten key."""
         by_hand = placement.path.handwritten
         if by_hand is None:
             return slot
@@ -78,9 +78,9 @@ class SlotNames:
         )
 
     def _name_all(self, opened: list[Placement]) -> None:
-        """Name the slots of all placements: shared indexes get the first numbers, then the others.
+        """Name the slots of all placements. Shared indexes get the first numbers.
 
-        Handwritten and locked indexes keep their names.
+        ``opened`` are all placements in indexes. Handwritten and locked indexes keep their names.
         """
         fresh = {kind: self._free_names(kind) for kind in ("GSI", "LSI")}
         for projection in ("ALL", "KEYS_ONLY"):
@@ -177,10 +177,10 @@ class SlotNames:
 
 
 def _joins(placement: Placement, others: list[Placement]) -> bool:
-    """Whether a path can share an INCLUDE index with paths of other entities.
+    """Whether a placement can join an INCLUDE index with placements of other entities.
 
-    Such an index projects the fields that any of them needs. A path is refused if an entity has one
-    of these fields without needing it, because its entries would be larger than necessary.
+    The index projects the fields that any of them includes. The placement is refused if an entity
+    also has a field that only another entity includes, because its entries would become larger.
     """
     members = [*others, placement]
     wanted = {name for each in members for name in each.included}

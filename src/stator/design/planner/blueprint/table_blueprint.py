@@ -9,6 +9,7 @@ from typing import Any
 from stator.design.capacity_units import ITEM_OVERHEAD_BYTES, MONTH_SECONDS
 from stator.design.declaration import Declaration
 from stator.design.entities.entity import Entity, info
+from stator.design.entities.entity_versions import VERSION_ATTRIBUTE
 from stator.design.entities.shapes import Choice, Coded, Maybe, Scalar, Shape
 from stator.design.patterns.pattern import Pattern
 from stator.design.plan.own_table import own_table
@@ -32,13 +33,15 @@ from stator.design.planner.blueprint.reasons import (
     base_reasons,
     entity_warnings,
     index_reason,
+    long_read,
+    shard_reasons,
 )
 from stator.design.planner.blueprint.slot_names import SlotNames, numbered
 from stator.design.planner.blueprint.write_usage import Opened, guarded_shares
 from stator.design.planner.choices import EntityChoices
 from stator.design.planner.cost_model import GUARD_BYTES, CostModel, LayoutBytes, Placement
-from stator.design.planner.key_labels import KeyLabels
-from stator.design.planner.key_parts import (
+from stator.design.planner.keys.key_labels import KeyLabels
+from stator.design.planner.keys.key_parts import (
     partition_parts,
 )
 from stator.design.planner.needs import key_encoding
@@ -183,7 +186,7 @@ class _BlueprintWriter:
                     raise DesignError(
                         f"the key attribute {attribute} has type {its} in {other}, and {kind} in "
                         f"{name}",
-                        hint="an attribute has one type in all keys of its table",
+                        hint="use fields of the same type in both keys",
                     )
 
     # -- the table and its indexes
@@ -262,7 +265,7 @@ class _BlueprintWriter:
             yield StoredItems(name, self.name, self.slots[each].index, count, size)
 
     def _lookups(self, choices: EntityChoices) -> Iterator[UnitUse]:
-        """Yield the reads that find the keys of updates and deletes by identity."""
+        """Yield the reads by which updates and deletes find an item's key from its identity."""
         layout = self.layouts[choices.entity]
         for need, placement in zip(choices.needs, layout.assigned):
             if placement is None or not need.only_key:
@@ -304,13 +307,28 @@ class _BlueprintWriter:
                     patterns,
                     slot.native,
                     0.0,  # ``priced_table`` fills it in
-                    index_reason(placements, patterns, self._elsewhere(placements), self.costs),
+                    index_reason(
+                        placements,
+                        [
+                            reason
+                            for each in placements
+                            for reason in shard_reasons(self._choices(each.path.entity), each)
+                        ],
+                        patterns,
+                        self._elsewhere(placements),
+                        self._long_reads(placements),
+                        frozenset(each.group.name for each in self.groups),
+                        self.costs,
+                    ),
                 )
             )
         return found
 
     def _elsewhere(self, without: list[Placement]) -> frozenset[str]:
-        """Return the patterns that another key or index, or a guard, could serve as well."""
+        """Return the names of the patterns that can do without the placements in ``without``.
+
+        Another key or index, a guard or a permitted Scan could serve them.
+        """
         found = set()
         for choices in self.choices:
             layout = self.layouts[choices.entity]
@@ -324,23 +342,51 @@ class _BlueprintWriter:
                     found.add(need.name)
         return frozenset(found)
 
+    def _long_reads(self, without: list[Placement]) -> dict[str, str]:
+        """Return what patterns would read without these placements, as text by pattern name.
+
+        Each text is about the cheapest other key or index, with a filter that may read too much.
+        """
+        found = {}
+        for choices in self.choices:
+            layout = self.layouts[choices.entity]
+            others = [each for each in (layout.base, *layout.opened) if each not in without]
+            costs = choices.unlocked.costs
+            for need in choices.needs:
+                ways = [
+                    (price, each.rank, served, each)
+                    for each in others
+                    if (served := choices.serve_at_any_length(each, need)) is not None
+                    and (price := costs.read_dollars(served, each)) is not None
+                ]
+                if ways:
+                    _, _, served, each = min(ways, key=lambda way: (way[2].in_memory, *way[:2]))
+                    found[need.name] = long_read(served, each, costs)
+        return found
+
     def _included(self, placements: list[Placement]) -> tuple[str, ...]:
         by_hand = placements[0].path.handwritten
         if by_hand is not None:
             return by_hand.included
         fields = sorted({name for each in placements for name in each.included})
-        types = (name for each in placements for name in self._type_attribute(each))
+        read_alone = [each for each in placements if self._is_read_alone(each)]
+        types = [self.discriminator] if self.discriminator and read_alone else []
+        # Without their version, entries of an earlier shape could not be told from current ones.
+        if any(info(each.path.entity).shape_version.version > 1 for each in read_alone):
+            types.append(VERSION_ATTRIBUTE)
         return tuple(dict.fromkeys((*fields, *types)))
 
-    def _type_attribute(self, placement: Placement) -> tuple[str, ...]:
-        """Return the discriminator if readers of the index's entries need it to tell entities."""
+    def _is_read_alone(self, placement: Placement) -> bool:
+        """Whether a pattern reads the entries of an INCLUDE index without fetching whole items.
+
+        Its readers then need the entity and the version of each entry.
+        """
         choices, layout = self._choices(placement.path.entity), self.layouts[placement.path.entity]
-        is_read_alone = placement.projection == "INCLUDE" and any(
+        return placement.projection == "INCLUDE" and any(
             self.costs.covers(placement, need) and not need.is_count
             for need, each in zip(choices.needs, layout.assigned)
             if each == placement
         )
-        return (self.discriminator,) if is_read_alone and self.discriminator else ()
 
     def _users(self, placement: Placement) -> list[str]:
         choices, layout = self._choices(placement.path.entity), self.layouts[placement.path.entity]
@@ -382,6 +428,7 @@ class _BlueprintWriter:
             round(float(self.costs.item_bytes(choices.entity)), 2),
             tuple(
                 base_reasons(
+                    choices,
                     layout,
                     self._users(layout.base),
                     str(Template(partition_parts(base, self.labels))),
@@ -401,9 +448,10 @@ class _BlueprintWriter:
 def priced_table(
     table: TablePlan, uses: Iterable[UnitUse], stored: Iterable[StoredItems]
 ) -> TablePlan:
-    """Return a table with what it costs beyond its patterns, and what each index costs.
+    """Return a table with its dollars filled in: storage, costs of no pattern, and each index.
 
-    ``uses`` and ``stored`` are those of the table's entities. The storage of guards counts here.
+    ``uses`` has the write units of the table's entities, and ``stored`` their items and entries.
+    The storage of the entities' guards is included, although guards are in the design's own table.
     """
     used, held = list(uses), list(stored)
     indexes = tuple(
@@ -450,7 +498,8 @@ def _native_names(slot: Slot, placement: Placement) -> set[str]:
 def _kinds(entity: type[Entity], slot: Slot, placement: Placement) -> dict[str, str]:
     """Return the DynamoDB type of each key attribute of a slot.
 
-    A local index has the table's partition key, whose type the table's own slot has.
+    For a local index, only the type of the sort key is returned. Its partition key is the table's,
+    whose type the table's own slot has.
     """
     native, kinds = _native_names(slot, placement), {}
     for name in slot.sort if slot.kind == "LSI" else (*slot.partition, *slot.sort):

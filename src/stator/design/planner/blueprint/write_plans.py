@@ -13,7 +13,7 @@ from stator.design.plan.plan import EntityPlan, Operation, PatternPlan, Step
 from stator.design.plan.usage import UnitUse
 from stator.design.planner.blueprint.write_usage import Opened, WriteUsage, usage_of
 from stator.design.planner.cost_model import CostModel, Placement
-from stator.design.planner.needs import is_optional
+from stator.design.planner.needs import is_optional, item_write
 from stator.design.planner.weights import READ_UNIT_DOLLARS, WRITE_UNIT_DOLLARS
 from stator.model.limits import TRANSACTION_BYTES
 from stator.model.quantities import amount
@@ -27,7 +27,7 @@ _TRANSACTION_ITEMS = 100
 
 
 class WritePlans:
-    """Writes the plans of a design's writes, and what they take in each place.
+    """Creates the plan of each write pattern, and counts its units in each table and index.
 
     ``opened`` has the placements of each entity in indexes, by entity name.
     """
@@ -94,7 +94,7 @@ class WritePlans:
             reads += usage.units("read") * change.times
             reasons += _guard_reasons(plan.name, usage)
             reasons += [
-                _reason(plan.name, placement, usage.in_index(index))
+                _reason(plan.name, placement, usage.in_index(index), change.times)
                 for placement, index in self.opened[plan.name]
                 if usage.in_index(index)
             ]
@@ -124,12 +124,15 @@ class WritePlans:
         )
 
     def _guesses(self, changes: tuple[DeclaredWrite, ...]) -> tuple[str, ...]:
-        """Return the guesses about the share of items that each index holds."""
+        """Return the guesses about the shares of items that sparse indexes hold, as text."""
         found = [
             str(guess)
             for change in changes
             for placement, _ in self.opened[info(change.entity).name]
-            for guess in self.costs.presence_guesses(placement.path)
+            for guess in (
+                *self.costs.presence_guesses(placement.path),
+                *self.costs.life(change.entity).guesses(placement.path, item_write(change, 1.0)),
+            )
         ]
         return tuple(dict.fromkeys(found))
 
@@ -148,7 +151,7 @@ def _guard_reasons(entity: str, usage: WriteUsage) -> list[str]:
     return found
 
 
-def _reason(entity: str, placement: Placement, units: float) -> str:
+def _reason(entity: str, placement: Placement, units: float, times: float) -> str:
     known = info(placement.path.entity)
     held = ", ".join(placement.path.fields)
     sparse = bool(placement.path.constants) or any(
@@ -156,7 +159,8 @@ def _reason(entity: str, placement: Placement, units: float) -> str:
     )
     note = ", which is sparse" if sparse else ""
     noun = "write unit" if units == 1 else "write units"
-    return f"{units:g} {noun} for the index entry of {entity} by {held}{note}"
+    several = "" if times == 1 else f", {times:g} times"
+    return f"{units:g} {noun} for the index entry of {entity} by {held}{note}{several}"
 
 
 def _warnings(changes: tuple[DeclaredWrite, ...], items: float, costs: CostModel) -> list[str]:

@@ -1,4 +1,4 @@
-"""What one declared write does, in units and places.
+"""The units that one declared write takes in the table, in indexes and for guards.
 
 The data layer (``stator.tables.writes``) does more than put one item. This module counts it:
 
@@ -24,6 +24,7 @@ from stator.design.patterns.pattern import DeclaredWrite
 from stator.design.plan.own_table import unique_fields
 from stator.design.plan.plan import EntityPlan
 from stator.design.planner.cost_model import GUARD_BYTES, CostModel, Placement
+from stator.design.planner.needs import item_write
 
 Opened = tuple[tuple[Placement, str], ...]
 """The placements of an entity in indexes, each with the name of its index."""
@@ -63,7 +64,10 @@ def usage_of(
     *,
     is_transaction: bool,
 ) -> WriteUsage:
-    """Return what one write of a pattern takes. ``own_table`` is the table of guards."""
+    """Return the units that one write of a pattern takes, and the number of its guard writes.
+
+    ``opened`` has the entity's placements in indexes. ``own_table`` is the table of guards.
+    """
     entity, fields = change.entity, _changed(change)
     guards, doubled = _guards(change, fields, plan, costs)
     size = costs.item_bytes(entity)
@@ -74,11 +78,7 @@ def usage_of(
     if change.kind != "create" and (guards or _is_soft(change)):
         places.append(WrittenUnits("read", plan.table, None, read_units(size, consistent=True)))
     for placement, index in opened:
-        units = (
-            costs.write_units_of_item(placement)
-            if fields is None
-            else costs.write_units_of_update(placement, fields)
-        )
+        units = costs.write_units(placement, item_write(change, 1.0))
         places.append(WrittenUnits("write", plan.table, index, units))
     return WriteUsage(tuple(places), guards)
 
@@ -86,7 +86,7 @@ def usage_of(
 def guarded_shares(entity: type[Entity], plan: EntityPlan, costs: CostModel) -> dict[str, float]:
     """Return the guarded fields of an entity, each with the share of items that have a value.
 
-    The empty name stands for the identity, if the table's key has more fields.
+    If the identity has a guard, because the table's key has further fields, its name is empty.
     """
     known = info(entity)
     found = {
@@ -97,7 +97,11 @@ def guarded_shares(entity: type[Entity], plan: EntityPlan, costs: CostModel) -> 
 
 
 def _changed(change: DeclaredWrite) -> frozenset[str] | None:
-    """Return the fields that an update changes, or None if an item appears or disappears."""
+    """Return the fields that a write changes in an existing item.
+
+    A soft delete changes fields, too. Returns None for a create, and for a delete that removes the
+    item.
+    """
     known = info(change.entity)
     always = {name for name, each in known.fields.items() if each.role in ("version", "updated")}
     if change.kind == "update":
@@ -113,7 +117,7 @@ def _is_soft(change: DeclaredWrite) -> bool:
 
 
 def _marks(known: EntityInfo) -> list[str]:
-    """Return the fields that a soft delete sets: the mark, and the expiry if the mark has one."""
+    """Return the fields that a soft delete sets: its mark, and the expiry time if there is one."""
     marked = [each for each in known.fields.values() if each.role == "soft_delete"]
     expires = any(each.marker is not None and each.marker.after is not None for each in marked)
     roles = ("soft_delete", "ttl") if expires else ("soft_delete",)
@@ -123,7 +127,10 @@ def _marks(known: EntityInfo) -> list[str]:
 def _guards(
     change: DeclaredWrite, fields: frozenset[str] | None, plan: EntityPlan, costs: CostModel
 ) -> tuple[float, float]:
-    """Return how many guards a write touches, and how likely it touches any."""
+    """Return how many guards a write puts or deletes on average, and the chance that it is not 0.
+
+    ``fields`` has the fields that the write changes in an existing item, or None.
+    """
     known = info(change.entity)
     shares = guarded_shares(change.entity, plan, costs)
     if fields is None or _is_soft(change):

@@ -1,13 +1,13 @@
 """Handwritten keys: ``key=("USER#{user_id}", "ORDER#{placed_at}#{order_id}")``.
 
 Text is literal; ``{field}`` is replaced by the field's value in its order-preserving form, and
-``{month_of(field)}`` or ``{prefix_of(field, 5)}`` by a part of it. Two
-fields must be separated by text that begins with the separator, which never occurs in a value. So
-parts cannot run into each other, and ranges over a part stay ranges of the key.
+``{month_of(field)}`` or ``{prefix_of(field, 5)}`` by a derived part of the value. Two fields must
+be separated by text that begins with the separator, which never occurs in a value. So two values
+cannot run into each other, and a range of values is a range of the key.
 
-``key={"email": "{email}"}`` also names the attribute. Here it is the field itself, so the key is
-native: the value is stored once, in DynamoDB's own type and without escapes. This is how tables
-that exist already are keyed.
+``key={"email": "{email}"}`` also names the attribute. Here the attribute is the field itself, so
+the key is native: the value is stored once, in DynamoDB's own type and without escapes. The keys of
+existing tables are written in this form.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from stator.errors import DesignError
 
 _HOLE: Final = re.compile(r"(\{(?:\w+|\w+_of\([^{}()]+\))\})")
 Piece = tuple[bool, str]
-"""Whether the piece is a field or a part of one, and its name or text."""
+"""Whether the piece is a field or a derived part, and its name or text."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyAttributes:
     """The partition key or the sort key of a handwritten key.
 
-    ``names`` are the attribute names that the key gives. It is empty if the key leaves them to the
-    planner (PK, SK, GSI1PK). If ``native`` is True, each attribute is a field. Otherwise ``pieces``
-    are the parts of the only attribute.
+    ``names`` has the attribute names that the user gave. It is empty if the planner chooses them
+    (PK, SK, GSI1PK). If ``native`` is True, each attribute is a field. Otherwise there is one
+    attribute, and ``pieces`` has its parts.
     """
 
     pieces: tuple[Piece, ...]
@@ -61,9 +61,9 @@ class KeyAttributes:
 class Handwritten:
     """A key as the user wrote it.
 
-    ``index`` is the name of its index, or None for the table's own key. ``sort`` is None if the
-    user wrote none. Then the entity's label takes its place, unless ``is_partition_only``: the
-    table or index has no sort key.
+    ``index`` is the name of the key's index, or None for the table's own key. ``sort`` is None if
+    the user wrote no sort key. The entity's label then takes its place, unless the table or index
+    has no sort key (``is_partition_only``).
     """
 
     partition: KeyAttributes
@@ -116,12 +116,12 @@ def parse(
     partition, sort = sides[0], sides[1] if len(sides) == 2 else None
     if index is None and any(len(each.names) > 1 for each in sides):
         raise DesignError(
-            f"{where}: a table has one attribute as its partition key and one as its sort key",
-            hint="only indexes can have several attributes there",
+            f"{where}: the partition or sort key of a table cannot have several attributes",
+            hint="name one attribute for each; only an index can have several",
         )
     if options.local and sort is None:
         raise DesignError(
-            f"{where}: a local index has a sort key", hint="write both attributes of its key"
+            f"{where}: a local index needs a sort key", hint="write both attributes of its key"
         )
     if isinstance(options.projection, str):
         if options.projection not in ("ALL", "KEYS_ONLY"):
@@ -139,7 +139,10 @@ def _stored(entity: type[Entity], name: str) -> str:
 
 
 def _named(entity: type[Entity], written: str) -> str:
-    """Return the name of a field or of a part of one, with the stored name of the field."""
+    """Return a name as the planner uses it, with the stored name of the field.
+
+    ``written`` is the name of a field or of a derived part, as the user wrote it in the key.
+    """
     part = derived_part(written)
     if part is None:
         return _stored(entity, written)
@@ -163,7 +166,7 @@ def _side(entity: type[Entity], side: WrittenSide, where: str) -> KeyAttributes:
                 )
     elif len(pieces) > 1:
         raise DesignError(
-            f"{where}: of several attributes, each must be a field",
+            f"{where}: if a partition or sort key has several attributes, each must be a field",
             hint='write each attribute with its own field: {"region": "{region}", "day": "{day}"}',
         )
     elif names and names[0] in info(entity).fields:
@@ -197,8 +200,9 @@ def _pieces(entity: type[Entity], text: str, where: str) -> tuple[Piece, ...]:
     for (left, _), (right, following) in pairwise(pieces):
         if left and (right or not following.startswith(keys.SEPARATOR)):
             raise DesignError(
-                f"{where}: nothing separates two fields in {text!r}",
-                hint=f"put {keys.SEPARATOR} after each field: it never occurs in a value",
+                f"{where}: {keys.SEPARATOR} is missing between a field and {following!r}"
+                f" in {text!r}",
+                hint=f"write {keys.SEPARATOR} right after the field: it never occurs in a value",
             )
     if not pieces:
         raise DesignError(f"{where}: the key is empty", hint="give it at least one word or field")

@@ -3,12 +3,12 @@
 A partition is labelled by its field (``user_id`` becomes USER, ``email`` becomes EMAIL), not by the
 entity. So ``USER#u1`` holds everything about that user, no matter which entity it belongs to. If a
 pattern over several entities compares fields with one value, the fields share one label, even if
-their names differ. A sort key begins with the label of its entity, which keeps the entities of a
-partition apart.
+their names differ. A sort key begins with the label of its entity, so the items of each entity lie
+next to each other in a partition.
 
 In a partition key of several fields, labels stand in the order in which the fields are declared.
 Entities that are read together share one order. The labels of the entity with the fewest identity
-fields come first: those of a tenant before those of its projects. A lock keeps its labels.
+fields come first: those of a tenant before those of its projects. Labels in the lock file stay.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class KeyLabels:
         return self.columns.get((info(entity).name, field)) or self._own(entity, field)
 
     def place(self, entity: type[Entity], field: str) -> tuple[int, str]:
-        """Return the rank of a field, by which ``sorted`` orders the fields of a partition key."""
+        """Return a Python sort key, by which the fields of a partition key are ordered."""
         label = self.field(entity, field)
         if label in self.order:
             return self.order.index(label), label
@@ -114,7 +114,7 @@ def _shared_order(labels: KeyLabels, groups: list[TogetherGroup], kept: KeyLabel
 def _free(word: str, taken: set[str]) -> str:
     """Return the word, with a number (``ORDER2``, ``ORDER3``, ...) if the word itself is taken.
 
-    ``taken`` are the labels that the lock uses.
+    ``taken`` are the labels in the lock file.
     """
     return next(
         each for each in chain([word], (f"{word}{at}" for at in count(2))) if each not in taken
@@ -124,7 +124,7 @@ def _free(word: str, taken: set[str]) -> str:
 def _joined(labels: KeyLabels, groups: list[TogetherGroup], kept: KeyLabels) -> dict[Column, str]:
     """Return the labels of columns that some pattern compares with the same value.
 
-    Such columns have the same label.
+    Such columns have the same label. Labels in ``kept`` take precedence.
     """
     classes: dict[Column, set[Column]] = {}
     entities: dict[str, type[Entity]] = {}

@@ -15,8 +15,8 @@ from stator.design.entities.entity import Entity, info
 from stator.design.plan import key_text as keys
 from stator.design.plan.templates import Part, text
 from stator.design.planner.access_paths import AccessPath
-from stator.design.planner.handwritten_keys import Piece
-from stator.design.planner.key_labels import KeyLabels
+from stator.design.planner.keys.handwritten_keys import Piece
+from stator.design.planner.keys.key_labels import KeyLabels
 from stator.design.planner.needs import ValueSource, key_encoding
 
 PAST_EVERYTHING: Final = "\U0010ffff"
@@ -33,9 +33,10 @@ def field_part(entity: type[Entity], name: str, *, inverted: bool = False) -> Pa
 
 
 def value_encoding(part: Part, source: ValueSource) -> str:
-    """Return how a compared value is written where a key has this part.
+    """Return the encoding that writes a compared value into this part of a key.
 
-    The value may itself be a part of the field, and the key's part may be coarser.
+    The value may be a derived part of the field, such as a day, while the key holds a coarser one,
+    such as the month. The encoding is then ``day.month``.
     """
     if not source.part:
         return part.encoding
@@ -44,7 +45,7 @@ def value_encoding(part: Part, source: ValueSource) -> str:
 
 
 def constant_text(entity: type[Entity], name: str, source: ValueSource) -> str | None:
-    """Return the key text of a constant, or None if the item must lack the field."""
+    """Return the key text of the constant in ``source``, or None if the field must be absent."""
     if source.is_absent:
         return None
     encoding = value_encoding(field_part(entity, name), source)
@@ -86,7 +87,7 @@ def _written(entity: type[Entity], pieces: tuple[Piece, ...]) -> tuple[Part, ...
 
 
 def tidy(parts: list[Part]) -> tuple[Part, ...]:
-    """Join neighbouring texts and drop empty ones."""
+    """Join neighbouring texts, and drop empty texts."""
     tidy: list[Part] = []
     for part in parts:
         if part.kind == "text" and tidy and tidy[-1].kind == "text":
@@ -114,7 +115,7 @@ def same_stretch(one: tuple[Part, ...], other: tuple[Part, ...]) -> bool:
 
 
 def reaches(parts: tuple[Part, ...], low: str, high: str) -> bool:
-    """Whether a key made of these parts can lie between two texts."""
+    """Whether a sort key made of these parts can lie between the texts ``low`` and ``high``."""
     begin, is_open = _leading(parts)
     return begin <= high and (begin + PAST_EVERYTHING if is_open else begin) >= low
 
