@@ -67,6 +67,7 @@ class LeaseHold:
     """The state of a lease, as its holder knows it or as it was read from the item.
 
     ``owner`` and ``fence`` together are the fencing token. ``owner`` is None if the lease is free.
+    ``until`` is the end of the lease, in seconds since the epoch.
     """
 
     owner: str | None
@@ -76,10 +77,10 @@ class LeaseHold:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The outcome of trying to take a lease.
+    """The outcome of an attempt to take a lease.
 
-    ``is_mine`` says whether the caller now holds the lease. ``item`` is the item as now stored, or
-    empty if that is not known.
+    ``is_mine`` says whether the caller now holds the lease. ``item`` is the item as it is stored
+    after the attempt, or empty if that is not known.
     """
 
     is_mine: bool
@@ -88,7 +89,11 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class LeaseAttributes:
-    """The attributes under which an item keeps its lease, and the conditions on them."""
+    """The names of the attributes that hold the lease in an item.
+
+    ``fence`` or ``until`` is None if the item has no such attribute. The methods return conditions
+    on these attributes, for the writes of ``LeaseItem``.
+    """
 
     owner: str = "owner"
     until: str | None = "until"
@@ -102,7 +107,10 @@ class LeaseAttributes:
         )
 
     def free(self, before: float = 0.0) -> Condition:
-        """Return the condition that the lease has no holder, or that it ended before ``before``."""
+        """Return the condition that the lease has no holder, or that it ended before ``before``.
+
+        ``before`` is in seconds since the epoch. With 0, only a lease without a holder is free.
+        """
 
         def write(written: Expressions) -> str:
             free = f"attribute_not_exists({written.name(self.owner)})"
@@ -115,9 +123,9 @@ class LeaseAttributes:
         return write
 
     def held(self, hold: LeaseHold) -> Condition:
-        """Return the condition that the lease still has the owner and the fence of ``hold``.
+        """Return the condition that the stored lease still has the owner and the fence of ``hold``.
 
-        If ``hold`` has no owner, the lease must still be free.
+        If ``hold`` has no owner, the condition is that the lease still has none either.
         """
 
         def write(written: Expressions) -> str:
@@ -134,7 +142,10 @@ class LeaseAttributes:
         return write
 
     def as_seen(self, hold: LeaseHold) -> Condition:
-        """Return the condition that the lease is still as it was when ``hold`` was read."""
+        """Return the condition that the lease is unchanged since ``hold`` was read from the item.
+
+        It fails if any process has taken, renewed or released the lease since.
+        """
 
         def write(written: Expressions) -> str:
             term = self.held(hold)(written)
@@ -152,7 +163,7 @@ def both(one: Condition, other: Condition) -> Condition:
 
 
 class LeaseItem:
-    """One item that carries a lease, and the writes that take, renew and release it."""
+    """An item in which a lease is stored, and the writes that take, renew and release the lease."""
 
     def __init__(
         self,
@@ -177,9 +188,9 @@ class LeaseItem:
         sets: Mapping[str, Value] | None = None,
         removes: tuple[str, ...] = (),
     ) -> Work[Taken]:
-        """Become the holder and increment the fence, if ``condition`` holds.
+        """Make ``owner`` the holder until ``until``, and increment the fence, if a condition holds.
 
-        Build the condition with ``self.attributes`` (``free``, ``held`` or ``as_seen``), and add to
+        Build ``condition`` with ``self.attributes`` (``free``, ``held`` or ``as_seen``), and add to
         it with ``both``. ``sets`` and ``removes`` change further attributes in the same write.
         """
         request = self._update(
@@ -188,9 +199,9 @@ class LeaseItem:
         return (yield from self._taken(Call("UpdateItem", request, self.label), owner))
 
     def replace(self, item: Item, condition: Condition) -> Work[Taken]:
-        """Become the holder by writing the whole item, if ``condition`` holds.
+        """Take the lease by writing the whole item, if ``condition`` holds.
 
-        ``item`` must contain the owner. Its other lease attributes are stored as they are.
+        ``item`` must contain the new owner. Its other lease attributes are stored as they are.
         """
         written = Expressions()
         request = {
@@ -217,7 +228,11 @@ class LeaseItem:
     def renew(
         self, hold: LeaseHold, until: float, sets: Mapping[str, Value] | None = None
     ) -> Work[Item | None]:
-        """Set a new end for the lease. Returns the updated item, or None if the lease is lost."""
+        """Set ``until`` as the new end of the lease, on condition that ``hold`` is still current.
+
+        ``sets`` are attributes to set in the same write. Returns the updated item, or None if the
+        lease is lost.
+        """
         assert self.attributes.until is not None
         end = {self.attributes.until: seconds(until)}
         return (yield from self.change(hold, {**end, **(sets or {})}))
@@ -225,7 +240,7 @@ class LeaseItem:
     def change(
         self, hold: LeaseHold, sets: Mapping[str, Value], removes: tuple[str, ...] = ()
     ) -> Work[Item | None]:
-        """Write other attributes of the item while holding the lease.
+        """Write attributes besides the lease's own, on condition that the lease is still held.
 
         Returns the updated item, or None if the lease is lost.
         """
@@ -234,13 +249,15 @@ class LeaseItem:
     def hand_over(
         self, hold: LeaseHold, to: str, until: float, removes: tuple[str, ...] = ()
     ) -> Work[Item | None]:
-        """Make another process the holder, with a new fence.
+        """Make the process ``to`` the holder until ``until``, and increment the fence.
 
-        Returns the updated item, or None if the lease is lost.
+        ``removes`` names attributes to remove in the same write. Returns the updated item, or None
+        if the lease is lost.
         """
         condition = self.attributes.held(hold)
         request = self._update(condition, self._holder(to, until), removes, counts=True)
-        return (yield from self._changed(request))
+        taken = yield from self._taken(Call("UpdateItem", request, self.label), to)
+        return taken.item if taken.is_mine else None
 
     def release(
         self,
@@ -248,7 +265,11 @@ class LeaseItem:
         sets: Mapping[str, Value] | None = None,
         removes: tuple[str, ...] = (),
     ) -> Work[bool]:
-        """Release the lease and keep its fence. Returns False if the lease was already lost."""
+        """Remove the owner and the end of the lease, and keep its fence.
+
+        ``sets`` and ``removes`` change further attributes in the same write. Returns False if the
+        lease was already lost.
+        """
         attributes = self.attributes
         names = (attributes.owner, *(() if attributes.until is None else (attributes.until,)))
         request = self._update(attributes.held(hold), sets or {}, (*names, *removes))
@@ -294,7 +315,7 @@ class LeaseItem:
         *,
         counts: bool = False,
     ) -> dict[str, Any]:
-        """Return an UpdateItem request. With ``counts``, the request also increments the fence."""
+        """Return an UpdateItem request. With ``counts``, the request also adds 1 to the fence."""
         written = Expressions()
         terms = [f"{written.name(name)} = {written.value(value)}" for name, value in sets.items()]
         if counts and self.attributes.fence is not None:
@@ -324,5 +345,5 @@ class LeaseItem:
 
 
 def seconds(moment: float) -> Value:
-    """Format a time for storage. ``repr`` keeps every digit, so that equal times compare equal."""
+    """Return a time as a DynamoDB number with every digit, so that equal times compare equal."""
     return {"N": repr(moment)}

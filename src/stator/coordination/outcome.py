@@ -1,7 +1,7 @@
 """Unknown outcomes: errors after which nobody can tell whether the work was done.
 
 A write whose answer is lost may have happened. Repeating it could do it twice: a payment made
-twice, a mail sent twice. ``is_outcome_unknown`` tells such errors from those that say what
+twice, a mail sent twice. ``is_outcome_unknown`` recognises such errors. Other errors say what
 happened, such as a refused condition or a wrong argument.
 """
 
@@ -9,7 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stator.errors import ConnectionTrouble, InternalServerError, ServiceError, StorageFailed
+from stator.errors import (
+    ConnectionTrouble,
+    PartlyDone,
+    ResultNotStored,
+    ServiceError,
+    StorageFailed,
+)
 
 # Errors of other libraries that lose an answer, found by name so that nothing is imported for them.
 _LOST_ANSWERS = frozenset(
@@ -35,6 +41,7 @@ def is_outcome_unknown(error: BaseException, also: tuple[type[BaseException], ..
     - is a ConnectionTrouble after the request was sent, such as OutcomeUnknown or ReplyLost;
     - is an error of the service that does not say what happened: InternalServerError, or a refusal
       that follows an earlier attempt whose answer was lost (``after_unknown``);
+    - says that a part of the work is done: PartlyDone or ResultNotStored;
     - is a StorageFailed: the embedded engine could not write to its disk;
     - is a TimeoutError, a ConnectionError other than ConnectionRefusedError, or the error of an
       HTTP library that lost an answer;
@@ -47,11 +54,8 @@ def is_outcome_unknown(error: BaseException, also: tuple[type[BaseException], ..
 def _is_unknown(error: BaseException, also: tuple[type[BaseException], ...]) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return False  # its members decide
-    if isinstance(error, ConnectionTrouble):
+    if isinstance(error, (ConnectionTrouble, ServiceError, PartlyDone, ResultNotStored)):
         return error.sent or isinstance(error, also)
-    if isinstance(error, ServiceError):
-        unknown = error.after_unknown or isinstance(error, InternalServerError)
-        return unknown or isinstance(error, also)
     if isinstance(error, ConnectionRefusedError):
         return isinstance(error, also)
     if isinstance(error, (StorageFailed, TimeoutError, ConnectionError, *also)):

@@ -51,7 +51,7 @@ def sequence_text(sequence: str) -> str:
 
 
 class Positioned(Protocol):
-    """A change with its sequence number, formatted by ``sequence_text``."""
+    """A change with its sequence number, as text that ``sequence_text`` has formatted."""
 
     @property
     def sequence(self) -> str: ...
@@ -61,7 +61,7 @@ C = TypeVar("C", bound=Positioned)
 
 
 def unapplied(changes: Sequence[C], position: str) -> list[C]:
-    """Return the changes after a position, or all of them if the position is empty."""
+    """Return the changes whose sequence numbers are above ``position``, or all if it is empty."""
     return [change for change in changes if change.sequence > position]
 
 
@@ -69,8 +69,8 @@ def unapplied(changes: Sequence[C], position: str) -> list[C]:
 class AppliedPosition:
     """The attribute of an item that holds the sequence number of the last applied change.
 
-    Methods that take ``written`` return part of an expression for a request, and add its attribute
-    names and values to ``written``.
+    Methods that take ``written`` return a clause for an expression of a request. They add the
+    attribute names and values that the clause uses to ``written``.
     """
 
     attribute: str
@@ -80,16 +80,23 @@ class AppliedPosition:
         return item[self.attribute]["S"] if item and self.attribute in item else ""
 
     def assignment(self, written: Expressions, last: str) -> str:
-        """Return a SET clause that records all changes up to ``last`` as applied."""
+        """Return a SET clause that stores ``last``, the number of the last applied change."""
         return f"{written.name(self.attribute)} = {written.value({'S': last})}"
 
     def below(self, written: Expressions, first: str) -> str:
-        """Return the condition that neither ``first`` nor any later change has been applied."""
+        """Return the condition that the stored position is below ``first``, or that none is stored.
+
+        ``first`` is the lowest sequence number of the changes to apply. If the condition holds,
+        none of them has been applied yet.
+        """
         name = written.name(self.attribute)
         return f"(attribute_not_exists({name}) OR {name} < {written.value({'S': first})})"
 
     def unchanged(self, written: Expressions, item: Item) -> str:
-        """Return the condition that nothing has been applied since ``item`` was read."""
+        """Return the condition that the stored position is still the same as in ``item``.
+
+        ``item`` was read earlier.
+        """
         name = written.name(self.attribute)
         if self.attribute not in item:
             return f"attribute_not_exists({name})"
@@ -98,9 +105,10 @@ class AppliedPosition:
 
 @dataclass(frozen=True, slots=True)
 class ShardPositions:
-    """The last applied sequence number of each shard, with the time of that write in seconds.
+    """The last applied sequence number of each shard, and when it was stored.
 
-    Stored as a map of texts: ``{shardId-0001...: "000...42@1791489600"}``.
+    Stored as a map of texts, with the time in seconds since the epoch after the ``@``:
+    ``{shardId-0001...: "000...42@1791489600"}``.
     """
 
     marks: Mapping[str, str] = field(default_factory=dict)
@@ -111,13 +119,14 @@ class ShardPositions:
         return cls({shard: mark["S"] for shard, mark in stored.items()})
 
     def of(self, shard: str) -> str:
-        """Return the position of a shard, or empty text if none of its changes has been applied."""
+        """Return the last applied sequence number of a shard, or empty text if there is none."""
         return self.marks.get(shard, "").partition("@")[0]
 
     def moved(self, shard: str, last: str, now: float) -> ShardPositions:
-        """Return the positions with ``shard`` moved to ``last``.
+        """Return the positions with ``last`` as the last applied sequence number of ``shard``.
 
-        Shards without a change in the last two days are dropped.
+        ``now`` is stored as the time of this change. Shards without a change in the last two days
+        are dropped.
         """
         oldest = now - _SHARD_SECONDS
         recent = {
@@ -135,10 +144,10 @@ class ShardPositions:
 
 
 def applied_marker(place: Place, name: str, expires_at: float) -> Statement:
-    """Return a transaction action that marks a named batch as applied.
+    """Return a transaction action that puts an item to mark the batch ``name`` as applied.
 
-    The transaction fails with ConditionFailed if the batch has already been applied. The marker
-    expires at ``expires_at``, in seconds since the epoch.
+    The transaction fails with ConditionFailed if the marker exists, that is, if the batch has
+    already been applied. The marker expires at ``expires_at``, in seconds since the epoch.
     """
     written = Expressions()
     request = {

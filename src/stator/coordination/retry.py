@@ -30,8 +30,8 @@ _TRANSIENT_REASONS = frozenset(
 def is_transient(error: Trouble) -> bool:
     """Whether the same request may succeed later.
 
-    A cancelled transaction is transient if each of its reasons is. A failed condition is not
-    transient.
+    A cancelled transaction is transient if every reason for its cancellation is. A failed condition
+    is not transient.
     """
     if isinstance(error, TransactionCanceled):
         codes = {reason.get("Code") for reason in error.reasons} - {"None", None}
@@ -72,16 +72,24 @@ def retry_with(
 def retry(
     context: Context, check: Callable[[], Any] | None, make: Callable[[], Work[T]]
 ) -> Work[T]:
-    """Run ``make()`` until it succeeds, retrying transient errors unless ``check`` raises."""
+    """Return the result of ``make()``, which is repeated after transient errors (``retry_with``).
+
+    ``check`` runs before every attempt and may raise an error to stop, for example LeaseLost.
+    ``context.random`` randomises the pauses.
+    """
     return (yield from retry_with(context.random, make, check=check))
 
 
 def retry_call(context: Context, check: Callable[[], Any] | None, call: Call) -> Work[Reply]:
-    """Return the reply to one request, retried after transient errors unless ``check`` raises."""
+    """Return the reply to one request, which is repeated after transient errors (``retry_with``).
+
+    ``check`` runs before every attempt and may raise an error to stop, for example LeaseLost.
+    ``context.random`` randomises the pauses.
+    """
     return (yield from retry_with(context.random, lambda: answered(call), check=check))
 
 
 def answered(call: Call) -> Work[Reply]:
-    """Wrap a single request as work that returns its reply."""
+    """Turn a single call into work: a generator that yields the call and returns its reply."""
     reply: Reply = yield call
     return reply

@@ -24,32 +24,32 @@ ATTRIBUTE: Final = "_format"
 
 @dataclass(frozen=True, slots=True)
 class StoredFormat:
-    """The version of a family of items.
+    """The version of the layout in which a family of items is stored, such as all items of a lock.
 
-    ``family`` is the word for these items in messages, such as ``lock`` or ``view``.
+    ``family`` is the word for these items in error messages, such as ``lock`` or ``view``.
     """
 
     family: str
     version: int = 1
 
     def attributes(self) -> Item:
-        """Return the attribute with the version, for the item that carries it."""
+        """Return the attribute ``_format`` with the version, to add to the item that carries it."""
         return {ATTRIBUTE: {"N": str(self.version)}}
 
     def readable(self, written: Expressions) -> str:
-        """Return the condition that no newer program wrote the item.
+        """Return the condition that the item's version is not newer than this program knows.
 
-        Use it in a write that does not read the item first. The attribute name and the value in
-        the condition are added to ``written``.
+        Use it in a write that does not read the item first. The attribute name and the value in the
+        condition are added to ``written``.
         """
         name = written.name(ATTRIBUTE)
         version = written.value({"N": str(self.version)})
         return f"(attribute_not_exists({name}) OR {name} <= {version})"
 
     def check(self, item: Item, name: str) -> None:
-        """Raise an error if a newer program wrote the item.
+        """Raise an error if the item's version is newer than this program knows.
 
-        ``name`` is the name of the particular lock, view and so on, for the message.
+        ``name`` is the name of the lock, view and so on that the item belongs to, for the message.
         """
         found = int(item[ATTRIBUTE]["N"]) if ATTRIBUTE in item else 1
         if found > self.version:

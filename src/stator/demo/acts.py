@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -33,7 +34,8 @@ from stator.demo.story import Checked, Event, PatternSeen, Sample, Story
 from stator.design.lint.check import check
 from stator.design.plan.plan import Plan
 from stator.design.table_settings import TableSettings
-from stator.model.quantities import about_dollars, size
+from stator.model.quantities import about_dollars, plural, size
+from stator.patterns.shards.shard_change import ShardChange
 from stator.pipeline.bulk.load.load import LoadOptions, LoadProgress, load
 from stator.pipeline.bulk.targets import BulkTarget
 from stator.tables.connection import connect
@@ -41,8 +43,6 @@ from stator.tables.db import Db
 
 _MODELS: Final = ("AX-1", "AX-2", "Nimbus", "Pico")
 _CITIES: Final = ("Aarhus", "Bergen", "Cork", "Delft", "Essen", "Faro")
-_SHARDS: Final = 8
-_HOT_SHARE: Final = 0.5
 _EXPIRING_SHARE: Final = 0.005
 
 
@@ -65,12 +65,21 @@ class Demo:
         self._live_began = 0.0
         self._workers: list[WorkerProcess] = []
         self._gone_handled = 0
+        self._partitions: Counter[str] = Counter()
 
     def run(self) -> Story:
         server = ServerProcess(self.folder / "data")
+        # The feed has a server of its own, which enforces throughput. The bulk load would take
+        # minutes there: a new table takes 4,000 writes a second.
+        feed_server = ServerProcess(self.folder / "feed", "enforced")
         try:
             self._act("A design from its access patterns", self._design)
-            with connect(fleet, server.url, measure=True) as db:
+            with (
+                connect(fleet, server.url, measure=True) as db,
+                connect(fleet, feed_server.url) as feed_db,
+            ):
+                feed_db.ensure()
+                _warm_up(feed_db)
                 history = self._act(
                     "A month of history, loaded from Parquet", lambda: self._load(db, server.url)
                 )
@@ -78,7 +87,10 @@ class Demo:
                     "Summaries of the history, and a stream for what follows",
                     lambda: self._summarise(db, server.url),
                 )
-                live = LiveFleet(db, self.scale.routers, self.scale.per_second)
+                live = LiveFleet(
+                    db, feed_db, self.scale.routers, self.scale.per_second, self._spread
+                )
+                self._partitions = live.written.partitions
                 try:
                     self._act(
                         "Live tests, workers, a hot provider, and a kill -9",
@@ -95,6 +107,7 @@ class Demo:
                             worker.stop()
         finally:
             server.stop()
+            feed_server.stop()
         self.story.seconds = time.monotonic() - self._began
         return self.story
 
@@ -122,7 +135,7 @@ class Demo:
             f"[green]{about_dollars(plan.dollars_per_month)}[/] a month on AWS at declared rates"
         )
         self._say(
-            f"stator check: {len(report.findings)} findings"
+            f"stator check: {plural(len(report.findings), 'finding')}"
             + "".join(f"\n    {line}" for line in self.story.findings)
         )
 
@@ -216,14 +229,13 @@ class Demo:
         )
         third = self.scale.seconds / 4
         self._watch(live, third)
+        live.written.partitions.clear()
         live.is_hot = True
         self._event(f"{HOT} turns hot")
-        self._watch(live, third, until_hot=True)
+        self._watch(live, third)
         self._watch(live, third / 2)
         self._event("worker killed with kill -9")
         self._kill(url)
-        live.spread(_SHARDS)
-        self._event(f"its feed spread over {_SHARDS} shards")
         live.written.partitions.clear()
         self._watch(live, third)
         self.story.heat_after = dict(live.written.partitions)
@@ -259,27 +271,34 @@ class Demo:
         )
         self._workers.append(WorkerProcess(url, self.folder, "latest").begin())
 
-    def _watch(self, live: LiveFleet, seconds: float, *, until_hot: bool = False) -> None:
-        """Sample the live part every half second, for ``seconds``.
+    def _spread(self, change: ShardChange) -> None:
+        """Report that a provider's feed has got more shards. A collector calls this."""
+        if change.key == HOT and not self.story.spreads:
+            self.story.heat_before = dict(self._partitions)
+        if change.key == HOT:
+            self.story.spreads.append(change.after)
+        if change.reason and not self.story.throttle_reason:
+            self.story.throttle_reason = change.reason
+            self._event("DynamoDB refuses its writes")
+            self._say(f"[yellow]throttled[/]: the feed of {change.key}, {change.reason}")
+        self._event(f"the feed of {change.key} spread over {change.after} shards")
+        self._say(f"[green]spread[/]: the feed of {change.key} over {change.after} shards")
 
-        With ``until_hot``, also report, once, that a partition takes most of the writes.
+    def _watch(self, live: LiveFleet, seconds: float) -> None:
+        """For ``seconds``, record rates and lag every half second while the routers report tests.
+
+        The share of the hottest partition is that of the last half second.
         """
         end = time.monotonic() + seconds
-        live.written.partitions.clear()
+        before: dict[str, int] = dict(live.written.partitions)
         while time.monotonic() < end:
             time.sleep(0.5)
-            seen = dict(live.written.partitions)
+            now = dict(live.written.partitions)
+            seen = {name: count - before.get(name, 0) for name, count in now.items()}
+            before = now
             total = sum(seen.values()) or 1
             hottest = max(seen.items(), key=lambda entry: entry[1], default=("", 0))
             self._sample(live, hottest[0], hottest[1] / total)
-            if until_hot and total > 300 and hottest[1] / total > _HOT_SHARE:
-                until_hot = False
-                self.story.heat_before = seen
-                self._say(
-                    f"[yellow]hot[/]: the partition {hottest[0]} takes {hottest[1] / total:.0%} of "
-                    "all feed writes"
-                )
-                self._event("one partition takes most writes")
 
     def _sample(self, live: LiveFleet, hottest: str, share: float) -> None:
         handled = self._gone_handled + sum(worker.state.handled for worker in self._workers)
@@ -307,6 +326,7 @@ class Demo:
             ("routers_of_isp", lambda: routers_of_isp(isp_of(63))),
         ]
         plan = fleet.plan()
+        returns = {each.name: each.traffic.returns for each in fleet.reads}
         for label, question in asked:
             assert db.meter is not None
             db.meter.by_label.pop(label, None)
@@ -324,12 +344,14 @@ class Demo:
                 items,
                 statistics.median(times) * 1000,
                 float(pattern.units_per_call),
+                round(returns[label] or 0),
                 round(usage.read_units / 30, 2),
             )
             self.story.patterns.append(seen)
             self._say(
                 f"{label:16} {seen.request:14} {items:>4} items  {seen.milliseconds:6.2f} ms  "
-                f"{seen.measured_units:g} RCU measured, {seen.planned_units:g} planned"
+                f"{seen.measured_units:g} RCU measured, {seen.planned_units:g} planned "
+                f"for {plural(seen.planned_items, 'item')}"
             )
 
     # -- the end
@@ -371,6 +393,13 @@ class Demo:
     def _is_caught_up(self) -> bool:
         lags = [worker.state.lag_seconds for worker in self._workers]
         return all(lag is not None and lag < 1.0 for lag in lags)
+
+
+def _warm_up(feed_db: Db) -> None:
+    """Give the feed's table 20 partitions, so that a hot key has others to be spread over."""
+    warm = {"ReadUnitsPerSecond": 12_000, "WriteUnitsPerSecond": 20_000}
+    table = feed_db.context.schema.place.table
+    feed_db.call("UpdateTable", {"TableName": table, "WarmThroughput": warm})
 
 
 def _plan_lines(plan: Plan) -> list[str]:

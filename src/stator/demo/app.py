@@ -58,7 +58,7 @@ def alert(change: Insert[Test]) -> None:
 
 @on.remove(Test, expired=True)
 def archive(change: Remove[Test]) -> None:
-    """Archive an expired test: the stream still has the item that TTL deleted."""
+    """Append an expired test to the archive. The stream still shows the item that TTL deleted."""
     _append(ARCHIVE, {"id": _id(change.old), "item": change.record.old})
 
 

@@ -15,7 +15,7 @@ _BOTTOM: Final = 34
 
 
 def _nice_top(value: float) -> float:
-    """Return the top of an axis for a value: the next 1, 2, 2.5 or 5 times a power of ten."""
+    """Return a round number to end an axis at: the next 1, 2, 2.5 or 5 times a power of ten."""
     if value <= 0:
         return 1.0
     power = 1.0
@@ -61,7 +61,8 @@ def line_chart(
 ) -> str:
     """Return an SVG chart of lines over time, in seconds.
 
-    ``series`` has the name and the points of each line; ``events`` are times with labels.
+    ``series`` has the name and the points (time, value) of each line. ``events`` has times with
+    labels, which are marked.
     """
     points = [point for _, values in series for point in values]
     last = max((x for x, _ in points), default=1.0) or 1.0
@@ -109,7 +110,8 @@ def bar_chart(
 ) -> str:
     """Return an SVG chart of bars with their names below.
 
-    Bars whose names begin with ``marked`` stand out.
+    ``bars`` has a name and a value for each. Bars whose names begin with ``marked`` are
+    highlighted.
     """
     top = _nice_top(max((value for _, value in bars), default=1.0))
     inside, plot = width - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
@@ -133,9 +135,10 @@ def bar_chart(
 
 
 def blocks(values: Sequence[float], width: int = 60) -> str:
-    """Return a chart of values for a terminal: a line of at most ``width`` block characters.
+    """Return a chart of values for a terminal: one line of at most ``width`` block characters.
 
-    If there are more values, each character shows the largest of several neighbours.
+    If there are more values than characters, each character shows the largest of several adjacent
+    values.
     """
     if not values:
         return ""

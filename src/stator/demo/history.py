@@ -22,7 +22,7 @@ _BATCH_ROWS: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A Parquet file of ``tests`` tests by ``routers`` routers, oldest first.
+    """A Parquet file of ``tests`` connection tests by ``routers`` routers, oldest first.
 
     ``start`` and ``end`` are in seconds since the epoch.
     """
@@ -45,7 +45,7 @@ def router_ids(count: int) -> list[str]:
 
 
 def isp_of(number: int) -> str:
-    """Return a router's provider.
+    """Return the name of the provider of router ``number``.
 
     Of every 64 routers, the largest provider has twenty and the smallest has one.
     """
@@ -118,7 +118,7 @@ def _rows(history: History, schema: Any, first: int, count: int) -> Any:
 
 
 def _latency(pc: Any, seconds: Any, farther: Any, chance: list[Any]) -> Any:
-    """Return latencies in milliseconds: a base of 8, and up to 30 more at random.
+    """Return the latency of each test in milliseconds: a base of 8, and up to 30 more at random.
 
     ``farther`` has the milliseconds that each test's provider adds; the hour of the day adds up to
     12. One test in three hundred takes 300 more. ``pc`` is ``pyarrow.compute``, and ``chance`` has

@@ -1,7 +1,8 @@
-"""The live part: routers that report tests at a given rate.
+"""The live part of the demo: simulated routers that report tests at a given rate.
 
 Each test also goes to its provider's live feed. One provider starts to report far more often, which
-makes its partition hot.
+makes its partition hot. Two collectors write the feed, as two processes would. Each collector alone
+stays below the limit of a partition, so only DynamoDB's refusals tell them that the key is hot.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import random
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
@@ -18,23 +20,28 @@ from stator.demo.app import BAD_LATENCY_MS
 from stator.demo.fleet import ISPS, Feed, Test
 from stator.demo.history import isp_of
 from stator.patterns.series.series import Series
+from stator.patterns.shards.adaptive_shards import AdaptiveShards
+from stator.patterns.shards.shard_change import ShardChange
 from stator.tables.db import Db
 
 BATCH: Final = 50
 HOT: Final = ISPS[0]
+TRACE: Final = " ".join(f"{12 + number % 9}.{number % 10}" for number in range(1_150))
+"""The single measurements of a test, some 6 KB: an entry of the feed costs six write units."""
 
 
-def feed_of(db: Db, shards: int) -> Series[Db, Feed]:
-    """Return the live feed, a Series with each provider's newest tests in time order.
+def feed_of(db: Db, on_change: Callable[[ShardChange], None] | None = None) -> Series[Db, Feed]:
+    """Return the live feed: a Series of each provider's newest connection tests, in time order.
 
-    Each shard of each hour is a partition.
+    It divides each provider's tests into hours, and each hour into as many partitions as it needs.
     """
+    shards = AdaptiveShards(most=16, target=1.0, on_change=on_change)
     return Series(db, Feed, by=Feed.isp, at=Feed.at, bucket="hour", shards=shards)
 
 
 @dataclass(slots=True)
 class Written:
-    """Totals of what the routers have reported."""
+    """What the routers have reported so far: tests, alerts, counts by provider and partition."""
 
     tests: int = 0
     alerts: set[str] = field(default_factory=set)
@@ -44,12 +51,21 @@ class Written:
 
 
 class LiveFleet:
-    """Routers that report tests from a thread.
+    """Simulated routers that report tests from a background thread.
 
-    ``is_hot`` makes one provider report far more often.
+    Tests go to ``db``, and the feed to ``feed_db``. ``is_hot`` makes one provider report far more
+    often. ``on_change`` is called when a provider's feed gets more shards.
     """
 
-    def __init__(self, db: Db, routers: int, per_second: float, seed: int = 7) -> None:
+    def __init__(
+        self,
+        db: Db,
+        feed_db: Db,
+        routers: int,
+        per_second: float,
+        on_change: Callable[[ShardChange], None] | None = None,
+        seed: int = 7,
+    ) -> None:
         self._db = db
         self._routers = routers
         self._per_second = per_second
@@ -57,8 +73,8 @@ class LiveFleet:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._hot = [number for number in range(routers) if isp_of(number) == HOT]
-        self.shards = 1
-        self.feed = feed_of(db, self.shards)
+        self.collectors = [feed_of(feed_db, on_change) for _ in range(2)]
+        self._reports = 0
         self.is_hot = False
         self.written = Written()
         self.error: BaseException | None = None
@@ -73,9 +89,9 @@ class LiveFleet:
         if self.error is not None:
             raise self.error
 
-    def spread(self, shards: int) -> None:
-        """Give the feed more shards from now on. Reads merge old and new shards."""
-        self.feed, self.shards = feed_of(self._db, shards), shards
+    @property
+    def feed(self) -> Series[Db, Feed]:
+        return self.collectors[0]
 
     def _run(self) -> None:
         try:
@@ -91,18 +107,30 @@ class LiveFleet:
         tests = [self._test() for _ in range(count)]
         self._db.write_many(tests)
         feed = [
-            Feed(isp=test.isp, at=test.at, router_id=test.router_id, latency_ms=test.latency_ms)
+            Feed(
+                isp=test.isp,
+                at=test.at,
+                router_id=test.router_id,
+                latency_ms=test.latency_ms,
+                trace=TRACE,
+            )
             for test in tests
         ]
-        series, shards = self.feed, self.shards
+        series = self.collectors[self._reports % len(self.collectors)]
+        self._reports += 1
         series.add_many(feed)
         for each, test in zip(feed, tests):
             self.written.tests += 1
             self.written.by_isp[test.isp] += 1
-            shard = series.layout.shard(each, shards)
+            shard = series.layout.shard(each, self._shards(series, each))
             self.written.partitions[f"{test.isp} / {shard}"] += 1
             if test.latency_ms >= BAD_LATENCY_MS:
                 self.written.alerts.add(f"{test.router_id}@{test.at.isoformat()}")
+
+    def _shards(self, series: Series[Db, Feed], entry: Feed) -> int:
+        """Return the number of shards that the collector knows; this makes no request."""
+        by, bucket = series.layout.by.of(entry), series.layout.bucket_of(entry)
+        return series.db.run(series.directory.open(by, bucket)).shards
 
     def _test(self) -> Test:
         chance = self._chance

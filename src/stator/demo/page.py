@@ -95,7 +95,16 @@ def _design(story: Story) -> Iterable[str]:
         f"{about_dollars(story.dollars_per_month)} a month on AWS.</p>"
     )
     yield _table(
-        ["pattern", "request", "calls", "items", "ms per call", "planned RCU", "measured RCU"],
+        [
+            "pattern",
+            "request",
+            "calls",
+            "items",
+            "ms per call",
+            "planned items",
+            "planned RCU",
+            "measured RCU",
+        ],
         [
             [
                 p.name,
@@ -103,12 +112,13 @@ def _design(story: Story) -> Iterable[str]:
                 f"{p.calls}",
                 f"{p.items:,}",
                 f"{p.milliseconds:.2f}",
+                f"{p.planned_items:,}",
                 f"{p.planned_units:g}",
                 f"{p.measured_units:g}",
             ]
             for p in story.patterns
         ],
-        numbers=range(2, 7),
+        numbers=range(2, 8),
     )
     if story.findings:
         yield "".join(f'<p class="warning">{escape(finding)}</p>' for finding in story.findings)
@@ -150,11 +160,15 @@ def _live(story: Story) -> Iterable[str]:
 
 
 def _heat(story: Story) -> Iterable[str]:
-    yield "<h2>One provider turns hot and is spread over shards</h2>"
+    yield "<h2>One provider turns hot, is throttled, and is spread over shards</h2>"
+    shards = ", then ".join(map(str, story.spreads)) or "more"
+    reason = story.throttle_reason or "no reason"
     yield (
-        f"<p>Each provider has a live feed. When {HOT} took most of the traffic, a single "
-        "partition took most of the writes. Its feed then got more shards, while it was written "
-        "and read.</p>"
+        f"<p>Each provider has a live feed. When {HOT} took most of the traffic, its partition "
+        "reached the 1,000 write units a second that a partition takes. The engine refused its "
+        f"writes, as DynamoDB does, and named the reason: <code>{escape(reason)}</code>. The feed "
+        f"found the hot key by that reason and spread just this key over {shards} shards, while it "
+        "was written and read.</p>"
     )
     yield '<div class="two">'
     for title, heat in (

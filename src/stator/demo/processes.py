@@ -20,9 +20,12 @@ _APP = "stator.demo.app:app"
 
 
 class ServerProcess:
-    """Runs ``stator serve`` on a folder, at a free local port."""
+    """A process that runs ``stator serve`` on a folder, at a free local port.
 
-    def __init__(self, folder: Path) -> None:
+    With ``throughput="enforced"``, it refuses what DynamoDB would refuse.
+    """
+
+    def __init__(self, folder: Path, throughput: str = "off") -> None:
         command = [
             sys.executable,
             "-m",
@@ -33,6 +36,8 @@ class ServerProcess:
             "--json",
             "--data",
             str(folder),
+            "--throughput",
+            throughput,
         ]
         self._process = subprocess.Popen(  # noqa: S603 - this program itself
             [*command, "--durability", "process"],
@@ -57,7 +62,7 @@ class ServerProcess:
 
 @dataclass(slots=True)
 class WorkerState:
-    """The last figures that a worker reported."""
+    """The figures in the last report of a worker."""
 
     handled: int = 0
     parked: int = 0
@@ -67,7 +72,7 @@ class WorkerState:
 
 @dataclass(slots=True)
 class WorkerProcess:
-    """Runs ``stator work``, which reports its figures as lines of JSON."""
+    """A process that runs ``stator work``. It reports its figures as lines of JSON."""
 
     url: str
     folder: Path
@@ -160,7 +165,7 @@ def rebuild_views(url: str, names: list[str]) -> dict[str, dict[str, Any]]:
     )
     if ran.returncode:
         raise ConfigurationError(
-            "a view could not be built",
+            "not every view of the demo could be built",
             hint=f"run `stator views rebuild {_APP} --at {url}` to see why",
         )
     found: dict[str, dict[str, Any]] = json.loads(ran.stdout)
@@ -168,7 +173,10 @@ def rebuild_views(url: str, names: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def wait_until(holds: Any, seconds: float) -> bool:
-    """Poll until a condition holds. Returns False if it still does not hold after ``seconds``."""
+    """Call ``holds`` repeatedly until it returns a true value.
+
+    Returns False if that has not happened after ``seconds``.
+    """
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if holds():

@@ -23,7 +23,7 @@ _SEGMENTS: Final = 4
 
 @dataclass(slots=True)
 class Counted:
-    """Totals of the items in the table."""
+    """Totals of the tests that were counted in the table."""
 
     tests: int = 0
     by_router: Counter[str] = field(default_factory=Counter)
@@ -33,7 +33,7 @@ class Counted:
 
 
 def count_table(db: Db) -> Counted:
-    """Count the tests in the table with a parallel Scan of the raw items."""
+    """Count the connection tests in the table with a parallel Scan of the raw items."""
     table = db.context.schema.of(Test).plan.table
     total = Counted()
     with ThreadPoolExecutor(_SEGMENTS) as threads:
@@ -75,14 +75,15 @@ def unique_ids(folder: Path, name: str) -> set[str]:
 
 
 def kept_hours(db: Db) -> dict[str, list[Row]]:
-    """Return the view's hourly rows by provider, as the workers have maintained them."""
+    """Return the rows of the view ``per_isp_hour`` by provider, as the workers keep them."""
     return {isp: per_isp_hour.on(db).all(isp=isp) for isp in ISPS}
 
 
 def summaries(kept: dict[str, list[Row]]) -> tuple[list[IspSummary], list[tuple[str, int, float]]]:
-    """Return a summary of each provider over all hours, and the first provider's hourly figures.
+    """Return a summary of each provider over all hours, and hourly figures of the first provider.
 
-    ``kept`` is the result of ``kept_hours``.
+    The hourly figures are the hour, the number of tests and the mean latency. ``kept`` is the
+    result of ``kept_hours``.
     """
     found, hours = [], []
     for isp, rows in kept.items():
@@ -109,7 +110,10 @@ def compare(
     folder: Path,
     expected: dict[str, Any],
 ) -> Iterator[Checked]:
-    """Yield comparisons of the table with what was written, and of the views with the table."""
+    """Yield the comparisons of the recount: an expected total with the counted one.
+
+    The table is compared with what the demo wrote, and the views with the table.
+    """
     yield Checked("tests in the table", expected["tests"], counted.tests)
     kept = {isp: {row.at.isoformat()[:13]: row for row in rows} for isp, rows in kept_rows.items()}
     yield Checked(

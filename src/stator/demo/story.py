@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A measurement; ``at`` is in seconds since the live part began.
+    """Rates and lag at one moment while the routers report tests.
 
-    ``lag_seconds`` is None until a worker has reported how far it is behind.
+    ``at`` is in seconds since they began. ``lag_seconds`` is None until a worker has reported how
+    far it is behind.
     """
 
     at: float
@@ -28,7 +29,12 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class PatternSeen:
-    """An access pattern that was called several times, with its planned and its measured cost."""
+    """An access pattern that the demo called several times, with its planned and measured cost.
+
+    ``planned_items`` is the number of items that a call returns according to the design;
+    ``items`` is the number that it did return. The two differ if the demo runs with more or fewer
+    tests than the design assumes.
+    """
 
     name: str
     request: str
@@ -36,6 +42,7 @@ class PatternSeen:
     items: int
     milliseconds: float
     planned_units: float
+    planned_items: int
     measured_units: float
 
 
@@ -51,7 +58,7 @@ class IspSummary:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One comparison of the recount: an expected total and the counted one."""
+    """One comparison of the recount: an expected total and the counted total."""
 
     what: str
     expected: int
@@ -64,6 +71,11 @@ class Checked:
 
 @dataclass(slots=True)
 class Story:
+    """The whole run. ``throttle_reason`` is why DynamoDB refused writes of the hot provider's feed.
+
+    ``spreads`` are the numbers of shards that the feed got then, one after the other.
+    """
+
     dollars_per_month: float = 0.0
     findings: list[str] = field(default_factory=list)
     plan_lines: list[str] = field(default_factory=list)
@@ -76,6 +88,8 @@ class Story:
     patterns: list[PatternSeen] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
+    throttle_reason: str = ""
+    spreads: list[int] = field(default_factory=list)
     heat_before: dict[str, int] = field(default_factory=dict)
     heat_after: dict[str, int] = field(default_factory=dict)
     summaries: list[IspSummary] = field(default_factory=list)

@@ -5,15 +5,19 @@ from __future__ import annotations
 from itertools import pairwise
 
 from rich.console import Console
+from rich.rule import Rule
 from rich.table import Table
 
 from stator.demo.charts import blocks
 from stator.demo.live import HOT
 from stator.demo.story import Story
 
+_RULE = 80
+"""The longest rule above the report, in columns."""
+
 
 def show(story: Story, console: Console) -> None:
-    console.rule("[bold]The router fleet")
+    console.print(Rule("[bold]The router fleet"), width=min(console.width, _RULE))
     _times(story, console)
     _heat(story, console)
     _summaries(story, console)

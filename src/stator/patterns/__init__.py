@@ -21,31 +21,61 @@ from stator.lazy_names import homes_of, lazy_names
 if TYPE_CHECKING:
     from stator.patterns.blob_audit import BlobAudit as BlobAudit
     from stator.patterns.counter import Counter as Counter
+    from stator.patterns.explanation import OperationCost as OperationCost
+    from stator.patterns.explanation import PatternExplanation as PatternExplanation
+    from stator.patterns.leaderboard.items import Standing as Standing
     from stator.patterns.leaderboard.leaderboard import Leaderboard as Leaderboard
+    from stator.patterns.links import Link as Link
     from stator.patterns.links import Links as Links
+    from stator.patterns.lock import HeldLock as HeldLock
     from stator.patterns.lock import Lock as Lock
+    from stator.patterns.lock import LockLease as LockLease
+    from stator.patterns.once import Attempt as Attempt
     from stator.patterns.once import Once as Once
+    from stator.patterns.outbox.delivery import RelayResult as RelayResult
+    from stator.patterns.outbox.items import OutboxMessage as OutboxMessage
     from stator.patterns.outbox.outbox import Outbox as Outbox
     from stator.patterns.rollups.rollup import Rollup as Rollup
+    from stator.patterns.rollups.rollup import Summary as Summary
     from stator.patterns.sequence import Sequence as Sequence
     from stator.patterns.series.series import Series as Series
+    from stator.patterns.series.series import SeriesRollup as SeriesRollup
+    from stator.patterns.shards.adaptive_shards import AdaptiveShards as AdaptiveShards
+    from stator.patterns.shards.contributor_insights import (
+        ContributorInsights as ContributorInsights,
+    )
+    from stator.patterns.shards.contributor_insights import MeasuredKey as MeasuredKey
+    from stator.patterns.shards.shard_change import ShardChange as ShardChange
+    from stator.patterns.tree.tree import Node as Node
     from stator.patterns.tree.tree import Tree as Tree
     from stator.patterns.unique_audit import UniqueAudit as UniqueAudit
+    from stator.patterns.unique_audit import UniqueAuditReport as UniqueAuditReport
+    from stator.patterns.unique_audit import UniqueFinding as UniqueFinding
+    from stator.patterns.unique_audit import UniqueRepairReport as UniqueRepairReport
 
 _HOME_OF = homes_of(
     {
         "stator.patterns.blob_audit": "BlobAudit",
         "stator.patterns.counter": "Counter",
+        "stator.patterns.explanation": "OperationCost PatternExplanation",
+        "stator.patterns.leaderboard.items": "Standing",
         "stator.patterns.leaderboard.leaderboard": "Leaderboard",
-        "stator.patterns.links": "Links",
-        "stator.patterns.lock": "Lock",
-        "stator.patterns.once": "Once",
+        "stator.patterns.links": "Link Links",
+        "stator.patterns.lock": "HeldLock Lock LockLease",
+        "stator.patterns.once": "Attempt Once",
+        "stator.patterns.outbox.delivery": "RelayResult",
+        "stator.patterns.outbox.items": "OutboxMessage",
         "stator.patterns.outbox.outbox": "Outbox",
-        "stator.patterns.rollups.rollup": "Rollup",
+        "stator.patterns.rollups.rollup": "Rollup Summary",
         "stator.patterns.sequence": "Sequence",
-        "stator.patterns.series.series": "Series",
-        "stator.patterns.tree.tree": "Tree",
-        "stator.patterns.unique_audit": "UniqueAudit",
+        "stator.patterns.series.series": "Series SeriesRollup",
+        "stator.patterns.shards.adaptive_shards": "AdaptiveShards",
+        "stator.patterns.shards.contributor_insights": "ContributorInsights MeasuredKey",
+        "stator.patterns.shards.shard_change": "ShardChange",
+        "stator.patterns.tree.tree": "Node Tree",
+        "stator.patterns.unique_audit": (
+            "UniqueAudit UniqueAuditReport UniqueFinding UniqueRepairReport"
+        ),
     }
 )
 __all__ = sorted(_HOME_OF)  # pyright: ignore[reportUnsupportedDunderAll]

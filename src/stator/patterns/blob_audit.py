@@ -9,15 +9,18 @@ from stator.errors import ConfigurationError
 from stator.model.seconds import check_seconds
 from stator.model.values import Item
 from stator.patterns.item_pages import ItemPages
+from stator.tables.argument_rules import checks_arguments
 from stator.tables.blobs.blobs import blob_keys, blob_prefix
 from stator.tables.operation import D, OnDb, operation
 from stator.tables.work import BlockingCall, Work
 
 
+@checks_arguments("BlobAudit")
 class BlobAudit(OnDb[D]):
-    """Finds and deletes unused blobs: ``BlobAudit(db, Document).sweep()``.
+    """Finds and deletes blobs of an entity that no item refers to.
 
-    It scans the entity's whole table for the blobs in use.
+    Use it as ``BlobAudit(db, Document).sweep()``. Each call scans the entity's whole table to find
+    the blobs that items refer to.
     """
 
     def __init__(self, db: D, entity: type[Any]) -> None:
@@ -32,7 +35,7 @@ class BlobAudit(OnDb[D]):
 
     @operation
     def unnamed(self, *, older_than_seconds: float = 3600.0) -> Work[list[str]]:
-        """Return the keys of blobs that no item refers to.
+        """Return the keys of blobs that no item refers to, without deleting them.
 
         A blob is written before its item. Blobs younger than ``older_than_seconds`` are therefore
         skipped: their item may not have been written yet.
@@ -59,7 +62,10 @@ class BlobAudit(OnDb[D]):
 
     @operation
     def sweep(self, *, older_than_seconds: float = 3600.0) -> Work[list[str]]:
-        """Delete the blobs that no item refers to. Return their keys."""
+        """Delete the blobs that no item refers to. Return their keys.
+
+        Blobs younger than ``older_than_seconds`` stay: their item may not have been written yet.
+        """
         unnamed = yield from self.unnamed.work(older_than_seconds=older_than_seconds)
         if unnamed:
             yield BlockingCall(partial(self._store.delete, unnamed))

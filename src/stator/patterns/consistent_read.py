@@ -14,9 +14,10 @@ _ATTEMPTS = 12
 def read_snapshot(
     context: Context, keys: list[tuple[str, Item]], label: str
 ) -> Work[list[Item | None]]:
-    """Return the items with these tables and keys, all as of one moment, in the same order.
+    """Read several items as of one moment, with one TransactGetItems. Return them in order.
 
-    The result has None for each key that has no item.
+    ``keys`` holds pairs of table and key. The result has None for each key that has no item.
+    ``label`` names the caller in traces and errors.
     """
     gets = [{"Get": {"TableName": table, "Key": key}} for table, key in keys]
     for attempt in range(_ATTEMPTS):

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stator.design.plan.html_table import html_facts
 from stator.tables.schema import Place
 
 
 def item_layout(place: Place, partition: str, sort: str, attributes: str = "") -> str:
-    """Return one line of ``PatternExplanation.layout``: the key of an item, and its content."""
+    """Return one line of ``PatternExplanation.layout``: the key of an item and its attributes."""
     line = f"{place.partition} {partition}  {place.sort} {sort}"
     return f"{line}  {attributes}" if attributes else line
 
 
 @dataclass(frozen=True, slots=True)
 class OperationCost:
-    """One operation of a pattern, with its requests and the units they consume for small items."""
+    """The cost of one operation of a pattern object, such as ``add`` of a counter.
+
+    ``requests`` names the requests it sends; the units are those of small items.
+    """
 
     operation: str
     requests: str
@@ -35,12 +39,27 @@ class OperationCost:
 
 @dataclass(frozen=True, slots=True)
 class PatternExplanation:
-    """The items, costs and limits of a pattern object; ``layout`` shows the keys of its items."""
+    """What a pattern object stores and what its operations cost; ``print`` shows it as text.
+
+    ``layout`` shows the keys of its items, one line for each kind of item. ``beware`` lists limits
+    and dangers.
+    """
 
     name: str
     layout: tuple[str, ...]
     costs: tuple[OperationCost, ...]
     beware: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        """Return the layout, the costs and the dangers as an HTML table for a notebook."""
+        return html_facts(
+            self.name,
+            [
+                *(("items", line) for line in self.layout),
+                *(("operation", str(each).strip()) for each in self.costs),
+                *(("beware", line) for line in self.beware),
+            ],
+        )
 
     def __str__(self) -> str:
         lines = [self.name, *(f"  items    {line}" for line in self.layout), *map(str, self.costs)]

@@ -1,4 +1,4 @@
-"""Identities as key text: turns objects or identity values into part of a key, and back."""
+"""Identities as key text: encodes an object's identity as part of a key, and decodes it again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from stator.errors import DesignError, RequestRefused
 class Identities:
     """Encodes the identities of one entity as key text.
 
-    ``text("f1")`` and ``text(Folder(folder_id="f1", ...))`` return the same text.
+    The methods accept an object in place of its identity: ``text(folder)`` equals ``text("f1")``
+    if ``folder.folder_id`` is "f1".
     """
 
     def __init__(self, info: EntityInfo) -> None:
@@ -20,7 +21,7 @@ class Identities:
         self._encodings = [encoding_name(info, field) for field in info.identity]
 
     def owns(self, given: Any) -> bool:
-        """Whether ``given`` is an object of the entity."""
+        """Whether ``given`` is an object of this entity, and not just an identity."""
         return isinstance(given, self.info.cls) or type(given) is getattr(self.info, "model", None)
 
     def values(self, given: Any) -> tuple[Any, ...]:
@@ -39,18 +40,24 @@ class Identities:
         return keys.join(self._encodings, self.values(given))
 
     def value(self, text: str) -> Any:
-        """Return the value that ``text`` encodes, or a tuple if the identity has several fields."""
+        """Return the identity that ``text`` encodes; a tuple if the identity has several fields."""
         values = keys.split(self._encodings, text)
         return values[0] if len(values) == 1 else values
 
 
 def _shown(given: Any) -> str:
-    """Return the type of a wrong identity, without the values that it holds."""
+    """Return the type of ``given``, such as "a str", for the error about a wrong identity.
+
+    The error does not show the values, because they may be confidential.
+    """
     return f"a tuple of {len(given)}" if isinstance(given, tuple) else f"a {type(given).__name__}"
 
 
 def encoding_name(info: EntityInfo, field: str) -> str:
-    """Return the name of the encoding that a field has in keys."""
+    """Return the name of the encoding that turns a field's values into key text.
+
+    Raises DesignError if values of the field's type, such as a list, have no order.
+    """
     encoding = keys.encoding_of(info.fields[field].shape)
     if encoding is None:
         raise DesignError(

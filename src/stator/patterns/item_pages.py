@@ -16,7 +16,10 @@ T = TypeVar("T")
 def prefix_query(
     place: Place, partition: str, prefix: str, limit: int | None = None
 ) -> dict[str, Any]:
-    """Return a strongly consistent Query for a partition's items with a given sort key prefix."""
+    """Return a Query for the items of a partition whose sort keys begin with ``prefix``.
+
+    The Query is strongly consistent.
+    """
     written = Expressions()
     condition = f"{written.name(place.partition)} = {written.value({'S': partition})}"
     if prefix:
@@ -45,9 +48,10 @@ def range_query(place: Place, partition: str, low: str, high: str) -> dict[str, 
 
 
 class ItemPages(Generic[T]):
-    """The pages of one Query or Scan, from ``start`` on.
+    """The results of one Query or Scan, page by page.
 
-    ``read`` converts each item; an item for which it returns None is left out.
+    ``read`` converts each item to a result, or returns None to leave the item out. ``start`` is
+    the key after which to begin.
     """
 
     def __init__(

@@ -47,14 +47,18 @@ from stator.patterns.explanation import OperationCost, PatternExplanation, item_
 from stator.patterns.identities import Identities
 from stator.patterns.item_pages import ItemPages, prefix_query, query_count, query_page
 from stator.patterns.plain_values import decode_plain, encode_plain
+from stator.tables.argument_rules import checks_arguments
+from stator.tables.missing_attributes import missing_attribute, with_defaults
 from stator.tables.operation import D, OnDb, iteration, operation
 from stator.tables.reads.cursors import make_cursor, read_cursor
 from stator.tables.reads.items import batch_get
 from stator.tables.reads.pattern_read import Page, check_limit
 from stator.tables.schema import EntityMap
+from stator.tables.unknown_outcome import several_writes
 from stator.tables.work import Call, Gather, Work
 from stator.tables.writes.expressions import Expressions
-from stator.tables.writes.sender import items_equal, send_all
+from stator.tables.writes.sender import items_equal, send_all, write
+from stator.tables.writes.shape_upgrade import ShapeUpgrade
 from stator.tables.writes.statements import Statement, Terms
 
 L = TypeVar("L")
@@ -64,9 +68,9 @@ _PAIRS = 50  # of two items each: a transaction holds 100
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link as seen from one end.
+    """A link as seen from one of its two ends.
 
-    ``copy`` has the copied fields of the other end; ``attributes`` are the link's own.
+    ``copy`` has the fields copied from the other end; ``attributes`` belong to the link itself.
     """
 
     left: Any
@@ -75,12 +79,13 @@ class Link:
     attributes: Mapping[str, Any]
 
 
+@checks_arguments("Links")
 class Links(OnDb[D], Generic[D, L, R]):
     """Many-to-many links between two entities.
 
     ``Links(db, Student, Course, copy_left=[Student.name], copy_right=[Course.title])``
 
-    An end is given as an object or as its identity.
+    ``link`` takes two objects. The other methods accept an object or its identity.
     """
 
     def __init__(
@@ -102,7 +107,7 @@ class Links(OnDb[D], Generic[D, L, R]):
         self._label = f"links {self.name}"
 
     def is_end(self, entity: type[Any]) -> bool:
-        """Whether an entity is one of the two ends."""
+        """Whether objects of this class can be linked: it is the left or the right entity."""
         return entity in (self._left.of.cls, self._right.of.cls)
 
     # -- one link
@@ -122,19 +127,25 @@ class Links(OnDb[D], Generic[D, L, R]):
                 )
         given_attributes = encode_plain(attributes)
 
-        if self._left.of is self._right.of and self._left.text(left) == self._right.text(right):
-            checks = [self._left.check(left, {*self._left.copied, *self._right.copied})]
-        else:
-            checks = [
-                self._left.check(left, self._left.copied),
-                self._right.check(right, self._right.copied),
-            ]
         pairs = ((self._left, left, right), (self._right, right, left))
         puts = [self._put(end, mine, other, given_attributes) for end, mine, other in pairs]
-        try:
-            yield from send_all(self.context, [*puts, *checks], self._label)
-        except TransactionFailed as failed:
-            raise failed.failures[0][2] from None
+        copied: list[tuple[_End, Any, Iterable[str]]] = [
+            (self._left, left, self._left.copied),
+            (self._right, right, self._right.copied),
+        ]
+        if self._left.of is self._right.of and self._left.text(left) == self._right.text(right):
+            copied = [(self._left, left, {*self._left.copied, *self._right.copied})]
+        upgrade = ShapeUpgrade(self.context)
+
+        def prepare() -> Work[list[Statement]]:
+            statements = list(puts)
+            for end, entity, fields in copied:
+                # Upgrades the stored item if the last attempt found one of an earlier version.
+                yield from upgrade.shape(end.of, end.of.key_of(entity))
+                statements.append(end.check(entity, fields, upgrade))
+            return statements
+
+        yield from write(self.context, prepare, self._label)
 
     def _put(self, end: _End, mine: Any, other: Any, attributes: Value) -> Statement:
         far = self._far(end)
@@ -151,13 +162,13 @@ class Links(OnDb[D], Generic[D, L, R]):
 
     @operation
     def unlink(self, left: Any, right: Any) -> Work[None]:
-        """Delete the link between two ends, if there is one."""
+        """Delete the link between a left and a right entity, if there is one."""
         pair = (self._left.text(left), self._right.text(right))
         yield from send_all(self.context, self._deletes(*pair), self._label)
 
     @operation
     def get(self, left: Any, right: Any) -> Work[Link | None]:
-        """Return the link between two ends, as seen from the left, or None if there is none."""
+        """Return the link between a left and a right entity, as seen from the left, or None."""
         text = self._left.text(left)
         key = self._key(self._left, text, self._right.text(right))
         request = {"TableName": self._place.table, "Key": key, "ConsistentRead": True}
@@ -166,19 +177,19 @@ class Links(OnDb[D], Generic[D, L, R]):
 
     @operation
     def exists(self, left: Any, right: Any) -> Work[bool]:
-        """Return whether two ends are linked, by one strongly consistent read."""
+        """Return whether a left and a right entity are linked, by one strongly consistent read."""
         return (yield from self.get.work(left, right)) is not None
 
     # -- lists
 
     @iteration
     def of_left(self, left: Any) -> ItemPages[Link]:
-        """Return all links of a left end, ordered by the identity of the right end."""
+        """Return all links of a left entity, ordered by the identities of its right entities."""
         return self._pages(self._left, self._left.text(left))
 
     @iteration
     def of_right(self, right: Any) -> ItemPages[Link]:
-        """Return all links of a right end, ordered by the identity of the left end."""
+        """Return all links of a right entity, ordered by the identities of its left entities."""
         return self._pages(self._right, self._right.text(right))
 
     def _pages(self, end: _End, text: str) -> ItemPages[Link]:
@@ -190,11 +201,12 @@ class Links(OnDb[D], Generic[D, L, R]):
     def page(
         self, *, left: Any = None, right: Any = None, limit: int, cursor: str | None = None
     ) -> Work[Page[Link]]:
-        """Return up to ``limit`` links of one end, and the cursor of the next page.
+        """Return up to ``limit`` links of one entity, and the cursor of the next page.
 
-        The links are in the order of ``of_left`` and ``of_right``. The cursor is None after the
-        last page. It is valid for the same end only: ``page(left="s1", limit=20, cursor=...)``.
-        Links are paged forward only: ``previous`` of the page is always None.
+        Pass the entity as ``left=`` or ``right=``: ``page(left="s1", limit=20, cursor=...)``. The
+        links are in the order of ``of_left`` and ``of_right``. The cursor is None after the last
+        page, and is valid for the same entity only. Links are paged forward only: ``previous`` of
+        the page is always None.
         """
         check_limit(limit)
         [(end, text)] = self._ends_of(None, left, right)
@@ -211,31 +223,33 @@ class Links(OnDb[D], Generic[D, L, R]):
 
     @operation
     def count(self, *, left: Any = None, right: Any = None) -> Work[int]:
-        """Return the number of links of one end: ``count(left="s1")`` or ``count(right="c1")``."""
+        """Return the number of links of one entity: ``count(left="s1")``, ``count(right="c1")``."""
         [(end, text)] = self._ends_of(None, left, right)
         return (yield from query_count(self._query(end, text), self._label))
 
     # -- all links of one end
 
     def copies_changed(self, old: L | R | None, new: L | R | None) -> tuple[str, ...]:
-        """Return the copied fields in which two states of an entity differ.
+        """Return the names of the copied fields that a change of an entity has changed.
 
-        If there are any, call ``refresh``. None stands for an absent item, and the result is then
-        empty. A new entity has no links to refresh. For a deleted entity, call ``unlink_all``.
+        If there are any, call ``refresh``. Pass None as ``old`` for a new entity, and as ``new``
+        for a deleted one. The result is then empty: a new entity has no links, and the links of a
+        deleted entity need ``unlink_all``.
         """
         if old is None or new is None:
             return ()
         ends = [end for end in (self._left, self._right) if end.identities.owns(new)]
         if not ends or not ends[0].identities.owns(old):
             raise RequestRefused(
-                f"{type(old).__name__} and {type(new).__name__}"
-                f" are not two states of one end of links {self.name!r}",
+                f"links {self.name!r}: cannot compare a {type(old).__name__} with a"
+                f" {type(new).__name__}",
                 hint=f"pass two {self._left.of.name} objects, or two {self._right.of.name} objects",
             )
         copied = dict.fromkeys(name for end in ends for name in end.copied)
         return tuple(name for name in copied if getattr(old, name) != getattr(new, name))
 
     @operation
+    @several_writes("some copies are refreshed", "call refresh() again")
     def refresh(self, entity: Any = None, *, left: Any = None, right: Any = None) -> Work[int]:
         """Copy an entity's stored fields to all its links. Return how many copies were stale.
 
@@ -296,11 +310,12 @@ class Links(OnDb[D], Generic[D, L, R]):
         return written.into(request | {"ConditionExpression": condition})
 
     @operation
+    @several_writes("some links are deleted", "call unlink_all() again")
     def unlink_all(self, entity: Any = None, *, left: Any = None, right: Any = None) -> Work[int]:
         """Delete all links of an entity. Return how many links were deleted.
 
         Delete the entity first, so that no new links are created meanwhile. This method does not
-        check that.
+        check whether the entity still exists.
         """
         done = 0
         for end, text in self._ends_of(entity, left, right):
@@ -317,10 +332,12 @@ class Links(OnDb[D], Generic[D, L, R]):
         return done
 
     @operation
+    @several_writes("some links are settled", "call settle() again")
     def settle(self, entity: Any) -> Work[int]:
-        """Bring the links of an entity in line with what is stored. Return how many changed.
+        """Refresh or delete the links of an entity after a change. Return how many links changed.
 
-        If the entity exists, its copies are refreshed. If it does not, its links are deleted.
+        If the entity is stored, the copies of its fields are refreshed. If not, its links are
+        deleted.
         """
         while True:
             try:
@@ -332,7 +349,9 @@ class Links(OnDb[D], Generic[D, L, R]):
                 return done  # None: the entity exists again
 
     def _unlink_gone(self, entity: Any) -> Work[int | None]:
-        """Delete the links of a missing entity. Return how many, or None if it exists again.
+        """Delete the links of a deleted entity. Return how many were deleted.
+
+        Returns None if the entity has been created again meanwhile.
 
         Each transaction checks that the entity is absent, because an entity that was created again
         may have new links.
@@ -402,10 +421,13 @@ class Links(OnDb[D], Generic[D, L, R]):
         item: Item | None = (yield Call("GetItem", request, self._label)).get("Item")
         if item is None:
             raise ItemNotFound(f"{end.shown(text)} does not exist", item=None)
-        return item
+        return end.of.current_item(item)
 
     def _ends_of(self, entity: Any, left: Any, right: Any) -> list[tuple[_End, str]]:
-        """Return the ends that the arguments name, each with its identity as key text."""
+        """Return the ends that the arguments name, each with the entity's identity as key text.
+
+        An entity has both ends if links connect objects of one class.
+        """
         if sum(given is not None for given in (entity, left, right)) != 1:
             raise RequestRefused(
                 f"links {self.name!r}: exactly one end must be given",
@@ -431,7 +453,7 @@ class Links(OnDb[D], Generic[D, L, R]):
         return found
 
     def explain(self) -> PatternExplanation:
-        """Return the items behind it, and what each operation consumes and costs."""
+        """Return the keys of a link's items, and the units and cost of each operation."""
         place, start = self._place, f"LINK#{keys.escape(self.name)}"
         return PatternExplanation(
             f"links {self.name} of {self._left.of.name} and {self._right.of.name} in {place.table}",
@@ -470,7 +492,7 @@ class Links(OnDb[D], Generic[D, L, R]):
 
 
 class _End:
-    """One end of the links: its entity, and the fields copied from it."""
+    """The left or right entity of the links, and the fields that links copy from it."""
 
     def __init__(self, letter: str, of: EntityMap, copied: Sequence[Any]) -> None:
         self.letter = letter
@@ -509,7 +531,7 @@ class _End:
         return self.of.key_from(self._identity(text))
 
     def shown(self, text: str) -> str:
-        """Return the entity and the identity for messages: ``Order(order_id='o1')``."""
+        """Return the entity whose identity is ``text`` for messages: ``Order(order_id='o1')``."""
         return self.of.shown(self._identity(text))
 
     def _identity(self, text: str) -> dict[str, Any]:
@@ -521,28 +543,40 @@ class _End:
         return self.copied_of(self.of.codec.encode(entity))
 
     def copied_of(self, item: Item) -> Value:
+        """Return the copies of an item's fields. A missing attribute gives the field's default."""
+        item = with_defaults(self.of, item, self.copied)
         return {"M": {name: item[name] for name in self.copied if name in item}}
 
     def decode_copy(self, copy: Value) -> dict[str, Any]:
-        found = copy["M"]
+        found = with_defaults(self.of, copy["M"], self.copied)
         decode = self.of.codec.decode_field
         return {name: decode[name](found[name]) if name in found else None for name in self.copied}
 
     def stamp(self, item: Item) -> Value | None:
-        """Return sortable text of the version or update time, or None without such a field."""
+        """Return an item's version or update time as text in which later states sort later.
+
+        Returns None if the item has neither.
+        """
         for name, kind in ((self.of.version, "int"), (self.of.updated, "datetime")):
             if name is not None and name in item:
                 return {"S": keys.encode(kind, self.of.codec.decode_field[name](item[name]))}
         return None
 
-    def check(self, entity: Any, copied: Iterable[str]) -> Statement:
-        """Return a check that the entity is stored with the values that are about to be copied."""
+    def check(self, entity: Any, copied: Iterable[str], upgrade: ShapeUpgrade) -> Statement:
+        """Return a check that the stored entity has the values that a link is about to copy.
+
+        If the check fails for an item of an earlier entity version, ``upgrade`` remembers it.
+        """
         shown = self.of.shown_entity(entity)
         terms = Terms(self.of)
         terms.present()
         item = self.of.codec.encode(entity)
         for name in copied:
-            terms.equal(name, item.get(name))
+            value = item.get(name)
+            if value is not None and value == missing_attribute(self.of, name, item):
+                terms.missing_or_equal(name, value)
+            else:
+                terms.equal(name, value)
 
         def means(found: Item | None) -> ConditionFailed:
             if not found:
@@ -551,8 +585,10 @@ class _End:
                 f"{shown} has changed: its stored fields differ from those to be copied", item=found
             )
 
-        request = terms.into({"TableName": self.of.table.name, "Key": self.of.key_of(entity)})
-        return Statement("ConditionCheck", request, f"check {shown}", means)
+        key = self.of.key_of(entity)
+        request = terms.into({"TableName": self.of.table.name, "Key": key})
+        meaning = upgrade.meaning(self.of, key, means)
+        return Statement("ConditionCheck", request, f"check {shown}", meaning)
 
     def absent(self, entity: Any) -> Statement:
         shown = self.of.shown_entity(entity)

@@ -23,16 +23,17 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from stator.backoff import Backoff
 from stator.clock import Clock, SystemClock
 from stator.coordination.lease import LeaseHold, LeaseItem, both
 from stator.coordination.stored_format import StoredFormat
-from stator.errors import LeaseLost, LockBusy
+from stator.errors import ConfigurationError, LeaseLost, LockBusy, StatorError
 from stator.model.seconds import check_seconds
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
+from stator.tables.argument_rules import checks_arguments
 from stator.tables.db import AsyncDb, Db
 from stator.tables.operation import D, OnDb, operation
 from stator.tables.work import Call, Pause, Work
@@ -40,15 +41,16 @@ from stator.tables.work import Call, Pause, Work
 log = logging.getLogger("stator.patterns")
 
 _FORMAT = StoredFormat("lock")
+_DRIFT_SECONDS: Final = 1.0
 _BACKOFF = Backoff(base_seconds=0.05, cap_seconds=1.0, floor_seconds=0.01)
 _HINT = "stop working: another process may hold the lock now"
 
 
 @dataclass(slots=True)
 class LockLease:
-    """A lock while it is held.
+    """The lease of a process that has acquired a lock.
 
-    ``fence`` is higher than in every earlier lease on this name. ``until`` is when the lease ends,
+    ``fence`` is higher than in every earlier lease of this lock. ``until`` is when the lease ends,
     in seconds since the epoch. ``is_lost`` is set once a renewal has been refused.
     """
 
@@ -60,7 +62,7 @@ class LockLease:
     clock: Clock = field(default_factory=SystemClock, repr=False, compare=False)
 
     def check(self) -> None:
-        """Raise LeaseLost if a renewal was refused, or if the lease has ended."""
+        """Raise LeaseLost if a renewal was refused or, by the local clock, the lease has ended."""
         if self.is_lost or self.clock.now() >= self.until:
             raise LeaseLost(f"the lease on lock {self.name} was lost", hint=_HINT)
 
@@ -69,6 +71,7 @@ class LockLease:
         return LeaseHold(self.owner, self.fence, self.until)
 
 
+@checks_arguments("Lock")
 class Lock(OnDb[D]):
     """A lock that expires.
 
@@ -83,12 +86,19 @@ class Lock(OnDb[D]):
         name: str,
         *,
         lease_seconds: float = 30.0,
-        drift_seconds: float = 1.0,
+        drift_seconds: float = _DRIFT_SECONDS,
         owner: str | None = None,
     ) -> None:
         super().__init__(db)
         check_seconds(f"lock {name}", lease_seconds=lease_seconds)
         check_seconds(f"lock {name}", or_zero=True, drift_seconds=drift_seconds)
+        # A lease below the default drift is fine: it only stays taken a little after a crash.
+        if drift_seconds > max(lease_seconds, _DRIFT_SECONDS):
+            raise ConfigurationError(
+                f"lock {name}: drift_seconds={drift_seconds} is longer than"
+                f" lease_seconds={lease_seconds}",
+                hint="use a longer lease, or a drift far below the lease",
+            )
         self.name = name
         self.lease_seconds = lease_seconds
         self.drift_seconds = drift_seconds
@@ -132,7 +142,7 @@ class Lock(OnDb[D]):
 
     @operation
     def renew(self, lease: LockLease) -> Work[None]:
-        """Extend a lease to ``lease_seconds`` from now.
+        """Extend a lease so that it ends ``lease_seconds`` from now.
 
         Raises LeaseLost if another process has taken it.
         """
@@ -144,7 +154,7 @@ class Lock(OnDb[D]):
 
     @operation
     def release(self, lease: LockLease) -> Work[bool]:
-        """Release the lock. The fence stays stored, so that it never goes down.
+        """Release the lock. The fence number stays stored, because it must never decrease.
 
         Returns False if another process has already taken the lock.
         """
@@ -167,10 +177,11 @@ class Lock(OnDb[D]):
         Acquire it, renew it in the background every ``lease_seconds / 3`` seconds, and release it
         at the end.
         """
+        check_seconds(f"lock {self.name}", or_zero=True, wait_seconds=wait_seconds)
         return HeldLock(self, wait_seconds)
 
     def explain(self) -> PatternExplanation:
-        """Return the items behind it, and what each operation consumes and costs."""
+        """Return the keys of the lock's item, and the units and cost of each operation."""
         place, attributes = self._place, "owner, until, fence"
         renewals = f"every {self.lease_seconds / 3:g} seconds while held"
         return PatternExplanation(
@@ -181,12 +192,13 @@ class Lock(OnDb[D]):
                 OperationCost("renew", "UpdateItem", 0, 1, renewals),
                 OperationCost("release", "UpdateItem", 0, 1),
             ),
-            ("the protected resource must check the fence: a holder may wake up after its lease",),
+            ("the resource must check the fence: a holder may wake up after its lease has ended",),
         )
 
 
+@checks_arguments("HeldLock")
 class HeldLock(OnDb[D]):
-    """A context manager that holds a lock for the duration of a block."""
+    """A context manager that holds a lock during a ``with`` block; ``Lock.held`` returns it."""
 
     def __init__(self, lock: Lock[D], wait_seconds: float) -> None:
         super().__init__(lock.db)
@@ -222,8 +234,8 @@ def _held(lock: Lock[Db], wait_seconds: float) -> Iterator[LockLease]:
                 lock.renew(lease)
             except LeaseLost:
                 return
-            except Exception:  # such as expired credentials: the end of the lease decides
-                log.exception("the lease on lock %s was not renewed; retrying", lock.name)
+            except Exception as error:  # such as expired credentials: the end of the lease decides
+                _log_failed_renewal(lock.name, error)
 
     renewer = threading.Thread(target=renew, name=f"lease on {lock.name}", daemon=True)
     renewer.start()
@@ -233,6 +245,17 @@ def _held(lock: Lock[Db], wait_seconds: float) -> Iterator[LockLease]:
         done.set()
         renewer.join()
         lock.release(lease)
+
+
+def _log_failed_renewal(name: str, error: Exception) -> None:
+    """Log a failed renewal. Unexpected errors, which are defects, are logged with a traceback."""
+    log.error(
+        "the lease on lock %s was not renewed; retrying: %s: %s",
+        name,
+        type(error).__name__,
+        error,
+        exc_info=None if isinstance(error, StatorError) else error,
+    )
 
 
 @asynccontextmanager
@@ -246,8 +269,8 @@ async def _held_async(lock: Lock[AsyncDb], wait_seconds: float) -> AsyncIterator
                 await lock.renew(lease)
             except LeaseLost:
                 return
-            except Exception:  # such as expired credentials: the end of the lease decides
-                log.exception("the lease on lock %s was not renewed; retrying", lock.name)
+            except Exception as error:  # such as expired credentials: the end of the lease decides
+                _log_failed_renewal(lock.name, error)
 
     renewer = asyncio.create_task(renew())
     try:

@@ -12,10 +12,11 @@ the stored result. An attempt that starts while another is running waits, or rai
 If the work raises an error that says what happened, the record is deleted, and the next attempt
 runs the work again. If the error leaves the outcome unknown (a lost answer, a cancellation: see
 ``coordination.outcome``), the record stays *running*. The work may have been done, so another
-attempt takes over only once the time has passed, as it does if the process dies. Work that must
-never happen twice needs a check of its own. It can look for the effects of an earlier attempt
-first, or pass the key on to the called service as an idempotency key. If the first attempt finishes
-after another took over, it can no longer store its result, because the owner has changed.
+attempt takes over only once the time to finish has passed. The same happens if the process dies.
+Work that must never happen twice needs a check of its own. It can look for the effects of an
+earlier attempt first, or pass the key on to the called service as an idempotency key. If the first
+attempt finishes after another took over, it can no longer store its result, because the owner has
+changed.
 
 Results keep their types (``typed_json``): the first caller and later ones get equal values. A
 record whose result is plain JSON has format 1, which older programs read; any other has format 2.
@@ -47,8 +48,13 @@ from stator.coordination.outcome import is_outcome_unknown
 from stator.coordination.stored_format import ATTRIBUTE, StoredFormat
 from stator.errors import (
     AlreadyRunning,
+    ConfigurationError,
+    ConnectionTrouble,
+    DbClosed,
     PayloadDiffers,
     RequestRefused,
+    ResultNotStored,
+    ServiceError,
     StatorError,
     TookTooLong,
     Unstorable,
@@ -58,14 +64,19 @@ from stator.model.seconds import check_seconds
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.typed_json import NotTypedJson, is_plain, read_typed, write_typed
+from stator.tables.argument_rules import checks_arguments
 from stator.tables.db import AsyncDb, Db
 from stator.tables.operation import D, OnDb, operation
+from stator.tables.unknown_outcome import proven
 from stator.tables.work import Pause, Work
 from stator.tables.writes.expressions import Expressions
 
 _PLAIN = StoredFormat("once", 1)
 _FORMAT = StoredFormat("once", 2)  # results with types
 _ATTRIBUTES = LeaseAttributes(fence=None)
+_STORING = Backoff(base_seconds=0.1, cap_seconds=2.0, floor_seconds=0.05)
+_STORING_SECONDS = 20.0
+_STORING_ATTEMPTS = 3
 _BACKOFF = Backoff(base_seconds=0.05, cap_seconds=1.0, floor_seconds=0.01)
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -76,15 +87,19 @@ T = TypeVar("T")
 class Attempt:
     """One attempt to do the work of an idempotency key.
 
-    If ``is_done``, an earlier attempt did the work, and ``result`` is its result.
+    If ``is_done`` is set, the work is done, by this attempt or an earlier one, and ``result`` is
+    its result.
     """
 
     key: str
     owner: str
     is_done: bool = False
     result: Any = None
+    until: float = 0.0
+    """The end of ``running_seconds``, in seconds since the epoch. Then another may take over."""
 
 
+@checks_arguments("Once")
 class Once(OnDb[D]):
     """Remembers which keys have run: ``Once(db, "payments")``.
 
@@ -94,9 +109,9 @@ class Once(OnDb[D]):
     ``wait_seconds`` while another is running. With 0, the default, it does not wait: it raises
     AlreadyRunning at once.
 
-    If the work raises, the key is free again at once, with one exception. After an error that
-    leaves the outcome unknown, such as OutcomeUnknown, a timeout or a cancellation, the key stays
-    taken for the rest of ``running_seconds``. ``unknown_errors`` adds classes of such errors.
+    If the work raises an error, the next attempt may run at once. There is one exception: after an
+    error that leaves the outcome unknown, no attempt may run for the rest of ``running_seconds``.
+    Such errors are OutcomeUnknown, timeouts and cancellations, and those in ``unknown_errors``.
     """
 
     def __init__(
@@ -118,6 +133,12 @@ class Once(OnDb[D]):
         self.remember_seconds = remember_seconds
         self.running_seconds = running_seconds
         self.wait_seconds = wait_seconds
+        for each in unknown_errors:
+            if not (isinstance(each, type) and issubclass(each, BaseException)):
+                raise ConfigurationError(
+                    f"once {name}: unknown_errors has {each!r}, which is not an exception class",
+                    hint="pass classes, such as unknown_errors=(PaymentTimeout,)",
+                )
         self.unknown_errors = unknown_errors
         self._place = self.context.schema.place
 
@@ -127,19 +148,20 @@ class Once(OnDb[D]):
     def begin(self, key: str, payload: Any = None) -> Work[Attempt]:
         """Start an attempt and return it.
 
-        If an earlier attempt finished, the returned one has ``is_done`` and ``result`` set. Raises
-        AlreadyRunning if another attempt is still running after ``wait_seconds``. The answer to
-        the write that starts an attempt may be lost. Then the error is a ConnectionTrouble, and
-        the key may stay taken for ``running_seconds``.
+        If an earlier attempt finished, the returned attempt has ``is_done`` set, and ``result`` is
+        the earlier result. Raises AlreadyRunning if another attempt is still running after
+        ``wait_seconds``. If the answer to the write that starts the attempt is lost, raises a
+        ConnectionTrouble. The key may then stay taken for ``running_seconds``.
         """
         timer = self.context.timer(_BACKOFF, self.wait_seconds)
         item, checksum = self._record(key), _checksum(payload)
         while True:
             owner = self.context.token()
+            until = self.context.now() + self.running_seconds
             taken = yield from item.replace(self._running(checksum, owner), self._is_free())
             _FORMAT.check(taken.item, self.name)
             if taken.is_mine:
-                return Attempt(key, owner)
+                return Attempt(key, owner, until=until)
             finished = _finished(key, checksum, taken.item)
             if finished is not None:
                 return finished
@@ -162,7 +184,8 @@ class Once(OnDb[D]):
     def _is_free(self) -> Condition:
         """Return the condition under which an attempt may start.
 
-        There must be no record, or it must have expired, or its attempt must have run out of time.
+        An attempt may start if the key has no record, or if the record has expired. It may also
+        start if the recorded attempt has run for longer than ``running_seconds``.
         """
         now = {"N": f"{self.context.now():.6f}"}
 
@@ -183,7 +206,9 @@ class Once(OnDb[D]):
 
         Raises Unstorable if the result cannot be stored with its types, or is larger than an item
         can be. Later attempts then raise Unstorable too: the work is done and is not repeated.
-        Raises TookTooLong if another attempt has taken over. Both errors carry the ``result``.
+        Raises TookTooLong if another attempt has taken over. If the write is throttled or gets no
+        answer, it is repeated for some seconds, and then ResultNotStored is raised. All three
+        errors carry the ``result``.
         """
         try:
             yield from self._finish(attempt, _outcome(result), result)
@@ -205,8 +230,7 @@ class Once(OnDb[D]):
             **outcome,
             self._place.ttl: {"N": str(expires_at)},
         }
-        record = self._record(attempt.key)
-        if (yield from record.change(LeaseHold(attempt.owner), done)) is None:
+        if (yield from self._stored(attempt, done, result)) is None:
             raise TookTooLong(
                 f"{attempt.key} took longer than {self.running_seconds:g} seconds, "
                 "and another attempt has taken over",
@@ -214,9 +238,41 @@ class Once(OnDb[D]):
                 hint="set running_seconds to more than the work takes",
             )
 
+    def _stored(self, attempt: Attempt, done: Item, result: Any) -> Work[Item | None]:
+        """Write the result into the record. Return None if another attempt has taken over.
+
+        The work is done, and without its result the next attempt would do it again. So the write
+        is retried beyond the client's own retries. It is sent at least ``_STORING_ATTEMPTS`` times,
+        and then until ``_STORING_SECONDS`` are over or another attempt may take over.
+        """
+        left = attempt.until - self.context.now()
+        timer = self.context.timer(_STORING, max(0.0, min(left, _STORING_SECONDS)))
+        record, number = self._record(attempt.key), 0
+        while True:
+            number += 1
+            try:
+                return (yield from record.change(LeaseHold(attempt.owner), done))
+            except ValidationFailed:
+                raise  # the result is at fault, not the service
+            except (ServiceError, ConnectionTrouble, DbClosed) as error:
+                may_pass = not isinstance(error, DbClosed) and (error.retryable or error.sent)
+                if not may_pass or (timer.is_over and number >= _STORING_ATTEMPTS):
+                    raise self._not_stored(attempt, result, error) from error
+            yield Pause(timer.next_delay())
+
+    def _not_stored(self, attempt: Attempt, result: Any, error: StatorError) -> ResultNotStored:
+        return ResultNotStored(
+            f"the work of {attempt.key} is done, but its result may not have been stored: {error}",
+            result=result,
+            attempt=attempt,
+            hint="do not run the work again: the result is in error.result. Store it with "
+            f"once.finish(error.attempt, error.result); otherwise an attempt later than "
+            f"{self.running_seconds:g} seconds after the start runs the work again",
+        )
+
     @operation
     def fail(self, attempt: Attempt) -> Work[None]:
-        """Forget an attempt, so that the next one may run.
+        """Delete the record of an attempt, so that the next attempt may run.
 
         Call ``fail`` only if the work was certainly not done, because the next attempt does the
         work again. Does nothing if another attempt took over.
@@ -226,8 +282,9 @@ class Once(OnDb[D]):
     def _give_up(self, attempt: Attempt, error: BaseException) -> Work[None]:
         """End an attempt whose work raised an error.
 
-        The record is deleted if the error says what happened, and stays *running* otherwise. If
-        the deletion fails, ``error`` gets a note about the failure, which is not raised.
+        The record is deleted if the error proves that the work was not done, and stays *running*
+        if the outcome is unknown. If the deletion fails, ``error`` gets a note about the failure,
+        which is not raised.
         """
         if not is_outcome_unknown(error, self.unknown_errors):
             try:
@@ -255,7 +312,7 @@ class Once(OnDb[D]):
         With an AsyncDb, await both this call and ``work``. Results may be made of None, bool, int,
         float, str, bytes, Decimal, datetime, date, time, timedelta, UUID, Enum members, lists,
         tuples, sets, dictionaries, dataclasses and entities. Any other result raises Unstorable,
-        with the result as ``error.result``.
+        with the result as ``error.result``. So do TookTooLong and ResultNotStored (``finish``).
         """
         return (
             self._run_async(key, work, payload)
@@ -353,7 +410,7 @@ class Once(OnDb[D]):
         return LeaseItem(self._place.table, stored_key, f"once {self.name}", _ATTRIBUTES)
 
     def explain(self) -> PatternExplanation:
-        """Return the items behind it, and what each operation consumes and costs."""
+        """Return the key of a record, and the units and cost of each operation."""
         key = f"{self._place.partition} ONCE#{self.name}#<key>  {self._place.sort} RECORD"
         return PatternExplanation(
             f"once {self.name} in {self._place.table}",
@@ -367,8 +424,9 @@ class Once(OnDb[D]):
         )
 
 
+@checks_arguments("AttemptBlock")
 class AttemptBlock(OnDb[D]):
-    """A context manager for one attempt, which lasts as long as the block."""
+    """A context manager for one attempt, which ends with the block; ``Once.attempt`` returns it."""
 
     def __init__(self, once: Once[D], key: str, payload: Any) -> None:
         super().__init__(once.db)
@@ -388,7 +446,7 @@ class AttemptBlock(OnDb[D]):
     ) -> None:
         end = self._end(error)
         if end is not None:
-            self._once.db.run(end)
+            self._once.db.run(proven(end))
 
     async def __aenter__(self: AttemptBlock[AsyncDb]) -> Attempt:
         return self._began(await self._once.begin(*self._asked))
@@ -401,7 +459,7 @@ class AttemptBlock(OnDb[D]):
     ) -> None:
         end = self._end(error)
         if end is not None:
-            await self._once.db.run(end)
+            await self._once.db.run(proven(end))
 
     def _began(self, attempt: Attempt) -> Attempt:
         self._attempt, self._was_done = attempt, attempt.is_done
@@ -425,10 +483,10 @@ class AttemptBlock(OnDb[D]):
 
 
 def _finished(key: str, checksum: str, record: Item) -> Attempt | None:
-    """Return the earlier attempt if it finished, or None while it is running.
+    """Return the earlier attempt that ``record`` describes, or None if it is still running.
 
-    Raises PayloadDiffers if the request has another payload, and Unstorable if the earlier result
-    was not stored or cannot be read.
+    Raises PayloadDiffers if that attempt had another payload, and Unstorable if its result was not
+    stored or cannot be read.
     """
     if record.get("sum", {}).get("S") not in (None, checksum):
         raise PayloadDiffers(key)
@@ -446,13 +504,13 @@ def _finished(key: str, checksum: str, record: Item) -> Attempt | None:
 
 
 def _outcome(result: Any) -> Item:
-    """Return the attributes that hold a result."""
+    """Return the attributes that store a result in the record: its JSON and the format number."""
     text = write_typed(result)
     return {"result": {"S": text}, **(_PLAIN if is_plain(text) else _FORMAT).attributes()}
 
 
 def _checksum(payload: Any) -> str:
-    """Return a checksum of a payload that is the same for equal payloads, in every process."""
+    """Return a checksum of a payload. Equal payloads have the same one in every process."""
     option = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
     try:
         text = orjson.dumps(payload, default=_plain, option=option)
@@ -473,7 +531,7 @@ def _typed_payload(payload: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Return a form of a value that orjson can write, and that is the same for equal values.
+    """Return a part of a payload in a form that orjson can write. Equal values have equal forms.
 
     An object becomes its type and its fields. Its default ``repr`` would contain its address, which
     differs between equal objects.

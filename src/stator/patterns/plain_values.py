@@ -16,9 +16,10 @@ from stator.model.values import Value
 
 
 def encode_plain(value: Any, level: int = 0) -> Value:
-    """Encode None, bool, int, Decimal, str, bytes, and lists and dictionaries of these.
+    """Encode a value as a DynamoDB value.
 
-    ``level`` counts the lists and dictionaries around the value.
+    It may be None, a bool, int, Decimal, str or bytes, or a list or dictionary of these. ``level``
+    is the number of lists and dictionaries around the value.
     """
     if level > DEEPEST:
         raise RequestRefused(
@@ -43,7 +44,7 @@ def encode_plain(value: Any, level: int = 0) -> Value:
             for name in value:
                 if not isinstance(name, str):
                     raise RequestRefused(
-                        f"the keys of a dictionary are text, not {type(name).__name__}",
+                        f"a key of a dictionary must be text, not {type(name).__name__}",
                         hint="turn the keys into text before the call",
                     )
             return {
@@ -59,7 +60,10 @@ def encode_plain(value: Any, level: int = 0) -> Value:
 
 
 def decode_plain(value: Value) -> Any:
-    """Decode a value. A whole number is returned as an int, any other number as a Decimal."""
+    """Return the Python value of a DynamoDB value.
+
+    A whole number is returned as an int, any other number as a Decimal.
+    """
     [(kind, content)] = value.items()
     match kind:
         case "NULL":

@@ -37,6 +37,7 @@ from stator.errors import (
 )
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation, item_layout
+from stator.tables.argument_rules import checks_arguments
 from stator.tables.operation import D, OnDb, operation
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.expressions import Expressions
@@ -52,10 +53,12 @@ _RACE_BACKOFF: Final = Backoff(base_seconds=0.005, cap_seconds=0.04)
 _WAIT_SECONDS: Final = 0.001
 
 
+@checks_arguments("Sequence")
 class Sequence(OnDb[D]):
     """Increasing, unique numbers: ``Sequence(db, "invoices").next()``.
 
-    ``start`` is the very first number; ``block`` is how many numbers are taken at a time.
+    ``start`` is the first number. With ``block``, that many numbers are taken from the table at a
+    time and handed out from memory.
     """
 
     def __init__(self, db: D, name: str, *, start: int = 1, block: int | None = None) -> None:
@@ -76,14 +79,17 @@ class Sequence(OnDb[D]):
 
     @operation
     def next(self) -> Work[int]:
-        """Return the next number."""
+        """Return the next number. If the caller does not use it, the sequence has a gap."""
         if self.block is not None:
             return (yield from self._from_block())
         return (yield from self._take(None))
 
     @operation
     def create(self, make: Callable[[int], E]) -> Work[E]:
-        """Write the entity that ``make`` returns for the next number, together with the number."""
+        """Take the next number and write the entity that ``make`` returns for it, both or neither.
+
+        Returns the entity. ``make`` may be called more than once.
+        """
         if self.block is not None:
             raise RequestRefused(
                 f"create() needs numbers without gaps,"
@@ -102,7 +108,11 @@ class Sequence(OnDb[D]):
 
     @operation
     def current(self) -> Work[int | None]:
-        """Return the last number handed out (or the last of a block), or None before the first."""
+        """Return the last number that was handed out, or None before the first.
+
+        With ``block``, return the last number of the latest block, even if it is not handed out
+        yet.
+        """
         return (yield from self._current())
 
     # -- one by one
@@ -167,9 +177,10 @@ class Sequence(OnDb[D]):
                 yield Pause(_WAIT_SECONDS)  # another thread or task is fetching a block
 
     def _refill(self) -> Work[None]:
-        """Fetch a block.
+        """Take the next block of numbers from the table.
 
-        Only one caller at a time does so, so that numbers are handed out in order.
+        Only one thread or task of this process may do so at a time. Otherwise numbers would not be
+        handed out in order.
         """
         block: range | None = None
         try:
@@ -203,7 +214,7 @@ class Sequence(OnDb[D]):
         raise AssertionError("the last attempt returns or raises")
 
     def explain(self) -> PatternExplanation:
-        """Return the items behind it, and what each operation consumes and costs."""
+        """Return the key of the sequence's item, and the units and cost of each operation."""
         if self.block is None:
             costs: tuple[OperationCost, ...] = (
                 OperationCost(
@@ -230,7 +241,7 @@ class Sequence(OnDb[D]):
 
 
 class _Hand:
-    """The numbers that a process has taken and not handed out yet."""
+    """The block of numbers that this process has taken from the table and not yet handed out."""
 
     def __init__(self) -> None:
         self._numbers = iter(range(0))
@@ -238,10 +249,10 @@ class _Hand:
         self._lock = threading.Lock()
 
     def take(self) -> tuple[int | None, bool]:
-        """Return the next number, and whether the caller must fetch a block and ``refill``.
+        """Return the next number, and whether the caller must fetch a new block.
 
-        The number is None if the block is used up. Only the first caller to find that must refill;
-        the others wait and try again.
+        The number is None if the block is used up. The first caller to get None fetches a block
+        and passes it to ``refill``. Other callers wait and try again.
         """
         with self._lock:
             number = next(self._numbers, None)
@@ -257,10 +268,10 @@ class _Hand:
 
 
 def _raced(failed: TransactionFailed, last: int | None) -> int | None:
-    """Return the sequence's current number if the transaction failed because of a lost race.
+    """Return the sequence's current number after a transaction lost a race to another writer.
 
-    The number is ``last`` if the failure does not show it. If the transaction failed for another
-    reason, that error is raised.
+    Returns ``last``, the number that was read before, if the error does not show the current one.
+    If the transaction failed for another reason, raises that reason.
     """
     at, _, error = failed.failures[0]
     if at == 0 and isinstance(error, ConditionFailed):

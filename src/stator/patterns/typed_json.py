@@ -45,24 +45,27 @@ _INT64 = range(-(2**63), 2**63)
 
 
 class NotTypedJson(Exception):
-    """A value cannot be written so that its type is kept, or its text cannot be read.
+    """The error for a value that cannot be written with its type, or for text that cannot be read.
 
-    The message names the place and the type, never the value.
+    The message names the place in the value and the type, never the value itself.
     """
 
 
 def write_typed(value: Any) -> str:
-    """Return the text of a value. Raises NotTypedJson if it would not come back the same."""
+    """Return a value as JSON text from which ``read_typed`` returns an equal value.
+
+    Raises NotTypedJson if it could not return the same value with the same types.
+    """
     try:
         return orjson.dumps(_write(value, "")).decode()
     except (TypeError, ValueError) as error:  # such as text that is not valid Unicode
-        raise NotTypedJson(f"it cannot be written as JSON: {error}") from None
+        raise NotTypedJson(f"the value cannot be written as JSON: {error}") from None
     except RecursionError:
-        raise NotTypedJson("it contains itself, or is nested too deeply") from None
+        raise NotTypedJson("the value contains itself, or is nested too deeply") from None
 
 
 def is_plain(text: str) -> bool:
-    """Whether the text is JSON without any ``$`` member, which every JSON reader understands."""
+    """Whether text from ``write_typed`` is ordinary JSON, without any ``$`` member."""
     return '{"$' not in text
 
 
@@ -73,10 +76,13 @@ def read_typed(text: str) -> Any:
     """
     try:
         return _read(orjson.loads(text))
-    except (KeyError, ValueError, TypeError, AttributeError, StatorError) as error:
-        raise NotTypedJson(f"a stored value no longer fits its type: {type(error).__name__}") from (
-            error
-        )
+    except NotTypedJson:
+        raise
+    except Exception as error:  # a class from the text may raise anything when it is created
+        raise NotTypedJson(
+            f"the stored JSON is damaged, or a class in it has changed ({type(error).__name__}); "
+            "restore the fields and members that the class had when it was stored"
+        ) from error
 
 
 # --- writing ------------------------------------------------------------------------------------
@@ -125,10 +131,11 @@ def _write_dict(value: dict[Any, Any], where: str) -> Any:
 
 
 def _write_time(name: str, value: Any) -> Any:
-    """Write a datetime or a time.
+    """Return a datetime or a time in a form that JSON can hold.
 
-    ISO text keeps the UTC offset, but neither the name of a time zone nor ``fold``, which tells the
-    two hours apart when clocks go back. A value with either becomes a list: text, zone and fold.
+    ISO text keeps the UTC offset, but not the name of a time zone. Nor does it keep ``fold``, which
+    tells the two hours apart when clocks go back. A value with a zone or fold becomes a list: text,
+    zone and fold.
     """
     zone = value.tzinfo
     key = zone.key if isinstance(zone, ZoneInfo) else None
@@ -216,7 +223,10 @@ def _read(value: Any) -> Any:
         [(name, content)] = value.items()
         if name.startswith("$"):
             if name not in _READERS:
-                raise NotTypedJson(f"it holds a value of the unknown type {name}")
+                raise NotTypedJson(
+                    f"the stored JSON has a value of the unknown type {name}; "
+                    "a newer version of Stator may be able to read it"
+                )
             return _READERS[name](content)
     return {name: _read(each) for name, each in value.items()}
 
@@ -249,20 +259,23 @@ def _read_object(content: list[Any]) -> Any:
 
 
 def _field_value(field: dataclasses.Field[Any], found: dict[str, Any], cls: str) -> Any:
-    """Return the stored value of a field, or its default if the field is newer than the value."""
+    """Return the stored value of a field, or its default if the field was added later."""
     if field.name in found:
         return found[field.name]
     if field.default is not dataclasses.MISSING:
         return field.default
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory()
-    raise NotTypedJson(f"the stored {cls} has no field {field.name}")
+    raise NotTypedJson(f"the stored {cls} has no field {field.name}; give the field a default")
 
 
 def _read_model(content: list[Any]) -> Any:
     known = KNOWN.get(_class(content[0]))
     if not isinstance(known, AdaptedInfo):
-        raise NotTypedJson(f"the model {content[0]} is not adapted to an entity in this process")
+        raise NotTypedJson(
+            f"this process has not made the model {content[0]} an entity with adapt(); "
+            "import the module that does so first"
+        )
     return known.codec.decode(content[1])
 
 
@@ -275,9 +288,7 @@ def _class(path: str) -> Any:
         or found in KNOWN
     )
     if not is_ours:
-        raise NotTypedJson(
-            f"this process does not know the class {path}; import its module before you ask"
-        )
+        raise NotTypedJson(f"this process does not know the class {path}; import its module first")
     return found
 
 

@@ -43,6 +43,7 @@ from stator.model.values import Item
 from stator.patterns.consistent_read import read_snapshot
 from stator.patterns.explanation import OperationCost, PatternExplanation, item_layout
 from stator.patterns.item_pages import ItemPages
+from stator.tables.argument_rules import checks_arguments
 from stator.tables.operation import D, OnDb, operation
 from stator.tables.reads.items import batch_get
 from stator.tables.schema import EntityMap
@@ -67,8 +68,8 @@ class UniqueFinding:
     """A mismatch between a guard and an item.
 
     ``guard`` is the key of the guard, and ``owner`` the key of the item that the guard names.
-    ``item`` is the key of the item whose value should be guarded; it is None if the finding is
-    ``orphan`` or ``expiry``, that is, about the guard itself.
+    ``item`` is the key of the item whose value should be guarded. It is None if the finding is
+    about the guard itself (``orphan`` or ``expiry``).
     """
 
     kind: Kind
@@ -92,14 +93,16 @@ class UniqueAuditReport:
 
     @property
     def ok(self) -> bool:
+        """Whether no guard is missing, wrong or left over."""
         return not self.findings
 
 
 @dataclass(slots=True)
 class UniqueRepairReport:
-    """The result of a repair: the findings that were repaired, and those that were ``left``.
+    """The result of a repair: findings that were ``repaired``, and findings that were ``left``.
 
-    The latter are duplicates, and findings that changed faster than they could be judged.
+    A finding is left if it is a duplicate, which a person must decide, or if other writers changed
+    its items during every attempt.
     """
 
     repaired: list[UniqueFinding] = field(default_factory=list)
@@ -115,6 +118,7 @@ class _Seen:
     item: Item | None
 
 
+@checks_arguments("UniqueAudit")
 class UniqueAudit(OnDb[D]):
     """Audits an entity's unique fields: ``UniqueAudit(db, User)``.
 
@@ -128,13 +132,13 @@ class UniqueAudit(OnDb[D]):
         self._label = f"unique audit {self._of.name}"
         if not self._of.guarded:
             raise DesignError(
-                f"{self._of.name} has no unique field, and its key is its identity",
+                f"{self._of.name} has no guards: no field is unique(), and its key is its identity",
                 hint="mark a field with unique()",
             )
 
     @operation
     def audit(self) -> Work[UniqueAuditReport]:
-        """Compare all items with all guards, and return what does not fit. Nothing is changed."""
+        """Compare all items with all guards, and report every mismatch. Nothing is changed."""
         report = UniqueAuditReport()
         pages = self._guards()
         while not pages.is_done:
@@ -150,7 +154,7 @@ class UniqueAudit(OnDb[D]):
 
     @operation
     def repair(self) -> Work[UniqueRepairReport]:
-        """Audit, then repair.
+        """Audit, then repair each mismatch that is found.
 
         A mismatch that disappears before its repair is in neither list of the report.
         """
@@ -189,9 +193,9 @@ class UniqueAudit(OnDb[D]):
         return ItemPages(request, self._label, self._own, "Scan")
 
     def _own(self, item: Item) -> Item | None:
-        """Return the item, or None if it lacks the fields of the entity's identity.
+        """Return ``item`` if it is an item of the audited entity, else None.
 
-        The scanned table may hold guards and other items, which are left out in this way.
+        The table may also hold guards and items of other entities, which the Scan returns as well.
         """
         if self._of.told_by_key is not None and not self._of.told_by_key(item):
             return None
@@ -240,10 +244,11 @@ class UniqueAudit(OnDb[D]):
         return (None if seen.guard is None else self._judge_guard(seen.guard, seen.owner)), seen
 
     def _look_at_item(self, key: Item, name: str) -> Work[tuple[UniqueFinding | None, _Seen]]:
-        """Return the finding about one unique field of an item, or None, and what was read.
+        """Read an item and the guard of its unique field ``name``, and compare them.
 
-        Guard, owner and item are read at one moment. The item's value determines the guard to read.
-        If the value changes meanwhile, the guard of the new value is read.
+        Returns the finding, or None if they agree, and what was read: the guard, the item that the
+        guard names, and the item itself, all as of one moment. If the item's value changes
+        meanwhile, the guard of the new value is read.
         """
         [item] = yield from self._moment([(self._of.table.name, key)])
         for _ in range(_ATTEMPTS):
@@ -257,10 +262,10 @@ class UniqueAudit(OnDb[D]):
         return None, _Seen(None, None, item)
 
     def _together(self, guard: Item, item: Item | None) -> Work[_Seen]:
-        """Read a guard, its owner and an item in one transaction.
+        """Read a guard, the item that it names, and ``item``, in one transaction.
 
-        The guard is first read alone to find its owner. If the owner has changed by then, the
-        transaction is repeated.
+        The guard is first read alone, to learn which item it names. If the guard names another
+        item by the time of the transaction, the transaction is repeated with that item.
         """
         [known] = yield from self._moment([(self._place.table, guard)])
         while True:
@@ -327,11 +332,11 @@ class UniqueAudit(OnDb[D]):
             guarded,
             owner,
             key,
-            f"{shown} that a guard has for a former owner",
+            f"{shown} that is guarded for a former owner",
         )
 
     def _shown(self, item: Item | None) -> str:
-        """Return an item's entity and identity for messages, without its other values."""
+        """Return the entity and identity of an item for messages, without its other values."""
         item = item or {}
         known = {name: decode_anything(item[name]) for name in self._of.identity if name in item}
         return self._of.shown(known)
@@ -352,7 +357,7 @@ class UniqueAudit(OnDb[D]):
     # -- repairing
 
     def _repair(self, finding: UniqueFinding) -> Work[UniqueFinding | None]:
-        """Judge a finding once more and repair it. Return the finding that was repaired.
+        """Check again whether a finding is still right, and repair it. Return what was repaired.
 
         Returns None if nothing is wrong now, a ``duplicate`` finding if there is no repair, and
         ``finding`` itself if other writers interfered in every attempt.
@@ -375,7 +380,11 @@ class UniqueAudit(OnDb[D]):
         return finding
 
     def _statements(self, finding: UniqueFinding, seen: _Seen) -> list[Statement]:
-        """Return the repair, on condition that guard and items are as they were judged."""
+        """Return the statements of the transaction that repairs a finding.
+
+        Their conditions require that the guard and the items have not changed since ``seen`` was
+        read.
+        """
         checks = []
         if finding.owner is not None:
             checks.append(self._unchanged(finding.owner, seen.owner))
@@ -433,7 +442,7 @@ class UniqueAudit(OnDb[D]):
         return Statement("ConditionCheck", request, f"check {self._of.name}", _changed)
 
     def explain(self) -> PatternExplanation:
-        """Return the items behind it, and what each operation consumes and costs."""
+        """Return the key of a guard, and the units and cost of an audit and a repair."""
         return PatternExplanation(
             f"unique audit of {self._of.name}: {', '.join(self._of.guarded)}",
             (

@@ -16,7 +16,12 @@ from stator.lazy_names import homes_of, lazy_names
 
 if TYPE_CHECKING:
     from stator.pipeline.sinks.audit import AuditLog as AuditLog
+    from stator.pipeline.sinks.audit_chain import AuditEntry as AuditEntry
+    from stator.pipeline.sinks.audit_chain import AuditProblem as AuditProblem
+    from stator.pipeline.sinks.audit_chain import AuditReport as AuditReport
+    from stator.pipeline.sinks.audit_chain import Seal as Seal
     from stator.pipeline.sinks.change_sink import Message as Message
+    from stator.pipeline.sinks.change_sink import SinkOptions as SinkOptions
     from stator.pipeline.sinks.kafka import KafkaSink as KafkaSink
     from stator.pipeline.sinks.kinesis import KinesisSink as KinesisSink
     from stator.pipeline.sinks.parquet import ParquetSink as ParquetSink
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
     from stator.pipeline.sinks.sqs_sns import SqsSink as SqsSink
     from stator.pipeline.sinks.table import TableSink as TableSink
     from stator.pipeline.sinks.webhook import WebhookSink as WebhookSink
+    from stator.pipeline.sinks.webhook import verify_signature as verify_signature
     from stator.pipeline.views.metrics import avg as avg
     from stator.pipeline.views.metrics import count as count
     from stator.pipeline.views.metrics import latest as latest
@@ -36,7 +42,10 @@ if TYPE_CHECKING:
     from stator.pipeline.views.metrics import sum_of as sum_of
     from stator.pipeline.views.metrics import top as top
     from stator.pipeline.views.projection import Projection as Projection
+    from stator.pipeline.views.projection import ProjectionReader as ProjectionReader
+    from stator.pipeline.views.reader import ViewReader as ViewReader
     from stator.pipeline.views.rebuild.rebuild import RebuildOptions as RebuildOptions
+    from stator.pipeline.views.rebuild.rebuild import RebuildReport as RebuildReport
     from stator.pipeline.views.rows import Row as Row
     from stator.pipeline.views.view import View as View
     from stator.pipeline.workers.app import StreamApp as StreamApp
@@ -45,26 +54,32 @@ if TYPE_CHECKING:
     from stator.pipeline.workers.handlers.change import Modify as Modify
     from stator.pipeline.workers.handlers.change import Remove as Remove
     from stator.pipeline.workers.options import WorkerOptions as WorkerOptions
+    from stator.pipeline.workers.shards.lease_holder import ShardProgress as ShardProgress
+    from stator.pipeline.workers.worker_threads import RunningWorker as RunningWorker
 
 _HOME_OF = homes_of(
     {
         "stator.pipeline.sinks.audit": "AuditLog",
-        "stator.pipeline.sinks.change_sink": "Message",
+        "stator.pipeline.sinks.audit_chain": "AuditEntry AuditProblem AuditReport Seal",
+        "stator.pipeline.sinks.change_sink": "Message SinkOptions",
         "stator.pipeline.sinks.kafka": "KafkaSink",
         "stator.pipeline.sinks.kinesis": "KinesisSink",
         "stator.pipeline.sinks.parquet": "ParquetSink read_changes",
         "stator.pipeline.sinks.sink": "Refusal Sink",
         "stator.pipeline.sinks.sqs_sns": "SnsSink SqsSink",
         "stator.pipeline.sinks.table": "TableSink",
-        "stator.pipeline.sinks.webhook": "WebhookSink",
+        "stator.pipeline.sinks.webhook": "WebhookSink verify_signature",
         "stator.pipeline.views.metrics": "avg count latest maximum minimum percentiles sum_of top",
-        "stator.pipeline.views.projection": "Projection",
-        "stator.pipeline.views.rebuild.rebuild": "RebuildOptions",
+        "stator.pipeline.views.projection": "Projection ProjectionReader",
+        "stator.pipeline.views.reader": "ViewReader",
+        "stator.pipeline.views.rebuild.rebuild": "RebuildOptions RebuildReport",
         "stator.pipeline.views.rows": "Row",
         "stator.pipeline.views.view": "View",
         "stator.pipeline.workers.app": "StreamApp",
         "stator.pipeline.workers.handlers.change": "Change Insert Modify Remove",
         "stator.pipeline.workers.options": "WorkerOptions",
+        "stator.pipeline.workers.shards.lease_holder": "ShardProgress",
+        "stator.pipeline.workers.worker_threads": "RunningWorker",
     }
 )
 __all__ = sorted(_HOME_OF)  # pyright: ignore[reportUnsupportedDunderAll]

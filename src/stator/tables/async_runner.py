@@ -103,18 +103,12 @@ class AsyncRunner:
     async def _observed(self, call: Call) -> dict[str, Any]:
         if not self.observers:
             return await self.transport.call(
-                call.operation,
-                call.request,
-                idempotent=call.idempotent,
-                deadline_seconds=self.deadline_seconds,
+                call.operation, call.request, **call.options(self.deadline_seconds)
             )
         observed = Observed(call, self.observers)
         try:
             reply = await self.transport.call(
-                call.operation,
-                call.request,
-                idempotent=call.idempotent,
-                deadline_seconds=self.deadline_seconds,
+                call.operation, call.request, **observed.options(self.deadline_seconds)
             )
         except BaseException as error:
             observed.done(None, error)

@@ -40,7 +40,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 class ConnectOptions(TransportOptions, total=False):
     """Options of the tables and of the data layer:
 
-    plan                        a Plan, or the path of a lock file; by default the design is planned
+    plan                        a Plan, or the path of a lock file; by default the design's plan,
+                                which starts from the lock file next to the design, if there is one
     prefix                      text before every table's name; by default none
     cursor_key                  bytes that sign cursors, so that clients cannot make their own
     measure                     True: ask for the consumed capacity and sum it in ``db.meter``
@@ -161,6 +162,7 @@ def connect(
         deadline_seconds=options.get("deadline_seconds"),
     )
     if where.is_embedded:
+        context.is_embedded = True
         _create_tables(context, transport)
     return Db(context, runner, meter)
 
@@ -186,6 +188,7 @@ def connect_async(
         deadline_seconds=options.get("deadline_seconds"),
     )
     if isinstance(transport, AsyncEngineTransport):
+        context.is_embedded = True
         _create_tables(
             context,
             EngineTransport(transport.engine, owned=transport.owned, region=transport.region),
@@ -267,7 +270,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "deadline_seconds": (lambda given: given is None or is_seconds(given),
                          "a number of seconds above 0 and up to a hundred years, or None"),
 }  # fmt: skip
-"""What the options of the data layer must be: a test, and the same in words."""
+"""The valid values of each option of the data layer: as a test, and in words for the error."""
 
 
 def _check_own(options: ConnectOptions) -> None:

@@ -15,11 +15,15 @@ _BACKOFF = Backoff()
 
 @dataclass(slots=True)
 class Context:
+    """What planning needs of a connection: schema, clock, random numbers, blob store."""
+
     schema: Schema
     clock: Clock
     random: random.Random = field(default_factory=random.SystemRandom)
     cursor_key: bytes | None = None
     blobs: BlobStore | None = None
+    is_embedded: bool = False
+    """Whether the tables are in the embedded engine of this process, not on a server."""
 
     def now(self) -> float:
         return self.clock.now()

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -26,6 +26,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from stator.design.patterns.explanation import Explanation
 from stator.design.patterns.pattern import Question
+from stator.errors import RequestRefused
+from stator.tables.argument_rules import named
 from stator.tables.async_runner import AsyncRunner
 from stator.tables.context import Context
 from stator.tables.db_operations import DbOperations
@@ -140,7 +142,8 @@ def _described(method: _F, plan: Callable[..., Any], owner: str, result: str) ->
         return_annotation=result.format(inner[1] if inner is not None else returned)
     )
     described: Any = method
-    plan.__qualname__ = plan.__name__  # Python names it if an argument is wrong
+    # Python names the method if an argument is missing or unknown.
+    inspect.unwrap(plan).__qualname__ = plan.__name__
     described.__name__ = plan.__name__
     described.__qualname__ = f"{owner}.{plan.__name__}"
     described.__doc__ = plan.__doc__
@@ -156,6 +159,17 @@ def shown_connection(kind: str, context: Context, runner: Runner | AsyncRunner) 
     return f"<{kind}{closed} {context.schema.design.name} at {where}: {tables}>"
 
 
+def _work(given: Work[T]) -> Work[T]:
+    """Return work as it is. Raises RequestRefused for anything that is not work."""
+    found: Any = given
+    if not isinstance(found, Generator):
+        raise RequestRefused(
+            f"db.run() takes work, not {named(type(found))}",
+            hint="pass an operation that plans: db.run(counter.add.work(1))",
+        )
+    return given
+
+
 class Db:
     """Access to a design's tables through blocking methods; ``connect`` returns one.
 
@@ -163,10 +177,18 @@ class Db:
     ``close()``, or the end of a ``with`` block, closes the connection.
     """
 
-    def __init__(self, context: Context, runner: Runner, meter: Meter | None = None) -> None:
+    def __init__(
+        self,
+        context: Context,
+        runner: Runner,
+        meter: Meter | None = None,
+        *,
+        owns_connection: bool = True,
+    ) -> None:
         self.context = context
         self.runner = runner
         self.meter = meter
+        self._owns_connection = owns_connection
         self.operations = DbOperations(context)
 
     def __enter__(self) -> Db:
@@ -184,16 +206,25 @@ class Db:
         return shown_connection("Db", self.context, self.runner)
 
     def close(self) -> None:
-        """Close the connection. If the Db opened a folder, its engine is closed, too."""
-        self.runner.close()
+        """Close the connection. If the Db opened a folder, its engine is closed, too.
+
+        Does nothing for a Db that ``within`` returned: the connection belongs to the first one.
+        """
+        if self._owns_connection:
+            self.runner.close()
 
     def within(self, seconds: float) -> Db:
-        """Return a Db on the same connection with a deadline per call, retries included."""
-        return Db(self.context, self.runner.within(seconds), self.meter)
+        """Return a Db on the same connection with a deadline per call, retries included.
+
+        Write ``db.within(5).get(User, user_id="u1")``, or ``with db.within(5) as quick: ...``. The
+        end of such a block does not close the connection.
+        """
+        runner = self.runner.within(seconds)
+        return Db(self.context, runner, self.meter, owns_connection=False)
 
     def run(self, work: Work[T]) -> T:
         """Run work, your own or that of a pattern object, and return its result."""
-        return self.runner.run(work)
+        return self.runner.run(_work(work))
 
     def explain(self, query: Question) -> Explanation:
         """Return the requests of a pattern, with index, cost and reasons. Nothing is sent."""
@@ -242,10 +273,18 @@ class AsyncDb:
     pattern. ``await db.close()``, or the end of an ``async with`` block, closes the connection.
     """
 
-    def __init__(self, context: Context, runner: AsyncRunner, meter: Meter | None = None) -> None:
+    def __init__(
+        self,
+        context: Context,
+        runner: AsyncRunner,
+        meter: Meter | None = None,
+        *,
+        owns_connection: bool = True,
+    ) -> None:
         self.context = context
         self.runner = runner
         self.meter = meter
+        self._owns_connection = owns_connection
         self.operations = DbOperations(context)
 
     async def __aenter__(self) -> AsyncDb:
@@ -263,23 +302,28 @@ class AsyncDb:
         return shown_connection("AsyncDb", self.context, self.runner)
 
     async def close(self) -> None:
-        """Close the connection. If the AsyncDb opened a folder, its engine is closed, too."""
-        await self.runner.close()
+        """Close the connection. If the AsyncDb opened a folder, its engine is closed, too.
+
+        Does nothing for an AsyncDb that ``within`` returned, as in ``Db.close``.
+        """
+        if self._owns_connection:
+            await self.runner.close()
 
     def within(self, seconds: float) -> AsyncDb:
         """Return an AsyncDb on the same connection with a deadline per call, retries included."""
-        return AsyncDb(self.context, self.runner.within(seconds), self.meter)
+        runner = self.runner.within(seconds)
+        return AsyncDb(self.context, runner, self.meter, owns_connection=False)
 
     async def run(self, work: Work[T]) -> T:
         """Run work, your own or that of a pattern object, and return its result."""
-        return await self.runner.run(work)
+        return await self.runner.run(_work(work))
 
     def explain(self, query: Question) -> Explanation:
         """Return the requests of a pattern, with index, cost and reasons. Nothing is sent."""
         return self.operations.explain(query)
 
     def dry_run(self) -> DryRun:
-        """Return an object whose writes are explained instead of sent. They are not awaited."""
+        """Return an object whose writes are explained instead of sent. Do not await them."""
         return DryRun(self.operations)
 
     call = _await(DbOperations.call)

@@ -26,9 +26,12 @@ from stator.design.patterns.pattern import (
 )
 from stator.design.table_settings import TableSettings
 from stator.errors import ItemNotFound, RequestRefused
+from stator.model.values import Item
+from stator.tables.argument_rules import checks_arguments
 from stator.tables.context import Context
 from stator.tables.lifecycle import TableSetup
 from stator.tables.reads import items, pattern_read
+from stator.tables.reads.item_list import ItemList
 from stator.tables.reads.pattern_read import Page, PatternFetch, PatternRead, ReadOptions
 from stator.tables.reads.scan import EntityScan
 from stator.tables.reads.snapshot import Get, read_snapshot
@@ -45,6 +48,7 @@ from stator.tables.writes.pattern_write import (
     PatternWriteResult,
 )
 from stator.tables.writes.sender import Returns, write, write_entity
+from stator.tables.writes.statements import Statement
 from stator.tables.writes.transactions import Transaction, target
 from stator.tables.writes.writes import WritePlanner
 
@@ -56,6 +60,7 @@ E = TypeVar("E", bound=Storable)
 F = TypeVar("F")
 
 
+@checks_arguments("db")
 class DbOperations:
     """Plans the operations on one design's tables."""
 
@@ -69,8 +74,9 @@ class DbOperations:
         """Send one DynamoDB operation by name, in DynamoDB JSON, and return its answer.
 
         ``idempotent`` says whether the call may be sent again when its answer is lost. The default
-        is False for UpdateItem and for PartiQL statements, and True for all other operations.
-        Transactions get a token, so that they can be repeated safely.
+        is False for UpdateItem, for PartiQL statements and for writes that return the old item
+        (``ReturnValues``), and True for all other operations. A transaction gets a
+        ClientRequestToken if ``request`` has none, so that it can be sent again safely.
         """
         given: Any = request
         if not isinstance(operation, str) or not isinstance(given, Mapping):
@@ -83,15 +89,16 @@ class DbOperations:
         if operation in _TAKE_A_TOKEN:
             sent.setdefault("ClientRequestToken", self.context.token())
         if idempotent is None:
-            idempotent = operation not in _NOT_IDEMPOTENT
+            returns = str(sent.get("ReturnValues", ""))
+            idempotent = operation not in _NOT_IDEMPOTENT and not returns.endswith("_OLD")
         reply: dict[str, Any] = yield Call(operation, sent, operation, idempotent)
         return reply
 
     def ensure(self, settings: TableSettings | None = None) -> Work[list[str]]:
         """Create the tables, or adjust them to the design.
 
-        ``settings`` replaces those of the design. Return one line for each change. A change that
-        would lose data raises DestructiveChange before anything is changed.
+        ``settings`` replaces the table settings of the design. Return one line for each change. A
+        change that would lose data raises DestructiveChange before anything is changed.
         """
         declared = self.context.schema.design.settings
         return TableSetup(self.context, settings or declared or TableSettings()).run()
@@ -106,9 +113,11 @@ class DbOperations:
         UniqueTaken if another item has one of its unique values, and ConditionFailed if ``when``
         does not hold.
 
-        If an answer is lost, a failed condition proves nothing, and the call raises OutcomeUnknown.
-        ``once`` sends a transaction with a token instead. It costs twice the write units, and
-        proves the outcome for ten minutes.
+        If DynamoDB's answer is lost, the client sends the write again. If its condition is then
+        false, the first attempt may or may not have succeeded, and the call raises OutcomeUnknown.
+        With ``once``, the write is sent as a transaction with a token, which DynamoDB applies only
+        once in ten minutes. It costs twice the write units. A ``write_token()`` field is another
+        way to learn the outcome.
         """
         of = self.context.schema.of_object(entity)
         return write_entity(
@@ -140,7 +149,8 @@ class DbOperations:
         Sets version, times and expiry on ``entity``, which is also the result. A frozen entity
         stays as it is, and the result is a copy. With ``returns="old"``, return the replaced item
         instead, or None if there was none. Raises VersionConflict if the entity has a version and
-        the stored version differs. ``once`` proves the outcome, as for ``create``.
+        the stored version differs, and ConditionFailed if ``when`` does not hold for the stored
+        item. ``once`` sends a transaction with a token, as in ``create``.
         """
         of = self.context.schema.of_object(entity)
         return write_entity(
@@ -157,26 +167,32 @@ class DbOperations:
 
         Return the item as stored. The time of creation does not change, nor do attributes that are
         not fields of the entity. Sets version, times and expiry on ``entity``, unless it is frozen.
-        Raises ItemNotFound if another writer deletes the item before the result is read. ``once``
-        proves the outcome, as for ``create``.
+        Raises ConditionFailed if ``when`` does not hold for the stored item, and ItemNotFound if
+        another writer deletes the item before the result is read. ``once`` sends a transaction with
+        a token, as in ``create``.
         """
         of = self.context.schema.of_object(entity)
-        item = yield from write(
+
+        def read(statements: list[Statement], item: Item | None) -> Work[Any]:
+            if item is None:  # it was sent as a transaction, which returns nothing
+                item = yield from self._writes.stored(of, of.key_of(entity))
+            if item is None:
+                raise ItemNotFound(
+                    f"{of.shown_entity(entity)} was written, and deleted by another writer before "
+                    "it could be read",
+                    item=None,
+                )
+            [stored] = yield from items.decoded(self.context, of, [item])
+            return stored
+
+        stored = yield from write(
             self.context,
             lambda: self._writes.upsert(entity, when),
             f"upsert {of.name}",
             returns="new",
             once=once,
+            read=read,
         )
-        if item is None:  # it was sent as a transaction, which returns nothing
-            item = yield from self._writes.stored(of, of.key_of(entity))
-        if item is None:
-            raise ItemNotFound(
-                f"{of.shown_entity(entity)} was written, and deleted by another writer before it "
-                "could be read",
-                item=None,
-            )
-        [stored] = yield from items.decoded(self.context, of, [item])
         names = of.own_fields if of.before_write else of.stamps
         of.write_back(entity, {name: getattr(stored, name) for name in names})
         result: E = stored
@@ -195,8 +211,8 @@ class DbOperations:
         """Return the item with this identity, or None: ``db.get(User, user_id="u1")``.
 
         ``consistent`` asks for a strongly consistent read. An item past its ``ttl()`` counts as
-        absent unless ``include_expired`` is set, and a deleted one with a ``soft_delete()`` field
-        unless ``include_deleted`` is set.
+        absent, unless ``include_expired`` is set. So does an item that is marked as deleted in its
+        ``soft_delete()`` field, unless ``include_deleted`` is set.
         """
         of = self.context.schema.of_class(entity)
         return items.get(
@@ -246,7 +262,8 @@ class DbOperations:
     ) -> Work[list[E | None]]:
         """Return items in the order of ``identities``, with None for each missing item.
 
-        An identity is a mapping of fields. If the identity is a single field, its value is enough.
+        An identity is a mapping of fields: ``{"user_id": "u1"}``. If the identity is a single
+        field, its value is enough: ``"u1"``. The other arguments are those of ``get``.
         """
         of = self.context.schema.of_class(entity)
         return items.get_many(
@@ -296,7 +313,10 @@ class DbOperations:
     def exists(
         self, entity: type[Any], /, *, consistent: bool = False, **identity: Any
     ) -> Work[bool]:
-        """Return whether an item with this identity exists and has not expired."""
+        """Return whether an item with this identity exists.
+
+        An item that has expired, or is marked as deleted, counts as absent.
+        """
         found = yield from self.get(entity, consistent=consistent, **identity)
         return found is not None
 
@@ -337,9 +357,11 @@ class DbOperations:
         has the object's version. Afterwards the new values are copied to the object. With
         ``returns="old"``, values that DynamoDB computes are not copied.
 
-        ``or_create`` creates a missing item from the changes and the fields' defaults. With
-        ``returns`` ("old" or "new"), the item before or after the update is in ``result`` of the
-        update. ``once`` proves the outcome, as for ``create``, and is never applied twice.
+        Raises ConditionFailed if ``when`` (``User.name == "Ann"``) does not hold for the stored
+        item. ``or_create`` creates a missing item from the changes and the fields' defaults. With
+        ``returns`` ("old" or "new"), the update's ``result`` is the item before or after the
+        update. ``once`` sends a transaction with a token, as in ``create``. The update is then
+        never applied twice.
         """
         return OpenUpdate(
             self.context,
@@ -406,7 +428,7 @@ class DbOperations:
 
         Returns None, or with ``returns`` the item before ("old") or after ("new") the update. If
         you pass an object instead of a class, the stored item must still have the object's
-        version, as in ``update``. ``once`` sends a transaction with a token, as in ``create``.
+        version, as in ``update``. ``when`` and ``once`` have the same meaning as there, too.
         """
         update: OpenUpdate[Any] = OpenUpdate(
             self.context, entity, identity, when=when, returns=returns, once=once
@@ -457,10 +479,12 @@ class DbOperations:
     ) -> Work[Any]:
         """Delete an item: by class and identity, or as an object that was read.
 
-        An object is deleted only if the stored item still has its version. With ``must_exist``, a
-        missing item raises ItemNotFound. With ``keep_blobs``, the item's blobs are moved under
-        ``kept/`` instead of deleted. With ``returns="old"``, return the deleted item, or None if
-        there was none. ``once`` proves the outcome, as for ``create``.
+        An object is deleted only if the stored item still has its version. Raises ConditionFailed
+        if ``when`` does not hold for the stored item. With ``must_exist``, a missing item raises
+        ItemNotFound. With ``keep_blobs``, the item's blobs (``large()`` values that are stored
+        outside the table) are moved under ``kept/`` instead of deleted. With ``returns="old"``,
+        return the deleted item, or None if there was none. ``once`` sends a transaction with a
+        token, as in ``create``.
 
         If the entity has a ``soft_delete()`` field, the item is marked as deleted instead.
         ``restore`` brings it back, and ``purge`` really removes it.
@@ -490,10 +514,17 @@ class DbOperations:
         and UniqueTaken if another item has one of its unique values by now.
         """
         of = self.context.schema.of_class(entity)
-        yield from write(
-            self.context, lambda: self._writes.restore(of, of.given(identity)), f"restore {of.name}"
+
+        def read(statements: list[Statement], item: Item | None) -> Work[E]:
+            return self.get_one(entity, consistent=True, **identity)
+
+        restored: E = yield from write(
+            self.context,
+            lambda: self._writes.restore(of, of.given(identity)),
+            f"restore {of.name}",
+            read=read,
         )
-        return (yield from self.get_one(entity, consistent=True, **identity))
+        return restored
 
     # -- patterns
 
@@ -528,7 +559,8 @@ class DbOperations:
 
         ``cursor=page.cursor`` reads the next page. ``page.cursor`` is None on the last page.
         ``cursor=page.previous`` reads the page before, in the same order. ``page.previous`` is None
-        on the first page. A pattern that is planned as a Scan can only be read forward.
+        on the first page. A pattern that is planned as a Scan can only be read forward. The other
+        arguments are those of ``fetch``.
         """
         return pattern_read.page(
             self.context, query, limit, cursor, ReadOptions(consistent, include_expired)
@@ -537,13 +569,19 @@ class DbOperations:
     def first(
         self, query: Selection[F], *, consistent: bool | None = None, include_expired: bool = False
     ) -> Work[F | None]:
-        """Return the first item a pattern finds, or None."""
+        """Return the first item a pattern finds, or None.
+
+        The other arguments are those of ``fetch``.
+        """
         return pattern_read.first(self.context, query, ReadOptions(consistent, include_expired))
 
     def first_or_raise(
         self, query: Selection[F], *, consistent: bool | None = None, include_expired: bool = False
     ) -> Work[F]:
-        """Return the first item a pattern finds. Raises ItemNotFound if it finds none."""
+        """Return the first item a pattern finds. Raises ItemNotFound if it finds none.
+
+        The other arguments are those of ``fetch``.
+        """
         found = yield from self.first(query, consistent=consistent, include_expired=include_expired)
         if found is None:
             raise ItemNotFound(f"{pattern_read.shown(query)} finds no item", item=None)
@@ -561,7 +599,7 @@ class DbOperations:
         pages = self.fetch(
             query, limit=limit, consistent=consistent, include_expired=include_expired
         )
-        found: list[F] = []
+        found: list[F] = ItemList()
         while not pages.is_done:
             found += yield from pages.page()
         return found
@@ -630,8 +668,9 @@ class DbOperations:
     ) -> Work[int]:
         """Count the items a pattern finds.
 
-        DynamoDB reads and bills them, but sends none. If the index does not hold the expiry time,
-        expired items are counted until DynamoDB deletes them.
+        DynamoDB reads and bills the items, but sends none of them. If the index does not hold the
+        expiry time, expired items are counted until DynamoDB deletes them. The other arguments are
+        those of ``fetch``.
         """
         return PatternRead(self.context, query, ReadOptions(consistent, include_expired)).count()
 
@@ -653,7 +692,8 @@ class DbOperations:
         """Iterate over every item of an entity by reading its whole table.
 
         ``allow=True`` confirms that reading, and paying for, the whole table is intended.
-        ``segments`` are scanned in parallel.
+        ``segments`` is the number of segments that are scanned in parallel. The other arguments are
+        those of ``get``.
         """
         return EntityScan(
             self.context,
@@ -678,9 +718,9 @@ class DbOperations:
     ) -> Work[BatchResult]:
         """Write any number of changes in batches.
 
-        A change is an entity to put, or a ``Delete(...)``. Every change is tried. If some could
-        not be made, the call then raises BatchFailed, whose ``failures`` names each of them and
-        the reason. With ``on_error="collect"``, the result has these ``failures`` instead.
+        A change is an entity to put, or a ``Delete(...)``. Every change is tried. If some changes
+        fail, the call raises BatchFailed at its end, whose ``failures`` names each failed change
+        and the reason. With ``on_error="collect"``, the result has these ``failures`` instead.
         """
         check_on_error(on_error)
         if isinstance(changes, Delete) or type(changes) in self.context.schema.maps:
@@ -755,9 +795,9 @@ class DbOperations:
         ``parallel`` is the number of items that are deleted at the same time. ``limit`` ends the
         call after that many items, ``max_failures`` after that many failures.
 
-        ``on_progress`` receives the result so far after every hundred items or so. Pass the
-        result's ``cursor`` to a later call to continue from there, even if the process was killed.
-        No item is left out. The result of a call that ends early has a cursor, too.
+        ``on_progress`` receives the result so far after every hundred items or so. To continue
+        after the process was killed, pass the ``cursor`` of the last such result to a new call. No
+        item is left out. If a call ends early, its own result has a cursor as well.
         """
         kind = PatternDelete(self.context, query, keep_blobs=keep_blobs)
         options = PatternWriteOptions(
@@ -811,8 +851,9 @@ class DbOperations:
         cannot read the item. Each call of ``update_where`` updates an item once, even if the update
         changes the key by which the pattern finds the item.
 
-        The conditions and the other arguments are those of ``delete_where``. If a killed run is
-        continued, relative changes (``+=``) may be applied twice to the last hundred items or so.
+        As with ``delete_where``, an item is skipped if it no longer meets the pattern's conditions
+        or has another version. The other arguments are the same, too. If a killed run is continued,
+        relative changes (``+=``) may be applied twice to the last hundred items or so.
         """
         kind = PatternUpdate(self.context, query, change)
         options = PatternWriteOptions(
@@ -825,7 +866,8 @@ class DbOperations:
 def _several(call: str, what: str, given: Any, example: str) -> Iterable[Any]:
     """Return an argument that must be a list or another iterable. Raises RequestRefused if not.
 
-    Text, bytes and mappings are refused: Python iterates over their characters, bytes and keys.
+    Text, bytes and mappings are refused, although Python can iterate over them: they are single
+    values here. ``call``, ``what`` and ``example`` are words for the message.
     """
     if isinstance(given, Iterable) and not isinstance(given, (str, bytes, bytearray, Mapping)):
         return given
@@ -836,7 +878,11 @@ def _several(call: str, what: str, given: Any, example: str) -> Iterable[Any]:
 
 
 def _identities(call: str, of: EntityMap, given: Any) -> Iterable[Any]:
-    """Return several identities. A mapping stands for its keys, unless it is one identity."""
+    """Return the identities that a caller passed in ``given``.
+
+    If ``given`` is a dict by identity, such as ``{"u1": ..., "u2": ...}``, its keys are taken. A
+    single identity, such as ``{"user_id": "u1"}``, is refused with RequestRefused.
+    """
     if isinstance(given, Mapping) and not set(given) <= set(of.identity):
         given = list(given)
     example = ", ".join(f'"{name}": ...' for name in of.identity)

@@ -39,6 +39,10 @@ E = TypeVar("E")
 P = ParamSpec("P")
 _SNAPSHOT_UNITS = 2
 """A transactional read costs two read units for each 4 KB of an item."""
+_NOTHING = (
+    "the write depends on the stored item, which a dry run does not read: if there is no item, "
+    "nothing would be written"
+)
 _TRANSACTIONS = ("TransactWriteItems", "TransactGetItems")
 
 
@@ -46,8 +50,10 @@ _TRANSACTIONS = ("TransactWriteItems", "TransactGetItems")
 class WriteExplanation:
     """The request that a write would send, and its price.
 
-    ``operation`` is None if nothing would be written. ``reads`` are the requests that would be sent
-    before the write. ``conditions`` are the write's conditions, with names and values filled in.
+    ``operation`` is None if nothing would be written. If there are ``reads``, that is true only if
+    they find nothing: a soft delete marks the item that it reads. ``reads`` are the requests that
+    would be sent before the write. ``conditions`` are the write's conditions, with names and values
+    filled in.
 
     ``units`` is the price in write units; for a snapshot, in read units. ``is_least`` says that the
     price is a lower bound, because it depends on the stored item. ``units_once`` is the price with
@@ -67,7 +73,9 @@ class WriteExplanation:
 
     def __str__(self) -> str:
         if self.operation is None:
-            return "nothing would be written"
+            return "\n".join(
+                [_NOTHING if self.reads else "nothing would be written", *self._reads()]
+            )
         lines = [
             self.operation,
             *(f"  condition  {condition}" for condition in self.conditions),
@@ -76,10 +84,14 @@ class WriteExplanation:
         ]
         if self.blobs:
             lines.append(f"  offloads   {self.blobs} to the blob store")
+        return "\n".join([*lines, *self._reads(), "  request", *_shown(self.request)])
+
+    def _reads(self) -> list[str]:
+        lines = []
         for operation, request in self.reads:
             lines.append(f"  reads      {operation}, shown as if it found nothing")
             lines += _shown(request)
-        return "\n".join([*lines, "  request", *_shown(self.request)])
+        return lines
 
     def _price(self, units: int) -> str:
         kind = "read" if self.operation == "TransactGetItems" else "write"
@@ -113,7 +125,7 @@ def explain_write(context: Context, work: Work[Any]) -> WriteExplanation:
         if not run.reads:
             raise
         raise RequestRefused(
-            "the key of this item is found by a query, and a dry run sends none",
+            "a dry run sends no requests, but this write must look up the item's key by a query",
             hint="pass all fields of the key",
         ) from None
     finally:
@@ -136,7 +148,10 @@ def explain_write(context: Context, work: Work[Any]) -> WriteExplanation:
 
 
 class _Run:
-    """Runs work without I/O. Every read gets an empty answer, as if nothing were stored."""
+    """Runs work up to its first write, without I/O.
+
+    Every read gets an empty answer, as if nothing were stored. ``reads`` lists the reads.
+    """
 
     def __init__(self) -> None:
         self.reads: list[Call] = []
@@ -296,7 +311,7 @@ class _Explained:
 
 
 class ExplainedUpdate(_Explained, Generic[E]):
-    """The context manager of ``with dry.update(...)``."""
+    """The context manager of ``with dry.update(...)``; ``explanation`` then explains the update."""
 
     def __init__(self, context: Context, update: OpenUpdate[E]) -> None:
         super().__init__(context)
@@ -306,7 +321,7 @@ class ExplainedUpdate(_Explained, Generic[E]):
         return self._update.recorder()
 
     def require(self, condition: Any) -> None:
-        """Add a condition to the update."""
+        """Add a condition to the update, as ``OpenUpdate.require`` does."""
         self._update.require(condition)
 
     def _work(self) -> Work[None]:
@@ -314,7 +329,7 @@ class ExplainedUpdate(_Explained, Generic[E]):
 
 
 class ExplainedTransaction(_Explained):
-    """The context manager of ``with dry.transaction()``."""
+    """The context manager of ``with dry.transaction()``; ``explanation`` then explains it."""
 
     def __init__(self, context: Context, transaction: Transaction) -> None:
         super().__init__(context)

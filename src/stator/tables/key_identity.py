@@ -43,7 +43,8 @@ class KeyIdentity:
     def read(self, key: Item) -> dict[str, Any] | None:
         """Return the field values in a key, or None if the key does not belong to the entity.
 
-        A part of a field must agree with the field, which the identity holds.
+        A key may hold a field and also a part of it, such as its month. If the two contradict each
+        other, the key does not belong to the entity.
         """
         found: dict[str, Any] = {}
         for attribute in self._attributes:
@@ -75,7 +76,7 @@ class KeyAttributeReader:
         self._parts = [part for part in key.template.parts if part.kind == "field"]
         self.fields = [part.value for part in self._parts if not keys.is_part(part.encoding)]
         self.parts = [part.name for part in self._parts if keys.is_part(part.encoding)]
-        """Parts of fields, by names such as ``month_of(at)``: they do not say the whole field."""
+        """Derived parts such as ``month_of(at)``, from which the field cannot be read back."""
         shown = "".join(
             part.value if part.kind == "text" else _PLACEHOLDER for part in key.template.parts
         )
@@ -109,7 +110,7 @@ class KeyAttributeReader:
             return plain
         if keys.encode(part.encoding, plain, inverted=part.inverted) != text:
             raise ValueError(text)
-        return self._of.codec.decode_field[part.value](wire_value(part.encoding, plain))
+        return self._of.codec.decode_field[part.value](wire_value(part.encoding, plain, part.value))
 
     def overlaps(self, other: KeyAttributeReader) -> bool:
         if self._template.native or other._template.native:
@@ -141,11 +142,12 @@ class TableKeyReader:
         return fitting[0].of if len(fitting) == 1 else None
 
     def closest(self, key: Item) -> EntityMap | None:
-        """Return the entity that a key belongs to, if only keys tell the entities of a table apart.
+        """Return the entity whose key fits best, for items that do not name their entity.
 
-        Of several entities that fit, it is the one whose key has the most literal text: an order's
-        sort key ``{order_id}`` also fits PROFILE, which is the whole key of a user. Returns None if
-        the key fits no entity, or two equally well.
+        If several entities fit, the entity whose key has the most literal text wins. An example:
+        the sort key PROFILE fits a user, whose sort key is that word, and an order, whose sort key
+        is ``{order_id}``. The key belongs to the user. Returns None if no entity fits, or if two
+        fit equally well.
         """
         fitting = [each for each in self._readers if each.read(key) is not None]
         if len(fitting) > 1:

@@ -6,7 +6,7 @@ again, is refused before anything is changed. The error lists all the reasons.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from stator.backoff import Backoff
@@ -24,6 +24,7 @@ from stator.errors import (
     ResourceInUse,
     ResourceNotFound,
     StatorError,
+    UnknownOperation,
     ValidationFailed,
 )
 from stator.tables.context import Context
@@ -31,12 +32,17 @@ from stator.tables.schema import Place
 from stator.tables.work import Call, Pause, Work
 
 _POLL_SECONDS = 1.0
+# The members of an UpdateTable request, and what they change in words: "added GSI1 to shop".
+Change = tuple[dict[str, Any], str]
 # The embedded engine is ready at once; AWS takes seconds.
 _POLLING = Backoff(base_seconds=0.02, cap_seconds=_POLL_SECONDS, jitter=0.0)
 
 
 class TableSetup:
-    """Adjusts the tables to the design. ``done`` lists what changed, in words."""
+    """Creates the design's tables, or adjusts them to the design and the table settings.
+
+    ``done`` lists what changed, in words: "created shop".
+    """
 
     def __init__(self, context: Context, settings: TableSettings) -> None:
         self.context = context
@@ -78,10 +84,12 @@ class TableSetup:
                     blocking.append(difference)
         if blocking:
             raise DestructiveChange(
-                "the existing tables cannot be brought to this design without losing data: "
+                "the existing tables cannot be adjusted to this design without losing data: "
                 + "; ".join(map(str, blocking)),
                 changes=tuple(map(str, blocking)),
-                hint="connect to other tables with prefix=..., or move the data with a migration",
+                hint="if the tables follow a lock file, put it next to the file that defines the "
+                "design, or pass plan=; otherwise connect to other tables with prefix=, or move "
+                "the data with a migration",
             )
 
     # -- one table
@@ -91,10 +99,9 @@ class TableSetup:
             yield from self._create(table.create_request(), table.name)
         else:
             yield from self._wait(table.name)
-            for index in _missing(table, found):
-                yield from self._add_index(table, index)
+            yield from self._change(table.name, lambda now: self._index_changes(table, now))
             yield from self._stream(table.name, found)
-            yield from self._adjust(table.name, found)
+            yield from self._adjust(table.name)
         ttl = self.schema.ttl_of(table.name)
         if ttl is not None:
             yield from self._expiry(table.name, ttl)
@@ -102,13 +109,14 @@ class TableSetup:
         yield from self._tags(table.name)
 
     def place(self, place: Place) -> Work[None]:
-        """Create or adjust a table for items that belong to no entity."""
+        """Create or adjust ``place``, a table for items that belong to no entity."""
         found = yield from self.describe(place.table)
         if found is None:
             yield from self._create(place.create_request(), place.table)
         else:
+            yield from self._wait(place.table)
             yield from self._stream(place.table, found)
-            yield from self._adjust(place.table, found)
+            yield from self._adjust(place.table)
         yield from self._expiry(place.table, place.ttl)
         yield from self._recovery(place.table)
         yield from self._tags(place.table)
@@ -123,10 +131,42 @@ class TableSetup:
             self.done.append(f"created {name}")
         yield from self._wait(name)
 
-    def _add_index(self, table: TablePlan, index: IndexPlan) -> Work[None]:
+    def _change(self, table: str, missing: Callable[[dict[str, Any]], list[Change]]) -> Work[None]:
+        """Send the changes that a table still needs, one after the other.
+
+        ``missing`` returns them, given the table in the answer of DescribeTable. Another process
+        may set up the same table, so a refused change is needed only if it is still missing.
+        """
+        until = self.context.now() + self.settings.timeout_seconds
+        refused: tuple[Change, StatorError] | None = None
+        while True:
+            found = yield from self.describe(table)
+            left = [] if found is None else missing(found)
+            if not left:
+                return
+            if refused is not None and refused[0] in left:
+                raise refused[1]
+            request, done = left[0]
+            try:
+                yield Call("UpdateTable", {"TableName": table, **request}, "ensure")
+            except ResourceInUse:  # another change is in progress
+                if self.context.now() >= until:
+                    raise
+            except ValidationFailed as error:  # for example: the index or the stream exists
+                refused = left[0], error
+            else:
+                self.done.append(done)
+            yield from self._wait(table)
+
+    def _index_changes(self, table: TablePlan, found: Mapping[str, Any]) -> list[Change]:
+        return [
+            (self._new_index(table, index), f"added {index.name} to {table.name}")
+            for index in _missing(table, found)
+        ]
+
+    def _new_index(self, table: TablePlan, index: IndexPlan) -> dict[str, Any]:
         names = {*index.partition, *index.sort}
-        request = {
-            "TableName": table.name,
+        return {
             "AttributeDefinitions": [
                 {"AttributeName": name, "AttributeType": kind}
                 for name, kind in table.attributes
@@ -134,9 +174,6 @@ class TableSetup:
             ],
             "GlobalSecondaryIndexUpdates": [{"Create": self._index_request(index)}],
         }
-        yield Call("UpdateTable", request, "ensure")
-        self.done.append(f"added {index.name} to {table.name}")
-        yield from self._wait(table.name)
 
     def _index_request(self, index: IndexPlan) -> dict[str, Any]:
         request, capacity = index.request(), self.settings.capacity
@@ -156,7 +193,7 @@ class TableSetup:
                     return
             if self.context.now() >= until:
                 raise StatorError(
-                    f"{name} was not ready after {self.settings.timeout_seconds:g} seconds",
+                    f"table {name} was not ready after {self.settings.timeout_seconds:g} seconds",
                     hint="large indexes take long to build: call ensure() again to keep waiting",
                 )
             yield Pause(timer.next_delay())
@@ -182,15 +219,25 @@ class TableSetup:
             "TableName": table,
             "TimeToLiveSpecification": {"Enabled": True, "AttributeName": attribute},
         }
-        yield Call("UpdateTimeToLive", request, "ensure")
-        self.done.append(f"items of {table} expire by {attribute}")
+        try:
+            yield Call("UpdateTimeToLive", request, "ensure")
+        except (ResourceInUse, ValidationFailed):  # another process has enabled it by now
+            reply = yield Call("DescribeTimeToLive", {"TableName": table}, "ensure")
+            now = reply["TimeToLiveDescription"]
+            if now.get("AttributeName") != attribute:
+                raise
+        else:
+            self.done.append(f"items of {table} expire by {attribute}")
 
-    def _adjust(self, table: str, found: Mapping[str, Any]) -> Work[None]:
+    def _adjust(self, table: str) -> Work[None]:
         """Change settings of an existing table, one request each, as DynamoDB requires."""
-        for members, done in setting_changes(self.settings, found):
-            yield Call("UpdateTable", {"TableName": table, **members}, "ensure")
-            self.done.append(f"{table} {done}")
-            yield from self._wait(table)
+        yield from self._change(
+            table,
+            lambda found: [
+                (members, f"{table} {done}")
+                for members, done in setting_changes(self.settings, found)
+            ],
+        )
 
     def _stream(self, table: str, found: Mapping[str, Any]) -> Work[None]:
         wanted = self.settings.stream or self.settings.streams.get(table)
@@ -209,32 +256,38 @@ class TableSetup:
                 )
             return
         specification = {"StreamEnabled": True, "StreamViewType": wanted}
-        try:
-            yield Call(
-                "UpdateTable", {"TableName": table, "StreamSpecification": specification}, "ensure"
-            )
-        except (ResourceInUse, ValidationFailed):
-            # Another process does the same: the table is updating, or has a stream by now.
-            yield from self._wait(table)
-            now = yield from self.describe(table)
-            if now is None or now.get("StreamSpecification") != specification:
-                raise
-        else:
-            self.done.append(f"{table} has a stream of {wanted}")
-            yield from self._wait(table)
+        change: Change = (
+            {"StreamSpecification": specification},
+            f"{table} has a stream of {wanted}",
+        )
+        yield from self._change(
+            table, lambda now: [] if now.get("StreamSpecification") == specification else [change]
+        )
 
     def _recovery(self, table: str) -> Work[None]:
-        wanted = self.settings.point_in_time_recovery
-        if wanted is None:
+        """Switch point-in-time recovery on, unless the settings say otherwise.
+
+        Recovery is the default of real tables. The embedded engine in this process keeps it off
+        unless it is asked for: its log would hold each changed item twice more, in memory or in a
+        folder that often lives as long as a test. DynamoDB Local does not have the operation.
+        """
+        declared = self.settings.point_in_time_recovery
+        if declared is None and self.context.is_embedded:
             return
-        reply = yield Call("DescribeContinuousBackups", {"TableName": table}, "ensure")
+        wanted = self.settings.recovers
+        try:
+            reply = yield Call("DescribeContinuousBackups", {"TableName": table}, "ensure")
+        except UnknownOperation:
+            if declared is None:
+                return
+            raise
         now = reply["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
         is_on, days = now.get("PointInTimeRecoveryStatus") == "ENABLED", self.settings.recovery_days
         is_long = days is None or now.get("RecoveryPeriodInDays", 35) == days
         if is_on == wanted and (is_long or not wanted):
             return
         if not wanted:
-            message = f"turning off the recovery of {table} loses its history"
+            message = f"turning off the point-in-time recovery of {table} deletes its history"
             raise DestructiveChange(
                 message,
                 changes=(message,),
@@ -282,9 +335,11 @@ class TableSetup:
 def setting_changes(
     settings: TableSettings, found: Mapping[str, Any]
 ) -> list[tuple[dict[str, Any], str]]:
-    """Return the UpdateTable members that bring a described table to the settings.
+    """Return the changes that give a table its settings, each with a description.
 
-    Each comes with the change in words. Capacity that scales is left alone.
+    A change is members of an UpdateTable request; its description is a text such as "is no longer
+    protected against deletion". ``found`` is the table in the answer of DescribeTable. A table that
+    is provisioned already keeps its capacity, because auto scaling may have set it.
     """
     changes: list[tuple[dict[str, Any], str]] = []
     protected = settings.deletion_protection

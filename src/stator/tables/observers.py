@@ -3,17 +3,38 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from stator.design.plan.html_table import html_table
+from stator.throttle_reason import ThrottleReason
+
+
+@dataclass(frozen=True, slots=True)
+class UsedUnits:
+    """The units that a call consumed in one table, or in one index of it.
+
+    ``index`` is None for the table itself, and for a call whose observers ask for totals only.
+    """
+
+    table: str
+    index: str | None
+    units: float
 
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """The record of one call.
+    """The record of one call, which observers receive.
 
-    ``started`` and ``seconds`` include retries. ``read_units`` and ``write_units`` are zero unless
-    capacity is measured.
+    ``label`` names the pattern, or the kind of write such as ``put Order``. ``started`` is the time
+    of the first attempt, in seconds since the epoch, and ``seconds`` the duration, retries
+    included. ``table`` names the table, or several joined with commas. ``read_units`` and
+    ``write_units`` are zero if DynamoDB reports no capacity for the operation.
+
+    ``attempts`` counts the attempts, and ``throttles`` are the limits that refused any of them.
+    ``request`` and ``reply`` are what was sent and received, not copies: observers must not change
+    them, and ones that keep records keep the items in them.
     """
 
     operation: str
@@ -24,9 +45,56 @@ class CallRecord:
     read_units: float = 0.0
     write_units: float = 0.0
     error: BaseException | None = None
+    attempts: int = 1
+    throttles: tuple[ThrottleReason, ...] = ()
+    request: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    reply: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def used(self) -> tuple[UsedUnits, ...]:
+        """The units by table, and by index if an observer of the call asks for indexes."""
+        return tuple(_used(self.reply))
+
+    @property
+    def item_count(self) -> int:
+        """The number of items that the call returned, or counted."""
+        if "Count" in self.reply:
+            return int(self.reply["Count"])
+        if self.operation == "BatchGetItem":
+            return sum(map(len, self.reply.get("Responses", {}).values()))
+        if self.operation == "TransactGetItems":
+            return sum("Item" in each for each in self.reply.get("Responses", ()))
+        return int(self.operation == "GetItem" and "Item" in self.reply)
+
+    @property
+    def scanned_count(self) -> int:
+        """The number of items that a Query or Scan read before its filter, otherwise 0."""
+        return int(self.reply.get("ScannedCount", 0))
+
+    @property
+    def is_page(self) -> bool:
+        """Whether the call read a page of a Query or a Scan."""
+        return "ScannedCount" in self.reply
+
+
+def _used(reply: Mapping[str, Any]) -> Iterator[UsedUnits]:
+    for entry in _consumed(reply):
+        table = str(entry.get("TableName", ""))
+        if "Table" not in entry and "GlobalSecondaryIndexes" not in entry:
+            yield UsedUnits(table, None, float(entry.get("CapacityUnits", 0.0)))
+            continue
+        if "Table" in entry:
+            yield UsedUnits(table, None, float(entry["Table"].get("CapacityUnits", 0.0)))
+        for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
+            for index, units in entry.get(member, {}).items():
+                yield UsedUnits(table, index, float(units.get("CapacityUnits", 0.0)))
 
 
 Observer = Callable[[CallRecord], None]
+"""A function that receives the record of every call, for ``connect(..., observers=[...])``.
+
+If it has an attribute ``by_index`` that is true, calls ask DynamoDB for the units of each index.
+"""
 
 WRITES = frozenset(
     {
@@ -56,13 +124,18 @@ def table_of(request: dict[str, Any]) -> str:
 
 def units_of(reply: dict[str, Any]) -> float:
     """Return the consumed capacity that a reply reports, tables and indexes together."""
+    return float(sum(entry.get("CapacityUnits", 0.0) for entry in _consumed(reply)))
+
+
+def _consumed(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
     found = reply.get("ConsumedCapacity") or ()
-    entries = [found] if isinstance(found, dict) else found
-    return float(sum(entry.get("CapacityUnits", 0.0) for entry in entries))
+    return [found] if isinstance(found, dict) else list(found)
 
 
 @dataclass(slots=True)
 class Usage:
+    """Units, calls and time that a meter has added up for one label."""
+
     calls: int = 0
     errors: int = 0
     seconds: float = 0.0
@@ -79,6 +152,24 @@ class Meter:
 
     by_label: dict[str, Usage] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def _repr_html_(self) -> str:
+        """Return an HTML table of the usage of each label, for a notebook."""
+        return html_table(
+            "Meter",
+            ("label", "calls", "errors", "seconds", "read units", "write units"),
+            (
+                (
+                    label,
+                    each.calls,
+                    each.errors,
+                    f"{each.seconds:.3f}",
+                    f"{each.read_units:g}",
+                    f"{each.write_units:g}",
+                )
+                for label, each in list(self.by_label.items())
+            ),
+        )
 
     def __call__(self, record: CallRecord) -> None:
         with self._lock:

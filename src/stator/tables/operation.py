@@ -17,10 +17,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from stator.errors import ServiceError
+from stator.errors import ConfigurationError
+from stator.tables.argument_rules import checked_method, named
 from stator.tables.context import Context
 from stator.tables.db import AsyncDb, Db
-from stator.tables.unknown_outcome import unproven
+from stator.tables.unknown_outcome import proven
 from stator.tables.work import Pages, Work
 
 D = TypeVar("D", bound=Db | AsyncDb)
@@ -30,15 +31,32 @@ T = TypeVar("T")
 
 
 class OnDb(Generic[D]):
-    """A pattern object on a Db or an AsyncDb."""
+    """The base of pattern objects, such as a Counter or a Series, on a Db or an AsyncDb."""
 
     def __init__(self, db: D) -> None:
+        kind = type(self).__name__
+        context_of(db, f"{kind}()", f"{kind}(connect(shop), ...)")
         self.db: D = db
 
     @property
     def context(self) -> Context:
         """The schema, clock and transport of the Db. Pattern objects of your own need it."""
         return self.db.context
+
+
+def context_of(given: Any, what: str, example: str) -> Context:
+    """Return the context of a Db. Raises ConfigurationError for anything else.
+
+    ``what`` is the call that takes the Db, and ``example`` a right call, for the message.
+    """
+    # Workers make pattern objects on a stand-in, which has only the context.
+    context = getattr(given, "context", None)
+    if not isinstance(context, Context):
+        raise ConfigurationError(
+            f"{what} works on a Db or an AsyncDb, not on {named(type(given))}",
+            hint=f"open one: {example}",
+        )
+    return context
 
 
 class Bound(Generic[P, T]):
@@ -59,19 +77,13 @@ class Bound(Generic[P, T]):
 
 class BoundSync(Bound[P, T]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            result: T = self._instance.db.run(self._plan(self._instance, *args, **kwargs))
-        except ServiceError as error:
-            raise unproven(error)  # noqa: B904 - it is the error itself, or has it as its cause
+        result: T = self._instance.db.run(proven(self._plan(self._instance, *args, **kwargs)))
         return result
 
 
 class BoundAsync(Bound[P, T]):
     async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            result: T = await self._instance.db.run(self._plan(self._instance, *args, **kwargs))
-        except ServiceError as error:
-            raise unproven(error)  # noqa: B904 - it is the error itself, or has it as its cause
+        result: T = await self._instance.db.run(proven(self._plan(self._instance, *args, **kwargs)))
         return result
 
 
@@ -79,7 +91,7 @@ class operation(Generic[S, P, T]):
     """Decorates a method that plans work, so that calling it runs the work."""
 
     def __init__(self, plan: Callable[Concatenate[S, P], Work[T]]) -> None:
-        self._plan = plan
+        self._plan = checked_method(plan, shown=plan.__qualname__)
         self.__doc__ = plan.__doc__
 
     @overload
@@ -103,7 +115,7 @@ class BoundIteration(Generic[P, T]):
         self._start = start
 
     def pages(self, *args: P.args, **kwargs: P.kwargs) -> Pages[T]:
-        """Return the pages, to be read as part of other work."""
+        """Return the pages, so that other work can read them."""
         return self._start(self._instance, *args, **kwargs)
 
 
@@ -126,7 +138,7 @@ class iteration(Generic[S, P, T]):
     """Decorates a method that returns pages, so that calling it iterates over their items."""
 
     def __init__(self, start: Callable[Concatenate[S, P], Pages[T]]) -> None:
-        self._start = start
+        self._start = checked_method(start, shown=start.__qualname__)
         self.__doc__ = start.__doc__
 
     @overload

@@ -5,19 +5,18 @@ The parts of a ``Gather`` run in threads if that is faster with the given transp
 
 from __future__ import annotations
 
-import os
-import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from stator.clock import Clock
 from stator.errors import DbClosed, ServiceError, StatorError
 from stator.model.seconds import check_seconds
+from stator.tables.gather_threads import Abandoned, Gathering, GatherThreads
 from stator.tables.observers import MEASURED, WRITES, CallRecord, Observer, table_of, units_of
 from stator.tables.work import BlockingCall, Call, ConnectionState, Gather, Pages, Pause, Work
-from stator.transport import Transport
+from stator.throttle_reason import ThrottleReason, throttle_reasons
+from stator.transport import CallOptions, Transport
 
 T = TypeVar("T")
 
@@ -39,11 +38,11 @@ class Runner:
         self.observers = tuple(observers)
         self.threads = threads
         self.deadline_seconds = deadline_seconds
-        self._pool = _Pool(threads)
+        self._pool = GatherThreads(threads)
         self._connection = ConnectionState()
 
     def within(self, seconds: float) -> Runner:
-        """Return a runner with a deadline for each call. It shares the threads of this one."""
+        """Return a runner with a deadline for each call. Both runners share their threads."""
         made = Runner(
             self.transport,
             self.clock,
@@ -60,14 +59,23 @@ class Runner:
         return self._connection.is_closed
 
     def close(self) -> None:
+        """Close the transport. Calls that other threads are making fail soon."""
         self._connection.is_closed = True
+        self.transport.close()  # first: it ends the calls that the threads wait for
         self._pool.close()
-        self.transport.close()
 
-    def run(self, work: Work[T]) -> T:
+    def run(self, work: Work[T], gathering: Gathering | None = None) -> T:
+        """Run work and return its result.
+
+        If the work is a part of ``gathering``, it ends before its next effect once the gathering is
+        abandoned.
+        """
         try:
             effect = next(work)
             while True:
+                if gathering is not None and gathering.is_abandoned:
+                    work.close()
+                    raise Abandoned
                 try:
                     answer = self._do(effect)
                 except StatorError as error:
@@ -105,18 +113,12 @@ class Runner:
     def _observed(self, call: Call) -> dict[str, Any]:
         if not self.observers:
             return self.transport.call(
-                call.operation,
-                call.request,
-                idempotent=call.idempotent,
-                deadline_seconds=self.deadline_seconds,
+                call.operation, call.request, **call.options(self.deadline_seconds)
             )
         observed = Observed(call, self.observers)
         try:
             reply = self.transport.call(
-                call.operation,
-                call.request,
-                idempotent=call.idempotent,
-                deadline_seconds=self.deadline_seconds,
+                call.operation, call.request, **observed.options(self.deadline_seconds)
             )
         except BaseException as error:
             observed.done(None, error)
@@ -131,12 +133,12 @@ class Runner:
             or not self.transport.parallel
             or self._pool.is_inside()
         ):
-            return [self._part(part) for part in effect.parts]
+            return [self._part(part, None) for part in effect.parts]
         return self._pool.map(self._part, effect.parts)
 
-    def _part(self, part: Call | Generator[Any, Any, Any]) -> Any:
+    def _part(self, part: Call | Generator[Any, Any, Any], gathering: Gathering | None) -> Any:
         try:
-            return self._call(part) if isinstance(part, Call) else self.run(part)
+            return self._call(part) if isinstance(part, Call) else self.run(part, gathering)
         except StatorError as error:
             return error
 
@@ -144,16 +146,29 @@ class Runner:
 class Observed:
     """Measures a call and passes its record to the observers when it is done.
 
-    It also makes the call ask for its consumed capacity.
+    Creating it adds ``ReturnConsumedCapacity`` to the call's request, for operations that have it.
     """
 
     def __init__(self, call: Call, observers: Sequence[Observer]) -> None:
         self.call = call
         self.observers = observers
         if call.operation in MEASURED:
-            call.request["ReturnConsumedCapacity"] = "TOTAL"
+            by_index = any(getattr(observer, "by_index", False) for observer in observers)
+            call.request["ReturnConsumedCapacity"] = "INDEXES" if by_index else "TOTAL"
         self.started = time.time()
         self._from = time.perf_counter()
+        self._attempts = 1
+        self._throttles: tuple[ThrottleReason, ...] = ()
+
+    def options(self, deadline_seconds: float | None) -> CallOptions:
+        """Return the options of the call, with ``on_retry``: each retry enters the record."""
+        options = self.call.options(deadline_seconds)
+        options["on_retry"] = self._retried
+        return options
+
+    def _retried(self, error: BaseException) -> None:
+        self._attempts += 1
+        self._throttles += throttle_reasons(error)
 
     def done(self, reply: dict[str, Any] | None, error: BaseException | None) -> None:
         call = self.call
@@ -168,40 +183,10 @@ class Observed:
             0.0 if is_write else units,
             units if is_write else 0.0,
             error,
+            self._attempts,
+            self._throttles + throttle_reasons(error),
+            call.request,
+            reply or {},
         )
         for observer in self.observers:
             observer(record)
-
-
-class _Pool:
-    """A thread pool that starts its threads when they are first needed.
-
-    A ``Gather`` inside one of these threads runs its parts in that thread: waiting for a free
-    thread could deadlock.
-    """
-
-    def __init__(self, threads: int) -> None:
-        self._threads = threads
-        self._made: ThreadPoolExecutor | None = None
-        self._lock = threading.Lock()
-        self._here = threading.local()
-        self._process = os.getpid()
-
-    def is_inside(self) -> bool:
-        return getattr(self._here, "inside", False)
-
-    def map(self, function: Any, parts: Sequence[Any]) -> list[Any]:
-        with self._lock:
-            if (
-                self._made is None or self._process != os.getpid()
-            ):  # a forked process inherits the pool without its threads
-                self._process = os.getpid()
-                self._made = ThreadPoolExecutor(self._threads, "stator", initializer=self._enter)
-        return list(self._made.map(function, parts))
-
-    def _enter(self) -> None:
-        self._here.inside = True
-
-    def close(self) -> None:
-        if self._made is not None and self._process == os.getpid():
-            self._made.shutdown(wait=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -44,13 +44,27 @@ from stator.tables.key_identity import KeyAttributeReader, KeyIdentity, TableKey
 
 _NONE: frozenset[str] = frozenset()
 
+TOMBSTONE: Final = "_deleted"
+"""The attribute, set to true, of an item that a table sink leaves in the place of a deleted one."""
+SEQUENCE: Final = "_sequence"
+"""The attribute of an item that a table sink wrote: the sequence number of its change."""
+KEPT_EXPIRY: Final = "_kept_expiry"
+"""The attribute of a deleted item that keeps its own expiry, for ``restore``."""
+
 
 @dataclass(slots=True)
 class Stamped:
-    """An object ready to be stored, and the changes to set on the caller's object afterwards."""
+    """A copy (``made``) of the caller's object with the version, times and expiry of a write.
+
+    ``changes`` has the fields in which the copy differs. After the write they are set on the
+    caller's object as well.
+    """
 
     made: Any
     changes: dict[str, Any]
+
+
+_EMPTY: Final = ({"S": ""}, {"B": ""})
 
 
 class EntityMap:
@@ -98,12 +112,12 @@ class EntityMap:
             )
             if name is not None
         )
-        """The fields that a write sets by itself."""
+        """The fields that Stator itself sets: version, times, expiry, write token, soft delete."""
         model = getattr(self.info, "model", cls)
         self.before_write = hooks_of(model, "before_write")
         self._after_load = hooks_of(model, "after_load")
         self.as_stored: Callable[[Item], Any] = self._decode_own
-        """Decodes an item without hooks. Of an entity with variants, it returns the variant."""
+        """Decodes an item without hooks. An item of a variant becomes the variant."""
         self.decode: Callable[[Item], Any] = self._load if self._after_load else self._decode_own
         """Decodes an item, and runs its ``@after_load`` hooks."""
         self.has_stamps = any(
@@ -119,6 +133,12 @@ class EntityMap:
         """Whether the object that is stored differs from the object that is passed to a write."""
         self._is_plain = dataclasses.is_dataclass(cls) and is_plain(cls)
         self._refuse_stale(plan)
+        self._identity_texts = tuple(
+            name
+            for name in self.identity
+            if name in self.fields and getattr(self.fields[name].shape, "kind", "") in ("S", "B")
+        )
+        """Fields of the identity that could be empty, so that a key would not have them."""
         self._write_keys = key_writer(self.info, plan.keys)
         self._write_base = key_writer(self.info, base_keys(plan))
         self._base_fields = tuple(
@@ -131,6 +151,8 @@ class EntityMap:
         self.all_fields = info(self.info.root).fields.keys() if self.tag else self.fields.keys()
         """The fields of the entity and of all its variants."""
         self._own = _own_attributes(plan, table) - self.fields.keys()
+        if self.deleted is not None and self.ttl is not None:
+            self._own |= {KEPT_EXPIRY}
         self._known = frozenset({*self.fields, *self._own}) | (
             frozenset() if self.shape_version.value is None else {VERSION_ATTRIBUTE}
         )
@@ -142,7 +164,7 @@ class EntityMap:
         self._type = None if plan.discriminator is None else (plan.discriminator, {"S": plan.name})
 
         self.told_by_key: Callable[[Item], bool] | None = None
-        """Whether an item is one of this entity, if only its key tells; else None."""
+        """Whether an item belongs to this entity, by its key. None if the key is not needed."""
         self.neighbours: list[EntityMap] = []
         """The other entities of the table."""
 
@@ -158,9 +180,10 @@ class EntityMap:
         missing = {name for key in plan.keys for name in fields_of(key)} - known.keys()
         if missing:
             raise DesignError(
-                f"the plan keeps {plan.name} under {', '.join(sorted(missing))}, "
-                f"which the class {self.info.name} does not have",
-                hint="write the lock file again with `stator plan --write`, or pass its own plan",
+                f"the plan's keys of {plan.name} name fields that the class {self.info.name} "
+                f"does not have: {', '.join(sorted(missing))}",
+                hint="write the lock file again with `stator plan --write`, or pass the plan of "
+                "this design",
             )
 
     def _role(self, role: str) -> str | None:
@@ -180,6 +203,9 @@ class EntityMap:
     def known_item(self, entity: Any) -> Item:
         """Return the item without the attributes that the class does not know."""
         item = self.codec.encode(entity)
+        for name in self._identity_texts:
+            if item.get(name) in _EMPTY:
+                raise ItemMismatch(self.name, name, "a field of the identity cannot be empty", "")
         self._write_keys(entity, item)
         if self._type is not None:
             item[self._type[0]] = self._type[1]
@@ -190,10 +216,10 @@ class EntityMap:
         return self.key_values(item), b'{"PutRequest":{"Item":%b}}' % orjson.dumps(item)
 
     def take_variants(self, variants: Mapping[str, EntityMap]) -> None:
-        """Set the maps of the entity's variants.
+        """Set the maps of the entity's variants, by their tags.
 
-        From then on, this map and those of the variants decode each item as the variant that its
-        tag names.
+        Afterwards this map and the variants' maps decode each item as the variant that the item's
+        tag attribute names.
         """
         if not variants:
             return
@@ -243,7 +269,7 @@ class EntityMap:
             raise mismatch.of_item(self._shown_item(item)) from mismatch.__cause__
 
     def _keys_by_hand(self) -> tuple[KeyAttributeReader, ...]:
-        """Return the readers of handwritten keys that consist of fields and text."""
+        """Return the readers of the handwritten keys that hold fields as text: ``"ORDER#{id}"``."""
         by_hand = self.info.overrides
         indexes = {name for name, _ in by_hand.indexes}
         written = [
@@ -258,9 +284,10 @@ class EntityMap:
         )
 
     def with_key_fields(self, item: Item) -> Item:
-        """Return an item with the fields that only its handwritten keys contain.
+        """Return an item with all fields, including those that only its handwritten keys hold.
 
-        Items that another program wrote need not repeat the values of their keys as attributes.
+        An example: an item of another program with the key ``ORDER#o1`` and no attribute ``id``
+        gets ``id`` = "o1".
         """
         if not self._in_keys or item.keys() >= self._in_keys:
             return item
@@ -271,13 +298,49 @@ class EntityMap:
                     found[name] = self.codec.encode_field[name](value)
         return item | found
 
+    def is_in_written_key(self, field: str) -> bool:
+        """Whether a handwritten key holds the field, so that items may lack its attribute."""
+        return field in self._in_keys
+
     def current(self, item: Item) -> Item:
-        """Return an item upcast to the current shape. Upcasts get the fields without the keys."""
+        """Return an item upcast to the current shape, with the same key attributes.
+
+        The user's upcast functions get only the fields, without keys and discriminator.
+        """
         if item.get(VERSION_ATTRIBUTE) == self.shape_version.value:
             return item
         own = {name: item[name] for name in self._own if name in item}
         rest = {name: value for name, value in item.items() if name not in own}
         return self.codec.current(rest) | own
+
+    def is_old(self, item: Item) -> bool:
+        """Whether an earlier version of the entity has written the item."""
+        return version_of(item) < self.shape_version.version
+
+    def current_item(self, item: Item) -> Item:
+        """Return an item with the fields that only its keys hold, upcast to the current shape.
+
+        Raises NewerVersion or ItemMismatch, with the item named, if that cannot be done.
+        """
+        try:
+            return self.current(self.with_key_fields(item))
+        except ItemMismatch as mismatch:
+            raise mismatch.of_item(self._shown_item(item)) from mismatch.__cause__
+
+    def without_keys(self, item: Item) -> Item:
+        """Return the fields of an item, upcast to the current shape, by their names in Python.
+
+        The keys and the discriminator are left out. Attributes that the class does not know are
+        kept. If an item cannot be upcast, its fields are returned as stored.
+        """
+        with contextlib.suppress(StatorError):
+            item = self.current(self.with_key_fields(item))
+        python, shape = self.info.python_names, self.shape_version.value
+        return {
+            python.get(name, name): value
+            for name, value in item.items()
+            if name not in self._own and (name != VERSION_ATTRIBUTE or value != shape)
+        }
 
     def _decode_with_unknown(self, item: Item) -> Any:
         item = self.current(item)
@@ -302,7 +365,13 @@ class EntityMap:
     def key_of(self, entity: Any) -> Item:
         """Return the table's key for an object."""
         key: Item = {}
-        self._write_base(entity, key)
+        try:
+            self._write_base(entity, key)
+        except (DesignError, AttributeError, TypeError):
+            python = self.info.python_names
+            for name in self.base_fields:  # raises for the field whose value is at fault
+                self.codec.encode_field[name](getattr(entity, python.get(name, name)))
+            raise
         for name, field in self._base_fields:
             key[name] = self.codec.encode_field[field](getattr(entity, field))
         return key
@@ -327,7 +396,10 @@ class EntityMap:
         return item
 
     def key_value(self, key: PlannedKeyAttribute, values: Mapping[str, Any]) -> Value | None:
-        """Return a key attribute of an item with these values, or None if the item lacks it."""
+        """Compute one key attribute of an item from its field values.
+
+        Returns None if an item with these values does not have the attribute, as in a sparse index.
+        """
         which = (key.name, key.index)
         read = self._key_readers.get(which)
         if read is None:
@@ -352,7 +424,7 @@ class EntityMap:
         return self.key_identity.read(key) or {}
 
     def beside_the_key(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return those of ``values`` whose fields are not part of the table's key.
+        """Return the entries of ``values`` whose fields are not part of the table's key.
 
         A read by key does not verify these values: a caller who identifies an item by ``values``
         must compare them with the stored item.
@@ -361,7 +433,10 @@ class EntityMap:
         return beside | self.tag if self.tag else beside
 
     def given(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return field values that a program passes, under the names of their attributes."""
+        """Return the field values that a caller passed, under their stored names.
+
+        If the field ``name`` is stored as ``n``: ``{"name": "Anna"}`` -> ``{"n": "Anna"}``.
+        """
         stored = self.info.stored_names
         if not stored:
             return values
@@ -421,9 +496,9 @@ class EntityMap:
     def stamped_or_refused(
         self, entity: Any, now: float, *, fresh: bool, token: str | None = None
     ) -> Stamped:
-        """Stamp an entity like ``stamped``, for one of many writes.
+        """Stamp an entity like ``stamped``, for one of many writes of a batch.
 
-        Raises RequestRefused if a hook raises an error that is not a StatorError.
+        If a hook raises an error that is not a StatorError, raises RequestRefused instead.
         """
         if not self.before_write:
             return self.stamped(entity, now, fresh=fresh, token=token)
@@ -437,8 +512,9 @@ class EntityMap:
     def _was_read(self, entity: Any, fresh: bool) -> bool:
         """Whether the object was read from the table, judged by its version or time of creation.
 
-        An object that was read and has no expiry has none on purpose. If ``fresh``, the write
-        creates the item, so the object counts as not read.
+        A write gives a default expiry only to objects that were not read: an item that was read
+        without an expiry has none on purpose. If ``fresh``, the write creates the item, so the
+        object counts as not read.
         """
         if fresh:
             return False
@@ -460,7 +536,10 @@ class EntityMap:
         return datetime.fromtimestamp(moment, UTC) if is_time else int(moment)
 
     def is_keyed_by(self, field: str) -> bool:
-        """Whether a key attribute contains a field, without being that field itself."""
+        """Whether a key attribute contains the field and more: ``"ORDER#{field}"``.
+
+        A key attribute that is the field itself does not count.
+        """
         return any(field in fields_of(key) and not is_the_field(key) for key in self.plan.keys)
 
     def copied(self, entity: Any, changes: Mapping[str, Any]) -> Any:
@@ -491,6 +570,14 @@ class EntityMap:
         """Whether the item is marked as deleted, in its ``soft_delete()`` field."""
         return self.deleted is not None and self.deleted in item
 
+    def is_tombstone(self, item: Item) -> bool:
+        """Whether a table sink has left the item in the place of a deleted one."""
+        return (
+            SEQUENCE in item
+            and item.get(TOMBSTONE) == {"BOOL": True}
+            and TOMBSTONE not in self.fields
+        )
+
     def is_gone(self, item: Item, now: float) -> bool:
         """Whether writes treat the item as absent: it has expired, or is marked as deleted."""
         return self.is_deleted(item) or self.is_expired(item, now)
@@ -499,8 +586,10 @@ class EntityMap:
         self, item: Item, now: float, *, include_expired: bool, include_deleted: bool
     ) -> bool:
         """Whether reads leave the item out."""
-        return (not include_deleted and self.is_deleted(item)) or (
-            not include_expired and self.is_expired(item, now)
+        return (
+            (not include_deleted and self.is_deleted(item))
+            or (not include_expired and self.is_expired(item, now))
+            or self.is_tombstone(item)
         )
 
     def shown(self, values: Mapping[str, Any]) -> str:
@@ -534,9 +623,9 @@ def refused_by_hook(of: EntityMap, entity: Any, error: Exception) -> RequestRefu
 
 
 def _key_values(table: TablePlan) -> Callable[[Item], Any]:
-    """Return a function that takes an item and returns its table key.
+    """Return a function that takes an item and returns its table key: ``("u1", "o1")``.
 
-    The keys can be compared and hashed.
+    These keys can be compared and hashed.
     """
     types = dict(table.attributes)
     partition, kind = table.partition, types[table.partition]
@@ -550,7 +639,10 @@ def _key_values(table: TablePlan) -> Callable[[Item], Any]:
 
 
 def _comparable(content: str, kind: str) -> Any:
-    """Return a key value that compares by value. DynamoDB returns numbers in its own spelling."""
+    """Return the content of a key attribute in a form that compares by value.
+
+    Numbers become Decimals, because DynamoDB may return ``1.0`` as ``1``.
+    """
     return Decimal(content) if kind == "N" else content
 
 
@@ -651,7 +743,7 @@ class Schema:
         return lambda item: self.of_item(item, made.table.name) is made
 
     def hidden(self, ask: Ask) -> frozenset[str]:
-        """Return the ``soft_delete()`` fields of items that a query leaves out."""
+        """Return the ``soft_delete()`` fields by which a query recognises items to leave out."""
         if not self._soft_deletes:
             return _NONE
         return frozenset(name for each in ask.targets if (name := ask.hides(each)) is not None)
@@ -729,7 +821,7 @@ class Schema:
         """Return the entity of an item, or None if the item belongs to no entity of the design.
 
         The discriminator attribute names the entity. If the plan has no discriminator, the item's
-        key tells it. A table with one entity needs neither.
+        key shows the entity. A table with one entity needs neither.
         """
         candidates = entities or self.tables[table].entities
         first = self._by_name[candidates[0]]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
+from collections.abc import Mapping
 from typing import Any
 
-from stator.errors import ConfigurationError
+from stator.tables.metrics.call_facts import result_of
+from stator.tables.metrics.opentelemetry_calls import SYSTEM, opentelemetry
 from stator.tables.observers import CallRecord, Observer
 
 
@@ -37,35 +40,66 @@ def log_calls(
 def trace_calls(tracer: Any = None) -> Observer:
     """Return an observer that creates a span for each call, under the current span.
 
-    Attributes follow OpenTelemetry's semantic conventions for databases.
+    Attributes follow OpenTelemetry's semantic conventions for databases and for DynamoDB. A batch
+    may have several tables; ``db.collection.name`` is set only if there is one.
+    https://opentelemetry.io/docs/specs/semconv/database/dynamodb/
     """
-    try:
-        from opentelemetry import trace
-        from opentelemetry.trace import SpanKind, Status, StatusCode
-    except ImportError:
-        raise ConfigurationError(
-            "OpenTelemetry is not installed", hint="pip install 'stator[opentelemetry]'"
-        ) from None
+    trace = opentelemetry("trace")
     made = tracer or trace.get_tracer("stator")
 
     def observe(record: CallRecord) -> None:
         start = int(record.started * 1e9)
         span = made.start_span(
             f"{record.operation} {record.table}",
-            kind=SpanKind.CLIENT,
+            kind=trace.SpanKind.CLIENT,
             start_time=start,
-            attributes={
-                "db.system.name": "aws.dynamodb",
-                "db.operation.name": record.operation,
-                "db.collection.name": record.table,
-                "db.query.summary": record.label,
-                "aws.dynamodb.consumed_read_units": record.read_units,
-                "aws.dynamodb.consumed_write_units": record.write_units,
-            },
+            attributes=_attributes(record),
         )
         if record.error is not None:
+            code = result_of(record.error)
             span.set_attribute("error.type", type(record.error).__name__)
-            span.set_status(Status(StatusCode.ERROR, str(record.error)))
+            span.set_attribute("db.response.status_code", code)
+            span.set_status(trace.Status(trace.StatusCode.ERROR, str(record.error)))
         span.end(start + int(record.seconds * 1e9))
 
     return observe
+
+
+_OF_REQUEST = {
+    "IndexName": "aws.dynamodb.index_name",
+    "Limit": "aws.dynamodb.limit",
+    "Select": "aws.dynamodb.select",
+    "ConsistentRead": "aws.dynamodb.consistent_read",
+    "ScanIndexForward": "aws.dynamodb.scan_forward",
+    "ProjectionExpression": "aws.dynamodb.projection",
+    "Segment": "aws.dynamodb.segment",
+    "TotalSegments": "aws.dynamodb.total_segments",
+}
+
+
+def _attributes(record: CallRecord) -> dict[str, Any]:
+    tables = record.table.split(",") if record.table else []
+    found: dict[str, Any] = {
+        "db.system.name": SYSTEM,
+        "db.operation.name": record.operation,
+        "db.query.summary": record.label,
+        "aws.dynamodb.table_names": tables,
+        "stator.read_units": record.read_units,
+        "stator.write_units": record.write_units,
+    }
+    if len(tables) == 1:
+        found["db.collection.name"] = tables[0]
+    request, reply = record.request, record.reply
+    found |= {name: request[member] for member, name in _OF_REQUEST.items() if member in request}
+    consumed = reply.get("ConsumedCapacity")
+    if consumed:
+        entries = [consumed] if isinstance(consumed, Mapping) else consumed
+        found["aws.dynamodb.consumed_capacity"] = [json.dumps(each) for each in entries]
+    if record.is_page:
+        found["aws.dynamodb.count"] = record.item_count
+        found["aws.dynamodb.scanned_count"] = record.scanned_count
+    if record.attempts > 1:
+        found["stator.retries"] = record.attempts - 1
+    if record.throttles:
+        found["stator.throttle.reasons"] = [each.text for each in record.throttles]
+    return found

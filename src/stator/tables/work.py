@@ -16,7 +16,8 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, Union
 
-from stator.errors import ResourceNotFound, ServiceError
+from stator.errors import ResourceNotFound, ServiceError, ValidationFailed
+from stator.transport import CallOptions
 
 T = TypeVar("T")
 Items = TypeVar("Items", covariant=True)
@@ -27,21 +28,44 @@ class Call:
     """One DynamoDB request.
 
     ``label`` names the pattern or the kind of write (``put Order``); capacity is added up for each
-    label. ``idempotent`` allows the client to send the request again when its answer is lost.
+    label. ``idempotent`` allows the client to send the request again when its answer is lost. With
+    ``raise_hot_key``, the client raises the refusal of a hot partition at once and does not retry;
+    with ``raise_table_limit``, the refusal by a limit of the whole table.
     """
 
     operation: str
     request: dict[str, Any]
     label: str = ""
     idempotent: bool = True
+    raise_hot_key: bool = False
+    raise_table_limit: bool = False
+
+    def options(self, deadline_seconds: float | None) -> CallOptions:
+        """Return the options of the call for a transport."""
+        options = CallOptions(idempotent=self.idempotent, deadline_seconds=deadline_seconds)
+        if self.raise_hot_key:
+            options["raise_hot_key"] = True
+        if self.raise_table_limit:
+            options["raise_table_limit"] = True
+        return options
 
     def describe(self, error: ServiceError) -> None:
-        """Add what DynamoDB's answer leaves out: the operation, and the table it did not find."""
+        """Complete an error of this call with details that DynamoDB's answer does not have.
+
+        The error gets the operation and, if a table or an index was not found, a hint with the
+        tables' names.
+        """
         error.operation = self.operation
-        if isinstance(error, ResourceNotFound) and error.hint is None and self.tables:
-            names = ", ".join(self.tables)
+        if error.hint is not None or not self.tables:
+            return
+        names = ", ".join(self.tables)
+        if isinstance(error, ResourceNotFound):
             error.hint = f"{self.operation} asked for {names}; db.ensure() creates missing tables"
-            error.add_note(f"hint: {error.hint}")
+        elif isinstance(error, ValidationFailed) and "the specified index" in error.message:
+            error.hint = f"db.ensure() adds missing indexes to {names}; stator diff lists them"
+        else:
+            return
+        error.add_note(f"hint: {error.hint}")
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -56,10 +80,10 @@ class Call:
 
 @dataclass(slots=True)
 class Gather:
-    """Several calls or pieces of work that run concurrently.
+    """The effect of several calls or pieces of work that run concurrently.
 
-    The answer is a list in the same order. If a part fails, its error takes the place of its
-    result.
+    The answer is a list of their results, in the same order. If a part fails, the list has its
+    error instead of its result; ``gathered`` raises such an error.
     """
 
     parts: Sequence[Call | Generator[Any, Any, Any]]
@@ -67,6 +91,8 @@ class Gather:
 
 @dataclass(slots=True)
 class Pause:
+    """Asks the runner to wait for some seconds before it continues the work."""
+
     seconds: float
 
 

@@ -16,6 +16,8 @@ from stator.model.scope import DEFAULT_ACCOUNT, DEFAULT_REGION, Scope
 if TYPE_CHECKING:
     import boto3
 
+_BODY_BYTES = 16 * 1024 * 1024
+
 
 def boto3_session(
     engine: Engine, *, region_name: str = DEFAULT_REGION, account: str = DEFAULT_ACCOUNT
@@ -56,9 +58,13 @@ def boto3_resource(
 def wire(session: boto3.Session, engine: Engine, *, account: str = DEFAULT_ACCOUNT) -> None:
     """Make every DynamoDB client that a session creates from now on use ``engine``.
 
-    Clients that the session has already created stay as they are.
+    So do its clients of the companion services, such as CloudWatch. Clients that the session has
+    already created stay as they are.
     """
     from botocore.awsrequest import AWSResponse
+
+    from stator.server.companions.gateway import CompanionGateway
+    from stator.server.http.request import HttpRequest
 
     def answer(request: Any, **_: Any) -> AWSResponse:
         target = request.headers.get("X-Amz-Target", "")
@@ -78,6 +84,22 @@ def wire(session: boto3.Session, engine: Engine, *, account: str = DEFAULT_ACCOU
         }
         return AWSResponse(request.url, reply.status, headers, _Raw(reply.body))
 
+    def answer_companion(request: Any, **_: Any) -> AWSResponse | None:
+        scope = Scope(account, _region(request, session))
+        gateway = CompanionGateway(engine, lambda *_: scope, _BODY_BYTES)
+        path = "/" + request.url.split("://", 1)[1].partition("/")[2]
+        headers = {name.lower().encode(): _bytes(value) for name, value in request.headers.items()}
+        outcome = gateway.answer(
+            HttpRequest(request.method.encode(), path.encode(), headers, _bytes(request.body), True)
+        )
+        if outcome is None:  # another service, which is none of the engine's
+            return None
+        lines = outcome.extra.decode().split("\r\n")
+        answered = dict(line.split(": ", 1) for line in lines if line)
+        answered["Content-Type"] = outcome.content_type.decode()
+        return AWSResponse(request.url, outcome.status, answered, _Raw(outcome.body))
+
+    session.events.register("before-send", answer_companion)
     for service in ("dynamodb", "dynamodb-streams"):
         session.events.register(f"before-send.{service}.*", answer)
 
@@ -90,6 +112,12 @@ def _region(request: Any, session: boto3.Session) -> str:
     _, _, credential = authorization.partition("Credential=")
     parts = credential.split(",", 1)[0].split("/")
     return parts[2] if len(parts) == 5 else session.region_name or DEFAULT_REGION
+
+
+def _bytes(content: Any) -> bytes:
+    if content is None:
+        return b""
+    return content.encode() if isinstance(content, str) else bytes(content)
 
 
 class _Raw:

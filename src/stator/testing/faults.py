@@ -6,19 +6,24 @@ choice depends only on its seed and on the call, so the same program meets the s
 
     lost request    Unreachable: the request never arrived, nothing happened
     lost answer     ReplyLost: the request was carried out, but the caller cannot know
-    duplicated      the client sent the request again after a lost answer: it is carried out twice
+    duplicated      the client sent the request again after a lost answer: it is carried out twice,
+                    and the caller gets the second answer, marked as the client marks it
+                    (``ResentReply``, ``after_unknown``)
     late            the request or its answer takes some seconds, on the clock
     throttled       ThroughputExceeded, nothing happened
     server error    InternalServerError, before or after the request was carried out
     conflict        a transaction is cancelled with TransactionConflict
     unprocessed     part of a batch is not carried out, and the answer says which part
 
-The faults are those that the client lets through once its own retries are used up. Like the client,
-a FaultyTransport repeats no call that is not idempotent: it raises OutcomeUnknown instead.
+A fault is what a program sees after the client has used up its own retries. So a lost answer does
+not show what happens to a write that the client itself sends again: only ``duplicated`` does. Like
+the client, a FaultyTransport repeats no call that is not idempotent. For such a call, a lost answer
+and a server error raise OutcomeUnknown, and ``duplicated`` does nothing.
 """
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 import random
@@ -26,7 +31,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, NoReturn, get_args, overload
+from typing import Any, Final, Literal, NoReturn, Unpack, get_args, overload
 
 import orjson
 
@@ -45,7 +50,7 @@ from stator.errors import (
 )
 from stator.model.service import model_of
 from stator.tables.db import AsyncDb, Db
-from stator.transport import AsyncTransport, Transport
+from stator.transport import AsyncTransport, CallOptions, ResentReply, Transport
 
 FaultKind = Literal[
     "lost request",
@@ -76,7 +81,7 @@ _RATES: Final = (
     *("conflict", "unprocessed"),
 )
 _RARE_RATES: Final = ("conflict", "unprocessed")
-"""Rates of faults that only some calls can meet, and no call can meet both."""
+"""Faults that only transactions or only batches can meet, so no call can meet both."""
 _ROUNDING: Final = 1e-9
 
 
@@ -162,7 +167,8 @@ class Faults:
         if total > 1 + _ROUNDING:
             raise ConfigurationError(
                 f"the rates of the faults add up to {total:g}, and a call meets at most one fault",
-                hint=f"lower some of them, so that all rates up to {rare} add up to 1 at most",
+                hint=f"lower some of them, so that {rare} and the kinds that any call can meet "
+                "add up to 1 at most",
             )
 
     @classmethod
@@ -170,7 +176,8 @@ class Faults:
         """Return faults of every kind, so that about ``rate`` of the calls meet a fault.
 
         Transactions and batches meet a fault about twice as often, because ``conflict`` or
-        ``unprocessed`` is added to the other kinds. With a rate above 0.5 they always meet one.
+        ``unprocessed`` is added to the other kinds. With a rate of 0.5 or more, they always meet
+        one, except calls that are not idempotent.
         """
         _check_share("rate", rate)
         each, rare = rate / 6, min(rate, 1 - rate)
@@ -275,9 +282,9 @@ _Steps = Generator[_Send | _Wait, Any, dict[str, Any]]
 
 @dataclass(slots=True)
 class _Injector:
-    """Decides which faults a call meets.
+    """Turns a call into steps that include its fault: send this request, wait this long.
 
-    It turns the call into steps (send this request, wait this long), and performs no I/O itself.
+    ``before`` decides the fault of the call. The injector performs no I/O itself.
     """
 
     before: Before | None
@@ -314,9 +321,8 @@ def _disturbed(call: InterceptedCall, fault: Fault) -> _Steps:
             yield _Send(call.request)
             _fail_unknown(call, fault.error or ReplyLost("the answer was lost"))
         case "server error":
-            if not fault.carried_out:
-                raise fault.error or InternalServerError
-            yield _Send(call.request)
+            if fault.carried_out:
+                yield _Send(call.request)
             _fail_unknown(call, fault.error or InternalServerError())
         case "duplicated":
             return (yield from _sent_twice(call))
@@ -333,7 +339,7 @@ def _disturbed(call: InterceptedCall, fault: Fault) -> _Steps:
 
 
 def _fail_unknown(call: InterceptedCall, error: StatorError) -> NoReturn:
-    """Raise an error for a call that was carried out, as the client does.
+    """Raise an error for a call that may have been carried out, as the client does.
 
     If the call is not idempotent, an error of the service or the connection becomes OutcomeUnknown.
     """
@@ -343,15 +349,17 @@ def _fail_unknown(call: InterceptedCall, error: StatorError) -> NoReturn:
 
 
 def _sent_twice(call: InterceptedCall) -> _Steps:
-    first: dict[str, Any] = yield _Send(call.request)
     if not call.idempotent:
-        return first
+        only: dict[str, Any] = yield _Send(call.request)
+        return only
+    with contextlib.suppress(ServiceError):
+        yield _Send(call.request)  # this answer is lost, a refusal like any other
     try:
         second: dict[str, Any] = yield _Send(call.request)
     except ServiceError as error:
         error.after_unknown = True
         raise
-    return second
+    return ResentReply(second)
 
 
 def _sent_in_part(call: InterceptedCall, share: float) -> _Steps:
@@ -432,20 +440,16 @@ class FaultyTransport:
         self,
         operation: str,
         request: Mapping[str, Any],
-        *,
-        idempotent: bool = True,
-        deadline_seconds: float | None = None,
+        **options: Unpack[CallOptions],
     ) -> dict[str, Any]:
         """Make the call and return the reply, or raise the error of the fault that it meets."""
 
         def take(step: _Send | _Wait) -> Any:
             if isinstance(step, _Wait):
                 return self._clock.sleep(step.seconds)
-            return self.inner.call(
-                operation, step.request, idempotent=idempotent, deadline_seconds=deadline_seconds
-            )
+            return self.inner.call(operation, step.request, **options)
 
-        steps = self._injector.steps(operation, request, idempotent)
+        steps = self._injector.steps(operation, request, options.get("idempotent", True))
         try:
             step = next(steps)
             while True:
@@ -493,9 +497,7 @@ class AsyncFaultyTransport:
         self,
         operation: str,
         request: Mapping[str, Any],
-        *,
-        idempotent: bool = True,
-        deadline_seconds: float | None = None,
+        **options: Unpack[CallOptions],
     ) -> dict[str, Any]:
         """Make the call and return the reply, or raise the error of the fault that it meets."""
 
@@ -503,11 +505,9 @@ class AsyncFaultyTransport:
             if isinstance(step, _Wait):
                 return await pause(self._clock, step.seconds)
             await pause(self._clock, 0.0)  # concurrent calls interleave, as they do on a network
-            return await self.inner.call(
-                operation, step.request, idempotent=idempotent, deadline_seconds=deadline_seconds
-            )
+            return await self.inner.call(operation, step.request, **options)
 
-        steps = self._injector.steps(operation, request, idempotent)
+        steps = self._injector.steps(operation, request, options.get("idempotent", True))
         try:
             step = next(steps)
             while True:

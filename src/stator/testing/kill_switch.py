@@ -72,9 +72,14 @@ def kill_points(
 ) -> Iterator[KillPoint]:
     """Run ``work`` repeatedly: kill it at its first call, then at its second, until a run finishes.
 
-    Each call is tried twice: first it is not carried out, then it is. Yields each kill point after
-    the kill; the target then works again. ``work`` receives the target. If ``work`` is
-    asynchronous, each run gets an event loop of its own.
+    Each call is tried twice: first it is not carried out, then it is. After each kill, yields the
+    kill point. The loop can then use the target as usual, to inspect what is stored::
+
+        for point in kill_points(db, work):
+            check(db)
+
+    ``work`` receives the target. If ``work`` is asynchronous, each run gets an event loop of its
+    own.
     """
     for point in _points():
         switch = KillSwitch(point)

@@ -7,6 +7,10 @@ Fixtures:
     stator_connect_async  the same for an AsyncDb
     dynamodb_client       a boto3 client wired into the engine
     dynamodb_resource     a boto3 resource wired into the engine
+    cloudwatch_client     a boto3 client for the metrics and alarms of the engine
+
+The marker ``@pytest.mark.stator(throughput="enforced")`` opens the engine with that option, so that
+the test sees throttling. The marker takes every option of ``Engine.open`` except the clock.
 
 Every pytest run of an environment loads this module, so fixtures import what they need when used.
 """
@@ -31,11 +35,19 @@ def stator_clock() -> VirtualClock:
     return VirtualClock()
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "stator(**options): open stator_engine with these options of Engine.open"
+    )
+
+
 @pytest.fixture
-def stator_engine(stator_clock: VirtualClock) -> Iterator[Engine]:
+def stator_engine(stator_clock: VirtualClock, request: pytest.FixtureRequest) -> Iterator[Engine]:
     from stator.engine import Engine
 
-    with Engine.open(clock=stator_clock) as engine:
+    marker = request.node.get_closest_marker("stator")
+    options: dict[str, Any] = {} if marker is None else dict(marker.kwargs)
+    with Engine.open(clock=stator_clock, **options) as engine:
         yield engine
 
 
@@ -75,3 +87,10 @@ def dynamodb_resource(stator_engine: Engine) -> Any:
     from stator.testing.boto import boto3_resource
 
     return boto3_resource(stator_engine)
+
+
+@pytest.fixture
+def cloudwatch_client(stator_engine: Engine) -> Any:
+    from stator.testing.boto import boto3_session
+
+    return boto3_session(stator_engine).client("cloudwatch")

@@ -11,7 +11,7 @@ from typing import Any
 from stator.errors import ConfigurationError
 
 SEED_VARIABLE = "STATOR_SEED"
-"""The environment variable that names the one seed to replay."""
+"""The environment variable that names the only seed to run, for a replay."""
 
 
 def run_schedules(schedule: Callable[[int], Any], seeds: int | Iterable[int] = 1000) -> int:

@@ -67,7 +67,7 @@ def _flip(chance: random.Random, files: list[Path], sizes: list[int]) -> Flipped
 
 
 def repair(flipped: Sequence[FlippedByte]) -> None:
-    """Undo the damage, so that the next seed starts from an undamaged folder."""
+    """Restore the bytes that ``damage`` flipped, so that the next seed finds undamaged files."""
     for byte in reversed(flipped):
         _check_closed(byte.file.parent)
         with byte.file.open("r+b") as content:
@@ -79,7 +79,12 @@ def _check_closed(folder: Path) -> None:
     """Raise StorageLocked if a living process, this one included, has the folder open."""
     try:
         holder = int((folder / "LOCK_HOLDER").read_text())
-        os.kill(holder, 0)
     except (OSError, ValueError):
+        return
+    try:
+        os.kill(holder, 0)
+    except PermissionError:
+        pass  # a living process of another user
+    except OSError:
         return
     raise StorageLocked(str(folder), f"process {holder}")

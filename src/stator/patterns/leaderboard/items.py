@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Context as Arithmetic
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from stator.design.plan.key_text import AFTER, SEPARATOR, encode, escape
@@ -30,7 +30,7 @@ _REMEMBER_SECONDS: Final = 7 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A member's score and position.
+    """A member's score and rank on a leaderboard.
 
     ``since`` is when the member reached the score. ``rank`` counts from 1; it is None if the caller
     did not request it.
@@ -44,7 +44,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class BoardEntry:
-    """The content of a member's own item. Every change sets a new ``version``."""
+    """A member's score as stored in the member's own item. Every change sets a new ``version``."""
 
     standing: Standing
     shard: int
@@ -52,8 +52,16 @@ class BoardEntry:
 
 
 def exact_score(value: Score) -> Decimal:
-    """Return the score as a number that DynamoDB stores without rounding."""
-    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    """Return a score as a Decimal that DynamoDB stores without rounding.
+
+    Raises RequestRefused if that is not possible.
+    """
+    try:
+        number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    except (InvalidOperation, TypeError, ValueError):
+        raise RequestRefused(
+            f"a score is a number, not a {type(value).__name__}", hint="pass an int or a Decimal"
+        ) from None
     if not number.is_finite() or len(number.normalize(EXACT).as_tuple().digits) > NUMBER_DIGITS:
         raise RequestRefused(
             f"this {type(value).__name__} cannot be stored exactly as a score",
@@ -106,7 +114,11 @@ class BoardItems:
         return encode("int", bucket, inverted=True)
 
     def bucket_begin(self, bucket: int) -> str:
-        """Return a sort key before all entries of a bucket and after those of better buckets."""
+        """Return the sort key at which the entries of a histogram bucket begin.
+
+        Entries are ordered from the highest score to the lowest, so the entries of better buckets
+        come before this key.
+        """
         assert self.histogram is not None
         return (
             encode("decimal", EXACT.multiply(Decimal(bucket + 1), self.histogram), inverted=True)
@@ -135,7 +147,7 @@ class BoardItems:
     # -- changes
 
     def change(self, stored: BoardEntry | None, entry: BoardEntry) -> list[Statement]:
-        """Return the statements that set a member's score, from ``stored`` to ``entry``.
+        """Return the statements that change a member's score from ``stored`` to ``entry``.
 
         ``stored`` is None if the member is new.
         """
@@ -158,10 +170,9 @@ class BoardItems:
         ]
 
     def record_once(self, once: str, now: float) -> Statement:
-        """Return the statement that records an addition and keeps the record for a week.
+        """Return the statement that stores ``once``, the caller's identifier of an addition.
 
-        ``once`` is the text by which the caller identifies the addition. The statement fails if
-        that text is already recorded.
+        The statement fails if the identifier was stored within the last week.
         """
         written = Expressions()
         partition, ttl = written.name(self.place.partition), written.name(self.place.ttl)

@@ -55,8 +55,10 @@ from stator.patterns.leaderboard.items import (
     exact_score,
 )
 from stator.patterns.leaderboard.reads import BoardReads
+from stator.tables.argument_rules import checks_arguments
 from stator.tables.operation import D, OnDb, operation
 from stator.tables.reads.cursors import make_cursor, read_cursor
+from stator.tables.reads.item_list import ItemList
 from stator.tables.reads.pattern_read import Page, check_limit
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.expressions import Expressions
@@ -69,6 +71,7 @@ _RACE_BACKOFF: Final = Backoff(base_seconds=0.025, cap_seconds=0.4)
 _ZERO: Final = Decimal(0)
 
 
+@checks_arguments("Leaderboard")
 class Leaderboard(OnDb[D]):
     """Members ordered by score: ``Leaderboard(db, "weekly")``.
 
@@ -102,7 +105,7 @@ class Leaderboard(OnDb[D]):
     def set_score(self, member: str, score: Score) -> Work[Standing]:
         """Set a member's score and return the new standing, without a rank.
 
-        Setting the same score again keeps the member's place among ties.
+        Setting the score that the member already has keeps its place among members with that score.
         """
         wanted = exact_score(score)
         return (yield from self._change(member, lambda old: wanted))
@@ -161,8 +164,8 @@ class Leaderboard(OnDb[D]):
     def _send(self, statements: list[Statement], attempt: int) -> Work[set[int] | None]:
         """Send the statements as one transaction. Return None on success.
 
-        After failed conditions or conflicts, pause, and return the positions of the statements
-        whose conditions failed.
+        If another writer interfered, pauses and returns the indexes of the statements whose
+        conditions failed. The set is empty after a transaction conflict.
         """
         try:
             yield from send_all(self.context, statements, self._label)
@@ -179,7 +182,7 @@ class Leaderboard(OnDb[D]):
     def _contended(self, member: str) -> TransactionConflict:
         return TransactionConflict(
             f"leaderboard {self.name!r}: other writers changed the score of {member!r}"
-            f" in {_ATTEMPTS} attempts",
+            f" in each of {_ATTEMPTS} attempts",
             hint="try again, or write to this member from fewer processes at once",
         )
 
@@ -193,11 +196,14 @@ class Leaderboard(OnDb[D]):
 
     @operation
     def top(self, n: int = 10, *, consistent: bool = False) -> Work[list[Standing]]:
-        """Return the ``n`` best members, with their ranks."""
+        """Return the ``n`` best members, with their ranks.
+
+        With ``consistent=True``, the reads are strongly consistent and cost twice as much.
+        """
         check_limit(n)
         reads = yield from self._reads(consistent)
         found = yield from reads.next(None, n)
-        return [replace(standing, rank=at) for at, standing in enumerate(found, 1)]
+        return ItemList(replace(standing, rank=at) for at, standing in enumerate(found, 1))
 
     @operation
     def page(
@@ -210,11 +216,11 @@ class Leaderboard(OnDb[D]):
     ) -> Work[Page[Standing]]:
         """Return up to ``limit`` members, the best first, and the cursor of the next page.
 
-        The cursor is None after the last page. A page starts after the last entry of the page
-        before it, even if that member's score has changed since. The rank of the page's first
-        member is counted as ``rank`` does, which costs reads. With ``exact=False``, ranks continue
-        from the page before: that costs no read, but ranks are wrong if scores have changed since
-        the first page. A board is paged forward only: ``previous`` is always None.
+        The cursor is None after the last page. A page starts after the last entry of the previous
+        page, even if that member's score has changed since. By default, each page counts the rank
+        of its first member as ``rank`` does, which costs reads. With ``exact=False``, ranks
+        continue from the previous page. This costs no reads, but ranks are wrong if scores have
+        changed since the first page. A board is paged forward only: ``previous`` is always None.
         """
         check_limit(limit)
         reads = yield from self._reads(consistent)
@@ -262,17 +268,17 @@ class Leaderboard(OnDb[D]):
         check_limit(n)
         stored = yield from self._stored(member)
         if stored is None:
-            return []
+            return ItemList()
         reads = yield from self._reads(consistent)
         mine = self.items.sort_text(stored.standing)
         before = yield from reads.next(mine, n, backwards=True)
         after = yield from reads.next(mine, n)
         rank = yield from self._rank(reads, stored.standing, exact=True)
         first = max(1, rank - len(before))
-        return [
+        return ItemList(
             replace(standing, rank=at)
             for at, standing in enumerate([*reversed(before), stored.standing, *after], first)
-        ]
+        )
 
     @operation
     def count(self, *, consistent: bool = False) -> Work[int]:
@@ -283,9 +289,10 @@ class Leaderboard(OnDb[D]):
         return (yield from reads.histogram())[0]
 
     def _rank(self, reads: BoardReads, standing: Standing, *, exact: bool) -> Work[int]:
-        """Return the rank: the number of entries up to and including the member's own.
+        """Return the rank of a member: the number of entries up to and including the member's own.
 
-        Without ``exact``, a board with a histogram assumes the middle of the member's bucket.
+        With ``exact=False``, a board with a histogram assumes that the member is in the middle of
+        its bucket.
         """
         mine = self.items.sort_text(standing)
         if self.items.histogram is None:
@@ -338,9 +345,9 @@ class Leaderboard(OnDb[D]):
         }
 
     def _checked(self, meta: Item) -> int:
-        """Return the number of shards stored in META.
+        """Return the number of shards stored in ``meta``, the board's META item.
 
-        Raises ConfigurationError if the stored histogram width differs from this object's.
+        Raises ConfigurationError if the histogram width stored there differs from this object's.
         """
         if meta["_histogram"] != self._width():
             stored_width = meta["_histogram"]["S"] or None
@@ -362,7 +369,7 @@ class Leaderboard(OnDb[D]):
         return BoardReads(self.items, shards, self._label, consistent=consistent)
 
     def explain(self) -> PatternExplanation:
-        """Return the items behind it, and what each operation consumes and costs."""
+        """Return the keys of the leaderboard's items, and the units and cost of each operation."""
         place, head, width = self.items.place, self.items.head, self.items.histogram
         shards = self.shards
         change = 3 if width is None else 5
@@ -384,7 +391,7 @@ class Leaderboard(OnDb[D]):
                 f"GetItem and {shards} Query",
                 1 + 0.5 * shards,
                 0,
-                "later pages find their first rank as rank does",
+                "a later page also costs a rank, to count its first one",
             ),
             OperationCost(
                 "rank",

@@ -25,10 +25,10 @@ class BoardReads:
         self.consistent = consistent
 
     def next(self, after: str | None, n: int, *, backwards: bool = False) -> Work[list[Standing]]:
-        """Return the ``n`` entries that follow the sort key ``after``, the nearest first.
+        """Return the ``n`` entries after the sort key ``after``, the nearest first.
 
-        If ``backwards``, return the entries before ``after``. None starts at the first entry of the
-        board or, if ``backwards``, at the last.
+        If ``backwards``, return the ``n`` entries before ``after`` instead. If ``after`` is None,
+        start at the first entry of the board or, if ``backwards``, at the last.
         """
         parts = [self._page(shard, after, n, backwards) for shard in range(self.shards)]
         found = [item for part in gathered((yield Gather(parts))) for item in part]
@@ -45,7 +45,7 @@ class BoardReads:
     def count(self, first: str | None = None, last: str | None = None) -> Work[int]:
         """Return the number of entries from sort key ``first`` to ``last``, both included.
 
-        None leaves that end open.
+        If ``first`` or ``last`` is None, the range has no bound at that end.
         """
         parts = [self._count(shard, first, last) for shard in range(self.shards)]
         counts: Sequence[int] = gathered((yield Gather(parts)))
@@ -57,9 +57,9 @@ class BoardReads:
         return (yield from query_count(request, self.label))
 
     def histogram(self, bucket: int | None = None) -> Work[tuple[int, int]]:
-        """Return the number of scores in better buckets, and the number in ``bucket``.
+        """Return how many scores are in buckets better than ``bucket``, and how many in ``bucket``.
 
-        Without ``bucket``, return the number of all scores, and 0.
+        If ``bucket`` is None, return the number of all scores, and 0.
         """
         terms = {} if bucket is None else {"<=": self.items.bucket_text(bucket)}
         parts = [
@@ -85,10 +85,10 @@ class BoardReads:
         return found
 
     def _query(self, partition: str, terms: dict[str, str]) -> dict[str, Any]:
-        """Return a Query of one shard, limited by comparisons of the sort key.
+        """Return a Query of one shard's entries, limited to a range of sort keys.
 
-        ``terms`` maps an operator such as ``<=`` to a sort key. Two terms are the bounds of a
-        BETWEEN.
+        ``terms`` maps comparison operators to sort keys: ``{"<=": "k"}``. Two of them,
+        ``{">=": "a", "<=": "k"}``, become BETWEEN.
         """
         place = self.items.place
         written = Expressions()

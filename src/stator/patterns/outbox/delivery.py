@@ -16,10 +16,11 @@ _ERROR_LENGTH = 1000
 
 @dataclass(slots=True)
 class RelayResult:
-    """The result of one run of a relay.
+    """The result of one run of a relay: how many messages were sent, failed or were parked.
 
-    ``failed`` messages are retried later. ``busy`` counts shards that another relay held.
-    ``waiting`` counts shards that the relay left early because ``send`` raised TryLater.
+    ``failed`` messages are retried later. ``busy`` counts the shards that were skipped because
+    another relay held them. ``waiting`` counts the shards that the relay left early because
+    ``send`` raised TryLater.
     """
 
     sent: int = 0
@@ -30,13 +31,14 @@ class RelayResult:
 
     @property
     def attempted(self) -> int:
+        """The number of messages that were sent, delivered or not."""
         return self.sent + self.failed + self.parked
 
 
 def deliver(send: Send, message: OutboxMessage) -> str | None:
-    """Call ``send`` with the message. Return None on success, or its error as text.
+    """Call ``send`` with the message. Return None on success, else the error of ``send`` as text.
 
-    TryLater is raised again, because it does not count as an attempt.
+    A TryLater from ``send`` is passed on: it does not count as a failed attempt.
     """
     try:
         result = send(message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +47,7 @@ class OutboxMessage:
 
 @dataclass(frozen=True, slots=True)
 class MessageDraft:
-    """A message whose transaction has not been sent yet."""
+    """A message that was added to a transaction which has not been sent yet."""
 
     id: str
     topic: str
@@ -56,15 +57,18 @@ class MessageDraft:
 
 @dataclass(frozen=True, slots=True)
 class OutboxHead:
-    """The last message of a key. The next one must be later, and in the same shard."""
+    """The shard and the sort key of the last message with some message key.
+
+    The next message with that key must go to the same shard, and sort after the last one.
+    """
 
     shard: int
     last: str | None
 
     def next_moment(self, now: float) -> int:
-        """Return the time for the next message of the key, in microseconds since 1970.
+        """Return the time to store with the next message of the key, in microseconds since 1970.
 
-        It is ``now``, or just after the last message if our clock is behind.
+        This is ``now``, or one microsecond after the last message if the local clock is behind.
         """
         moment = int(now * 1_000_000)
         return moment if self.last is None else max(moment, int(self.last.partition("#")[0]) + 1)
@@ -183,10 +187,10 @@ class OutboxItems:
     def put_head(
         self, key: str, was: OutboxHead | None, now_is: OutboxHead, now: float
     ) -> Statement:
-        """Return the statement that makes a message the last of its key.
+        """Return the statement that records ``now_is`` as the head of ``key``, its last message.
 
-        ``was`` is the key's head as it was read. The statement fails if another writer has added a
-        message since.
+        ``was`` is the head as it was read. The statement fails if another writer has added a
+        message under the key since.
         """
         written = Expressions()
         item: Item = self.head_key(key) | {
@@ -204,10 +208,10 @@ class OutboxItems:
         return Statement("Put", written.into(request), f"order of {key}", lost_race)
 
     def failed(self, message: OutboxMessage, due: float, error: str) -> dict[str, Any]:
-        """Return the update that counts a failed attempt.
+        """Return the update that counts a failed attempt to deliver ``message``.
 
         ``due`` is the time of the next attempt. The update fails if the message is gone, or if
-        another relay has counted an attempt.
+        another relay has counted an attempt since it was read.
         """
         written = Expressions()
         attempts = written.name("_attempts")
@@ -223,9 +227,9 @@ class OutboxItems:
         return written.into(request)
 
     def register(self) -> dict[str, Any]:
-        """Return the update that records the number of shards.
+        """Return the update that stores this Outbox's number of shards for relays to read.
 
-        It fails if the recorded number is already as high or higher.
+        The update fails if the stored number is already as high or higher.
         """
         written = Expressions()
         name, value = written.name("_shards"), written.value({"N": str(self.shards)})
@@ -247,6 +251,8 @@ def lost_race(item: Item | None) -> ConditionFailed:
 
 
 def json_text(body: Any) -> str:
+    """Return the body of a message as JSON. Raises RequestRefused if JSON cannot hold it."""
+    _refuse_not_numbers(body)
     try:
         return orjson.dumps(body).decode()
     except TypeError as error:
@@ -254,3 +260,21 @@ def json_text(body: Any) -> str:
             f"the body of a message must be JSON: {error}",
             hint="pass dictionaries, lists, text and numbers",
         ) from None
+
+
+def _refuse_not_numbers(body: Any) -> None:
+    """Raise RequestRefused for NaN and the infinities, which JSON would turn into null.
+
+    Values that contain themselves are left to the JSON writer, which refuses them.
+    """
+    left, seen = [body], set[int]()
+    while left:
+        value = left.pop()
+        if isinstance(value, float) and not math.isfinite(value):
+            raise RequestRefused(
+                f"the body of a message contains {value!r}, which JSON cannot hold",
+                hint="pass None or text in its place",
+            )
+        if isinstance(value, (dict, list, tuple)) and id(value) not in seen:
+            seen.add(id(value))
+            left.extend(value.values() if isinstance(value, dict) else value)

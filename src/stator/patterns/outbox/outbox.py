@@ -75,8 +75,10 @@ from stator.patterns.outbox.items import (
     OutboxMessage,
     json_text,
 )
+from stator.tables.argument_rules import checks_arguments
 from stator.tables.db import AsyncDb, Db
 from stator.tables.operation import D, OnDb, iteration, operation
+from stator.tables.unknown_outcome import proven
 from stator.tables.work import BlockingCall, Call, Gather, Work, gathered
 from stator.tables.writes.sender import send_all
 from stator.tables.writes.statements import Statement
@@ -87,7 +89,11 @@ _PAGE = 100
 
 @dataclass(slots=True)
 class _Claim:
-    """A shard that this relay holds: the messages read so far, and the keys that must wait."""
+    """A shard that this relay has locked.
+
+    ``read`` holds messages that were read and not delivered yet. ``held_back`` holds the message
+    keys whose messages must wait, because an earlier message of the key failed.
+    """
 
     lock: Lock[Any]
     lease: LockLease
@@ -97,12 +103,14 @@ class _Claim:
     held_back: set[str] = field(default_factory=set)
 
 
+@checks_arguments("Outbox")
 class Outbox(OnDb[D]):
     """Messages that are stored with a transaction and delivered later.
 
     Call ``outbox.add(tx, topic=..., body=..., key=...)`` inside ``with db.transaction() as tx``,
-    and ``outbox.relay(send)`` in a worker. A relay locks a shard for ``lease_seconds``. A message
-    that was sent stays stored for ``keep_seconds``.
+    and ``outbox.relay(send)`` in a worker. A relay locks a shard for ``lease_seconds``. A failed
+    message is retried after ``retry_seconds``, which double each time, and is parked after
+    ``max_attempts``. A message that was sent stays stored for ``keep_seconds``.
     """
 
     def __init__(
@@ -121,7 +129,7 @@ class Outbox(OnDb[D]):
         if not 1 <= shards <= 1000:
             raise ConfigurationError(
                 f"shards={shards} must be between 1 and 1,000",
-                hint="8 shards take 4,000 messages a second",
+                hint="choose one shard for every 500 messages per second",
             )
         if max_attempts < 1:
             raise ConfigurationError(
@@ -149,9 +157,9 @@ class Outbox(OnDb[D]):
     # -- writing
 
     def add(self, tx: Transaction, *, topic: str, body: Any, key: str | None = None) -> str:
-        """Add a message to the transaction and return its id.
+        """Add a message to the transaction and return the message's id.
 
-        Messages of one ``key`` are delivered in the order of their transactions.
+        Messages with the same ``key`` are delivered in the order of their transactions.
         """
         draft = MessageDraft(self.context.token(), topic, json_text(body), key)
         drafts = self._drafts.get(tx)
@@ -190,9 +198,9 @@ class Outbox(OnDb[D]):
         return None if item is None else OutboxHead(int(item["_shard"]["N"]), item["_last"]["S"])
 
     def _register(self) -> Work[None]:
-        """Record the number of shards of this Outbox, once per object.
+        """Store this Outbox's number of shards, once per object.
 
-        Relays that know of fewer shards then read all of them.
+        Relays that were created with fewer shards then read all of them.
         """
         if self._is_registered:
             return
@@ -224,15 +232,16 @@ class Outbox(OnDb[D]):
         )
 
     def _relay(self, send: Send, limit: int) -> RelayResult:
-        result: RelayResult = cast("Any", self).db.run(self.relaying(send, limit=limit))
+        result: RelayResult = cast("Any", self).db.run(proven(self.relaying(send, limit=limit)))
         return result
 
     def relaying(
         self, send: Send, *, shards: Sequence[int] | None = None, limit: int = 1000
     ) -> Work[RelayResult]:
-        """Return ``relay`` as work, for a worker to run.
+        """Return the work of ``relay``, a generator of calls, for a worker to run.
 
-        ``shards`` are the shards to deliver from; None means every shard that has messages.
+        ``send`` receives each message. ``shards`` are the shards to deliver from; None means every
+        shard that has messages. ``limit`` bounds the number of messages.
         """
         result = RelayResult()
         for shard in (yield from self._order_of_shards.work()) if shards is None else shards:
@@ -320,7 +329,10 @@ class Outbox(OnDb[D]):
 
     @operation
     def _next(self, claim: _Claim) -> Work[OutboxMessage | None]:
-        """Return the next message to deliver, or None at the end or when the lease is lost."""
+        """Return the next message to deliver.
+
+        Returns None if the shard has no more messages, or if the lease is lost.
+        """
         while True:
             if not (yield from self._is_held(claim)):
                 return None
@@ -345,10 +357,10 @@ class Outbox(OnDb[D]):
         return not is_early
 
     def _is_waiting(self, message: OutboxMessage, position: str) -> Work[bool]:
-        """Whether the earlier message at ``position`` is still waiting.
+        """Whether the message before ``message`` with the same key is still waiting.
 
-        A transactional read finds a message that a Query missed while its transaction was half
-        done.
+        ``position`` is the sort key of that earlier message. The message is read in a transaction,
+        because a Query may have missed it while its own transaction was half done.
         """
         key = self._items.message_key(replace(message, position=position))
         [found] = yield from read_snapshot(
@@ -357,9 +369,9 @@ class Outbox(OnDb[D]):
         return found is not None
 
     def _is_held(self, claim: _Claim) -> Work[bool]:
-        """Make sure that the lease lasts long enough for one more delivery.
+        """Return whether the lease on the shard lasts long enough to deliver one more message.
 
-        Renews the lease when half of it is over. Returns False if the lease is lost.
+        Renews the lease when half of it is over.
         """
         if claim.lease.until - self.context.now() > self.lease_seconds / 2:
             return True
@@ -373,7 +385,10 @@ class Outbox(OnDb[D]):
     def _settle(
         self, claim: _Claim, message: OutboxMessage, error: str | None, result: RelayResult
     ) -> Work[None]:
-        """Record the outcome of a delivery: the message was sent, failed, or is parked."""
+        """Store the outcome of a delivery: the message was sent, is retried later, or is parked.
+
+        ``error`` is None if it was sent.
+        """
         if error is None:
             result.sent += 1
             yield from self._sent(message)
@@ -428,15 +443,16 @@ class Outbox(OnDb[D]):
         return total
 
     @iteration
-    def parked(self) -> _Parked:
+    def parked(self) -> ParkedMessages:
         """Return the messages that failed ``max_attempts`` times."""
-        return _Parked(self._items, self._label, self._shards)
+        return ParkedMessages(self._items, self._label, self._shards)
 
     @operation
     def retry(self, message: OutboxMessage) -> Work[bool]:
-        """Put a parked message back into the queue, due at once. Returns False if it is not parked.
+        """Put a parked message back into the queue, for delivery at once.
 
-        Later messages of its key may have been delivered before it.
+        Returns False if the message is not parked. Later messages with the same key may already
+        have been delivered.
         """
         again = replace(message, attempts=0, due=0.0)
         return (yield from self._unpark(message, [self._items.put(again)]))
@@ -461,7 +477,7 @@ class Outbox(OnDb[D]):
         return item
 
     def explain(self) -> PatternExplanation:
-        """Return the items behind it, and what each operation consumes and costs."""
+        """Return the keys of the outbox's items, and the units and cost of each operation."""
         place, start, shards = self._items.place, self._items.start, self._items.shards
         pk = place.partition
         names = "_topic, _body, _key, _attempts, _due"
@@ -495,8 +511,8 @@ class Outbox(OnDb[D]):
         )
 
 
-class _Parked:
-    """The pages of parked messages, shard after shard."""
+class ParkedMessages:
+    """The parked messages of an outbox in pages, shard after shard."""
 
     def __init__(self, items: OutboxItems, label: str, shards: Callable[[], Work[int]]) -> None:
         self._items = items

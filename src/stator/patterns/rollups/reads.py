@@ -4,7 +4,7 @@
 item it notes the version, reads the readings with strong consistency, and stores their sums on
 condition that the version is unchanged. A reading added in between changes the version, because it
 is counted in the same transaction; that item is then rebuilt again. If the stream does the counting
-(``stream_changes``), the item also records up to which moment changes may already be counted.
+(``stream_changes``), the item also records a moment: changes from before it may already be counted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final
 
-from stator.errors import ConditionFailed, RequestRefused, TransactionConflict
+from stator.errors import (
+    ConditionFailed,
+    RequestRefused,
+    ResourceNotFound,
+    TransactionConflict,
+)
 from stator.model.periods import check_moment, floor, following, periods_between
 from stator.model.values import Item
 from stator.model.wide_numbers import wide_attributes
@@ -32,7 +37,8 @@ _ATTEMPTS: Final = 25
 class RollupReader:
     """Reads the roll-ups of one series, and rebuilds them from its readings.
 
-    In its methods, ``by`` is the value of the series' ``by`` field as key text.
+    In its methods, ``rule`` is a declared roll-up, and ``by`` is the series key, such as ``s-17``,
+    as key text.
     """
 
     def __init__(
@@ -49,7 +55,7 @@ class RollupReader:
     def range(
         self, rule: RollupRule, by: str, start: datetime, end: datetime
     ) -> Work[list[Summary]]:
-        """Return the non-empty periods of the range, the earliest first."""
+        """Return a summary of each period in the range that has readings, the earliest first."""
         found = yield from self._stored(rule, by, start, end, consistent=False)
         periods: dict[str, RollupTally] = {}
         for key, item in found.items():
@@ -85,9 +91,14 @@ class RollupReader:
         bounds: tuple[str, str],
         consistent: bool,
     ) -> Work[dict[RollupKey, Item]]:
-        request = range_query(self.layout.place, rule.partition(by, group, shard), *bounds)
+        request = range_query(rule.place, rule.partition(by, group, shard), *bounds)
         now = self.context.now()
-        items = yield from query_all(request | {"ConsistentRead": consistent}, self._label)
+        try:
+            items = yield from query_all(request | {"ConsistentRead": consistent}, self._label)
+        except ResourceNotFound:
+            if not rule.has_own_table:
+                raise
+            return {}  # nothing was rolled up yet
         return {
             RollupKey(rule.number, by, self.layout.sort_of(item), shard): item
             for item in items
@@ -97,11 +108,16 @@ class RollupReader:
     # -- rebuilds
 
     def rebuild(self, rule: RollupRule, by: str, start: datetime, end: datetime) -> Work[int]:
-        """Rebuild all periods that overlap the range. Return the number of items written."""
+        """Rebuild the roll-ups of all periods that overlap the range from the stored readings.
+
+        Returns the number of roll-up items written. Raises TransactionConflict if readings were
+        added during every attempt.
+        """
         start = floor(rule.period, start)
         last = floor(rule.period, end)
         end = end if last == end else following(rule.period, last)
         yield from self.check(start)
+        yield from self.book.open_tables()
         written = 0
         for attempt in range(_ATTEMPTS):
             stored = yield from self._stored(rule, by, start, end, consistent=True)
@@ -123,7 +139,7 @@ class RollupReader:
                 return written
             yield Pause(self.context.backoff(attempt))
         raise TransactionConflict(
-            f"{self._label}: readings were added during all {_ATTEMPTS} attempts to rebuild them",
+            f"{self._label}: readings were added during each of {_ATTEMPTS} rebuilds",
             hint="rebuild a period that is over, or pause its writers",
         )
 
@@ -147,9 +163,10 @@ class RollupReader:
     def counted(
         self, rule: RollupRule, by: str, start: datetime, end: datetime
     ) -> Work[dict[RollupKey, RollupTally]]:
-        """Return the roll-ups of a range, computed from the stored readings.
+        """Compute the roll-ups of a range from the stored readings, and return them unwritten.
 
-        Also records the number of shards found, so that readers of the roll-ups read all of them.
+        Also stores the number of shards that the readings are in, so that readers of the roll-ups
+        look in as many shards.
         """
         tallies: dict[RollupKey, RollupTally] = {}
         largest = 0
@@ -172,7 +189,7 @@ class RollupReader:
         return tallies
 
     def where(self, item: Item) -> tuple[str, str, int]:
-        """Return the series key, the bucket and the shard of a stored reading."""
+        """Return the series key, the bucket and the shard in which a reading's item is stored."""
         by, bucket, shard = item[self.layout.place.partition]["S"].split("#")[2:]
         return by, bucket, int(shard)
 
@@ -186,7 +203,7 @@ class RollupReader:
         else:
             condition = f"{version} = {written.value(stored['_version'])}"
         request: dict[str, Any] = {
-            "TableName": self.layout.place.table,
+            "TableName": rule.place.table,
             "ConditionExpression": condition,
         }
         if tally is None and not self.book.from_stream:

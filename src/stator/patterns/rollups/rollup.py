@@ -13,7 +13,8 @@ This module has values and keys; ``writes``, ``stream_changes`` and ``reads`` ta
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Context as Arithmetic
 from decimal import Decimal
@@ -23,6 +24,7 @@ from stator.design.entities.conditions import FieldRef
 from stator.design.entities.entity import EntityInfo
 from stator.design.entities.shapes import Maybe, Scalar
 from stator.design.plan.key_text import SEPARATOR, escape
+from stator.design.table_settings import TableSettings
 from stator.errors import ConfigurationError
 from stator.model.limits import NUMBER_DIGITS
 from stator.model.periods import Period, check_period, following, period_start, period_text
@@ -42,21 +44,26 @@ _DIVISION: Final = Arithmetic(prec=NUMBER_DIGITS)
 
 @dataclass(frozen=True)
 class Rollup:
-    """One of the ``rollups=`` of a Series: ``Rollup("hour", of=Reading.value)``.
+    """One roll-up that a Series declares in ``rollups=``: ``Rollup("hour", of=Reading.value)``.
 
-    ``keep`` is how long a roll-up lives after its period; without it, a roll-up lives forever.
+    ``keep`` is how long a roll-up item lives after its period; without it, the item lives forever.
+    ``table="hours"`` stores the roll-up in a table of its own, such as ``plant-stator-hours`` in
+    the design ``plant``. Several roll-ups may share such a table. The first write creates it, or
+    ``Series.ensure_tables``, with ``settings``: its capacity, recovery, tags and so on.
     """
 
     period: Period
     of: Any
     keep: timedelta | None = None
+    table: str | None = None
+    settings: TableSettings = field(default_factory=TableSettings)
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
     """The summary of one period's readings.
 
-    ``last`` is the value at ``last_at``, the latest time.
+    ``last`` is the value of the latest reading, and ``last_at`` is its time.
     """
 
     start: datetime
@@ -69,12 +76,16 @@ class Summary:
 
     @property
     def mean(self) -> Decimal:
+        """The sum divided by the count."""
         return _DIVISION.divide(self.sum, Decimal(self.count))
 
 
 @dataclass(frozen=True, slots=True)
 class RollupTally:
-    """A summary while it is computed. ``last_key`` is the sort key of the latest reading."""
+    """The count, sum, minimum, maximum and last value of some readings, which can be added up.
+
+    ``last_key`` is the sort key of the latest reading.
+    """
 
     count: int
     sum: Decimal
@@ -128,7 +139,10 @@ def number(value: int | Decimal) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class RollupKey:
-    """The key of one roll-up item. ``rollup`` is the index of its rule within the series."""
+    """The key of one roll-up item: its roll-up, series key, period and shard.
+
+    ``rollup`` is the index of the roll-up in the series' ``rollups``.
+    """
 
     rollup: int
     by: str
@@ -137,7 +151,7 @@ class RollupKey:
 
 
 class RollupRule:
-    """One roll-up of a series. It says in which item a reading counts, and with what value."""
+    """A declared roll-up of a series: its field, its period, and the keys of its items."""
 
     def __init__(self, layout: SeriesLayout, number: int, given: Rollup) -> None:
         check_period(given.period, "the period of a roll-up")
@@ -146,6 +160,16 @@ class RollupRule:
         self.period: Period = given.period
         self.field = numeric_field(layout.info, given.of)
         self.keep = given.keep
+        self.settings = given.settings
+        self.place = layout.place
+        """The table of the roll-up's items: the design's own, or one of its own."""
+        if given.table is not None:
+            _check_table(given.table)
+            self.place = replace(layout.place, table=f"{layout.place.table}-{given.table}")
+
+    @property
+    def has_own_table(self) -> bool:
+        return self.place is not self.layout.place
 
     def value(self, entity: Any) -> Decimal | None:
         value = getattr(entity, self.field)
@@ -164,8 +188,8 @@ class RollupRule:
     def group(self, period: str) -> str:
         """Return the part of the partition key that groups periods, so that partitions stay small.
 
-        Minutes are grouped by day, hours by month and days by year: all hours of one month share a
-        partition. Months and years are few and are not divided: the result is ALL.
+        Minutes are grouped by day, hours by month and days by year: the hour ``2026-11-16T10`` is
+        in the group ``2026-11``. Months and years are few and share the group ``ALL``.
         """
         longer = _GROUPS[self.period]
         return "ALL" if longer is None else period_text(longer, period_start(period))
@@ -187,6 +211,14 @@ class RollupRule:
 
     def is_of(self, period: str, of: Any) -> bool:
         return (self.period, self.field) == (period, _name_of(of))
+
+
+def _check_table(name: str) -> None:
+    if not re.fullmatch(r"[a-zA-Z0-9_.-]{1,100}", name):
+        raise ConfigurationError(
+            f"{name!r} cannot be part of a table name",
+            hint="use letters, digits, _ . - in the table of a roll-up",
+        )
 
 
 def numeric_field(entity: EntityInfo, given: Any) -> str:

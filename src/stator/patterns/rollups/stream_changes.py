@@ -62,9 +62,9 @@ _NEVER: Final = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class RollupDifference:
-    """The effect of changes on one roll-up: the values gained and the values lost.
+    """The effect of changes to readings on one roll-up: the values gained and the values lost.
 
-    ``made`` is the time of the first change.
+    ``made`` is the time of the earliest change, in seconds since the epoch.
     """
 
     gained: RollupTally | None = None
@@ -97,7 +97,7 @@ RollupUpdates = dict[RollupKey, RollupDifference]
 
 @dataclass(frozen=True, slots=True)
 class NumberedDifference:
-    """The effect of one change, with its sequence number as sortable text."""
+    """The effect of one change on a roll-up, with the change's sequence number as sortable text."""
 
     sequence: str
     difference: RollupDifference
@@ -105,9 +105,10 @@ class NumberedDifference:
 
 @dataclass(frozen=True, slots=True)
 class StoredRollup:
-    """A roll-up item.
+    """The content of a roll-up item in the table.
 
-    ``tally`` is None if it has no values; ``version`` is None if there is no item.
+    ``tally`` is None if the item counts no reading; ``version`` is None if there is no item.
+    ``is_stale`` and ``needs_recount`` mark values that must be computed again from the readings.
     """
 
     count: int = 0
@@ -137,7 +138,7 @@ class StoredRollup:
 
     @property
     def needs_recomputing(self) -> bool:
-        """Whether part of the roll-up must be computed again from the readings."""
+        """Whether the roll-up must be computed again from the readings, in part or as a whole."""
         return self.is_stale or self.needs_recount
 
     def plus(self, difference: RollupDifference) -> StoredRollup:
@@ -171,7 +172,10 @@ class StoredRollup:
 
 
 def _may_be_extreme(tally: RollupTally, lost: RollupTally | None) -> bool:
-    """Whether a lost value may be the stored minimum, maximum or last value."""
+    """Whether a removed reading may have been the minimum, the maximum or the last value.
+
+    ``tally`` is the stored roll-up, and ``lost`` sums up the removed readings.
+    """
     if lost is None:
         return False
     return lost.min <= tally.min or lost.max >= tally.max or lost.last_key >= tally.last_key
@@ -198,10 +202,10 @@ class RollupChanges:
         return found
 
     def differences(self, images: Images, now: float, made: float) -> RollupUpdates:
-        """Return the effect of one change, which was made at the time ``made``.
+        """Return the effect of one change on the roll-ups; ``made`` is the time of the change.
 
-        It is empty if the item is not a reading, was deleted after it had expired, or has the same
-        values as before.
+        The result is empty if the item is not a reading, was deleted after it had expired, or has
+        the same values as before.
         """
         old, new = images
         item = new or old
@@ -236,7 +240,7 @@ class RollupChanges:
     def add(self, key: RollupKey, changes: Sequence[NumberedDifference], shard: str) -> Work[None]:
         """Add changes from one shard of the stream to a roll-up. Repeated changes are skipped.
 
-        Afterwards recompute what became stale (``settle``).
+        If a stored minimum, maximum or last value was lost, compute it again from the readings.
         """
         yield from self._book.open_shards(key.by, key.shard + 1)
         attempt = 0
@@ -300,7 +304,7 @@ class RollupChanges:
                     self._remember(key, rollup)
                 return
         raise TransactionConflict(
-            f"{self._label}: other writers changed them in {_ATTEMPTS} attempts"
+            f"{self._label}: other writers changed the items in each of {_ATTEMPTS} attempts"
         )
 
     def _marker(self, name: str) -> Statement:
@@ -313,9 +317,10 @@ class RollupChanges:
     # -- values computed again from the readings
 
     def settle(self, key: RollupKey) -> Work[None]:
-        """Recompute the minimum, maximum and last value of a roll-up that is marked stale.
+        """Compute the minimum, maximum and last value again if the roll-up is marked stale.
 
-        If the roll-up must be counted again, recompute all of it.
+        The count and the sum are computed again as well if the roll-up is marked for a recount: a
+        change that was made before its last rebuild has arrived since.
         """
         rule = self._book.rules[key.rollup]
         start = period_start(key.period)
@@ -329,7 +334,7 @@ class RollupChanges:
                 return
             yield Pause(self._context.backoff(attempt))
         raise TransactionConflict(
-            f"{self._label}: {key.period} changed during all {_ATTEMPTS} attempts to read it again"
+            f"{self._label}: {key.period} changed during each of {_ATTEMPTS} attempts to sum it up"
         )
 
     def _recompute(
@@ -363,18 +368,20 @@ class RollupChanges:
         known = None if again else self._known.get(key)
         if known is not None:
             return known
+        yield from self._book.open_tables()
+        rule = self._book.rules[key.rollup]
         request = {
-            "TableName": self._layout.place.table,
-            "Key": self._book.rules[key.rollup].stored_key(key),
+            "TableName": rule.place.table,
+            "Key": rule.stored_key(key),
             "ConsistentRead": True,
         }
         reply = yield Call("GetItem", request, self._label)
         return self._remember(key, StoredRollup.read(reply.get("Item")))
 
     def _write(self, key: RollupKey, stored: StoredRollup, wanted: StoredRollup) -> Work[bool]:
-        """Write the item, and cache it.
+        """Replace the item ``stored`` by ``wanted``, unless another writer has changed it.
 
-        Returns False if another writer was first. The cache then has that writer's item.
+        Returns False if another writer has. The item that the table then has is cached.
         """
         wanted = self._next(wanted, stored)
         try:
@@ -409,7 +416,7 @@ class RollupChanges:
             condition = f"{version} = {written.value({'N': stored.version})}"
         return written.into(
             {
-                "TableName": self._layout.place.table,
+                "TableName": rule.place.table,
                 "Item": item,
                 "ConditionExpression": condition,
                 "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
@@ -424,9 +431,9 @@ class RollupChanges:
 
 
 def _parts(updates: RollupUpdates) -> Iterator[list[RollupKey]]:
-    """Split the keys into parts that fit a transaction.
+    """Split the keys of the updates into parts that each fit into one transaction.
 
-    The same updates are always split in the same way.
+    Equal updates are always split in the same way, so a repeated batch has the same parts.
     """
     keys = sorted(updates, key=lambda key: (key.rollup, key.by, key.period, key.shard))
     for at in range(0, len(keys), TRANSACTION_ITEMS - 1):

@@ -19,6 +19,7 @@ from stator.model.values import Item
 from stator.patterns.rollups.rollup import Rollup, RollupKey, RollupRule, RollupTally, number
 from stator.patterns.series.layout import SeriesLayout
 from stator.tables.context import Context
+from stator.tables.lifecycle import TableSetup
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions, joined
 from stator.tables.writes.statements import Statement
@@ -28,7 +29,7 @@ _CLOCKS_SECONDS: Final = 5.0
 
 
 class RollupBook:
-    """The roll-up rules of one series, with a cache of its stored roll-ups."""
+    """The roll-up rules of one series, with a cache of the roll-up items last seen."""
 
     def __init__(
         self,
@@ -44,6 +45,7 @@ class RollupBook:
         self.rules = tuple(RollupRule(layout, at, rollup) for at, rollup in enumerate(rollups))
         self._stored: dict[RollupKey, RollupTally | None] = {}
         self._shards: dict[str, int] = {}
+        self._has_tables = not any(rule.has_own_table for rule in self.rules)
 
     # -- the effect of a reading
 
@@ -58,9 +60,10 @@ class RollupBook:
         return found
 
     def addition(self, key: RollupKey, added: RollupTally) -> Statement:
-        """Return the update that counts ``added`` in a roll-up.
+        """Return the update that adds readings, summed up in ``added``, to a stored roll-up.
 
-        It fails if a guess about the stored minimum, maximum or last value is wrong.
+        Its condition fails if the cached roll-up led to a wrong guess about the minimum, maximum or
+        last value.
         """
         rule = self.rules[key.rollup]
         stored = self._stored.get(key)
@@ -90,7 +93,7 @@ class RollupBook:
             (version, self.next_version(stored)),
         ]
         request = {
-            "TableName": self.layout.place.table,
+            "TableName": rule.place.table,
             "Key": rule.stored_key(key),
             "UpdateExpression": (f"SET {', '.join(sets)} " if sets else "")
             + f"ADD {', '.join(f'{path} {value(content)}' for path, content in adds)}",
@@ -105,17 +108,17 @@ class RollupBook:
         )
 
     def next_version(self, stored: RollupTally | None) -> dict[str, str]:
-        """Return the number to add to the version: 1, or a random number for a new item.
+        """Return the amount to add to an item's version: 1, or a random number for a new item.
 
-        A key that is deleted and created again therefore never repeats a version.
+        The random number keeps an item that was deleted and created again from repeating a version.
         """
         return number(1 if stored is not None else self.context.random.getrandbits(48))
 
     def rebuilt_at(self) -> float:
-        """Return the time to store as ``_rebuilt`` with a count that is made now.
+        """Return the time to store as ``_rebuilt`` in a roll-up that is being rebuilt now.
 
-        The count may include any change from before that time. The time is slightly in the future,
-        because clocks differ and stream records carry whole seconds.
+        The rebuild may already include any change made before that time. The time is a few seconds
+        in the future, because clocks differ and stream records carry whole seconds.
         """
         return self.context.now() + _CLOCKS_SECONDS
 
@@ -124,10 +127,7 @@ class RollupBook:
         self._remember(key, added if stored is None else stored + added)
 
     def is_stored(self, key: RollupKey, item: Item | None) -> None:
-        """Cache ``item``, the stored roll-up that a failed transaction returned.
-
-        None means that there is no such item.
-        """
+        """Cache a roll-up item that a failed transaction returned; None if there is no item."""
         self._remember(key, RollupTally.read(item) if item else None)
 
     def _remember(self, key: RollupKey, tally: RollupTally | None) -> None:
@@ -135,13 +135,47 @@ class RollupBook:
             self._stored.clear()
         self._stored[key] = tally
 
+    # -- tables
+
+    def open_tables(self) -> Work[None]:
+        """Create the roll-ups' own tables that are missing, once in each process."""
+        if self._has_tables:
+            return
+        for rule in self._own_tables():
+            setup = TableSetup(self.context, rule.settings)
+            if (yield from setup.describe(rule.place.table)) is None:
+                yield from setup.place(rule.place)
+        self._has_tables = True
+
+    def ensure_tables(self) -> Work[list[str]]:
+        """Create the roll-ups' own tables, or adjust them to their settings."""
+        done: list[str] = []
+        for rule in self._own_tables():
+            setup = TableSetup(self.context, rule.settings)
+            yield from setup.place(rule.place)
+            done += setup.done
+        self._has_tables = True
+        return done
+
+    def _own_tables(self) -> list[RollupRule]:
+        """Return one rule for each table of the roll-ups' own.
+
+        If several roll-ups share a table, this is the first, whose settings the table gets.
+        """
+        found: dict[str, RollupRule] = {}
+        for rule in self.rules:
+            if rule.has_own_table:
+                found.setdefault(rule.place.table, rule)
+        return list(found.values())
+
     # -- the number of shards
 
     def open_shards(self, by: str, shards: int) -> Work[None]:
-        """Record that the roll-ups of a series key may have this many shards.
+        """Record that the roll-ups of a series key may be spread over ``shards`` shards.
 
-        The number is stored apart from the buckets, because roll-ups outlive them.
+        The number has an item of its own, because roll-ups outlive the entries of their buckets.
         """
+        yield from self.open_tables()
         if self._shards.get(by, 0) >= shards:
             return
         written = Expressions()
@@ -173,11 +207,11 @@ class RollupBook:
 
 
 def _expected(stored: RollupTally | None, added: RollupTally) -> list[tuple[str, bool, str, str]]:
-    """Return how ``added`` affects the stored minimum, maximum and last key.
+    """Guess whether ``added`` replaces the stored minimum, maximum and last key.
 
-    For each of the three, the result has the attribute, whether ``added`` replaces the stored
-    value, and two comparison operators. The first operator holds if the stored value stays, the
-    second if it is replaced.
+    The result has a tuple for each of the three: its attribute, whether it is replaced, and two
+    comparison operators. The stored value stays if the first operator holds between it and the
+    added value, and is replaced if the second does: ``("_min", True, "<=", ">")``.
     """
     return [
         ("_min", stored is None or added.min < stored.min, "<=", ">"),

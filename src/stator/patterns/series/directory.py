@@ -2,8 +2,11 @@
 
     PK  SERIES#readings#s-17    SK  BUCKET#2026-11-16    _shards 4
                                                          _history [{shards 1, since ...}, ...]
+                                                         _needed 4    _units 812345
+                                                         _tables 2    _needed_tables 2
     PK  SERIES#readings#s-17    SK  ROLLUPS              _shards 4
     PK  SERIES#readings         SK  TABLE#2026-11
+    PK  SERIES#readings         SK  TABLE-2#2026-11
     PK  SERIES#readings         SK  DROPPED              _before 2026-10-01T00:00:00.000000Z
 
 A writer *opens* a bucket before it writes to it: it creates the bucket's entry, or learns from the
@@ -14,11 +17,24 @@ ever written to.
 
 Invariants:
 
-- No item is in a bucket without an entry, nor in a shard at or above the entry's ``_shards``: the
-  entry is written first, and ``_shards`` only grows.
-- ``_history`` has every number of shards that the bucket has had, and since when. For each of these
-  numbers, the hash of an item gives one shard. The item may be in any of those shards.
+- No item is in a bucket without an entry, nor in a shard at or above the entry's ``_shards``, nor
+  in a table at or above its ``_tables`` (1 if it has none): the entry is written first, and both
+  numbers only grow.
+- ``_history`` has every spread that the bucket has had, a number of shards and of tables, and since
+  when. For each spread, the hash of an item gives one location, a shard in a table. The item may be
+  in any of those locations.
+- A table exists before an entry names it.
 - An entry lives at least as long as the items of its bucket.
+
+With adaptive shards, a writer raises ``_shards`` of a hot bucket. Whoever is first wins; the others
+find the number in the refusal. Where a limit of the whole table refuses writes, a writer creates
+another table and raises ``_tables`` in the same way. ``_needed`` is the largest number that the
+bucket has needed so far, and ``_units`` the write units of all processes, added when a process
+refreshes what it remembers. Both are hints: they decide how many shards a bucket gets, and never
+where a reader looks. A hot
+bucket is refreshed every ``HOT_REFRESH_SECONDS``. The next bucket starts with as many shards as
+this one needed, but with no fewer than half of what it had. ``_needed_tables`` is the same for
+tables.
 
 Failure and recovery: a process that dies between entry and item leaves the entry of an empty
 bucket, which costs readers one request and nothing else. Tables work the same way: the TABLE# entry
@@ -29,58 +45,141 @@ ever forgotten.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from stator.design.plan.key_text import encode
+from stator.design.plan.key_text import decode, encode
 from stator.design.table_settings import TableSettings
 from stator.errors import ConditionFailed, ResourceNotFound
 from stator.model.periods import following, period_start, period_text
 from stator.model.values import Item
 from stator.patterns.item_pages import prefix_query, query_all, range_query
 from stator.patterns.series.layout import SeriesLayout
+from stator.patterns.series.spread import ShardLocation, Spread, locations
+from stator.patterns.shards.adaptive_shards import AdaptiveShards
+from stator.patterns.shards.shard_change import ChangeCause, ShardChange
+from stator.patterns.shards.write_rate import WriteRate
 from stator.tables.context import Context
 from stator.tables.lifecycle import TableSetup
-from stator.tables.work import Call, Work
+from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.expressions import Expressions
 
 REFRESH_SECONDS: Final = 60.0
+HOT_REFRESH_SECONDS: Final = 10.0
+GROWTH_SECONDS: Final = 1.0
+"""After a growth, throttling does not make a bucket grow again for this long."""
+_EXCESS: Final = 4
+"""Throttling alone gives a bucket at most this many times the shards that its rate needs."""
+_HOT_UNITS: Final = 100.0
+"""Write units a second of this process from which on a bucket is refreshed more often."""
+_TABLE_SECONDS: Final = 1.0
+"""How long a writer waits while another one of its process creates a table."""
 MAX_SHARDS: Final = 256
+MAX_TABLES: Final = 16
 _REMEMBERED: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """One bucket of a series.
+    """One bucket of a series: the readings of one series key in one period.
 
-    ``counts`` lists the numbers of shards it has had; the last, which is the largest, is current.
+    ``by`` is the series key, and ``text`` names the period, such as 2026-11-16. ``spreads`` lists
+    every spread that the bucket has had. The last one is the current one.
     """
 
     by: str
     text: str
-    counts: tuple[int, ...]
+    spreads: tuple[Spread, ...]
+
+    @property
+    def spread(self) -> Spread:
+        return self.spreads[-1]
 
     @property
     def shards(self) -> int:
-        return self.counts[-1]
+        return self.spread.shards
+
+    @property
+    def tables(self) -> int:
+        return self.spread.tables
+
+    def locations(self) -> list[ShardLocation]:
+        """Return every location that may hold readings of the bucket."""
+        return locations(self.spreads)
+
+
+@dataclass(frozen=True, slots=True)
+class BucketShards:
+    """How many shards a bucket has, as ``Series.shards`` reports it.
+
+    ``history`` has each number of shards and since when. ``needed`` is the largest number that
+    traffic has needed so far, or None if it was never measured. ``tables`` is the number of tables
+    that hold the shards.
+    """
+
+    bucket: str
+    shards: int
+    history: tuple[tuple[int, datetime], ...]
+    needed: int | None = None
+    tables: int = 1
+
+
+class _KnownBucket:
+    """A bucket as this process remembers it, until ``fresh_until``, and its rate of writes."""
+
+    __slots__ = (
+        "asked",
+        "asked_tables",
+        "bucket",
+        "fresh_until",
+        "grown_at",
+        "needed",
+        "rate",
+        "shared",
+        "total",
+        "total_at",
+    )
+
+    def __init__(self, bucket: Bucket, fresh_until: float) -> None:
+        self.bucket = bucket
+        self.fresh_until = fresh_until
+        self.rate = WriteRate()
+        self.grown_at = 0.0
+        """When the bucket last got more shards than it started with."""
+        self.shared: float | None = None
+        """The units a second of all processes, once this process has measured them."""
+        self.asked = 0
+        """The number of shards that this process is writing to the entry."""
+        self.asked_tables = 0
+        """The number of tables that this process is creating, before it raises the entry."""
+        self.needed = 0
+        """The largest ``_needed`` that this process has seen."""
+        self.total = 0.0
+        """The bucket's ``_units`` at ``total_at``."""
+        self.total_at = 0.0
 
 
 class BucketDirectory:
     """Creates, grows and lists the buckets of a series.
 
-    ``shards`` is the minimum number of shards of a new bucket. With ``adaptive``, a new bucket
-    starts with as many shards as the bucket before it.
+    ``shards`` is the minimum number of shards of a new bucket. With ``adaptive``, the number
+    follows the traffic.
     """
 
     def __init__(
-        self, context: Context, layout: SeriesLayout, shards: int, *, adaptive: bool
+        self,
+        context: Context,
+        layout: SeriesLayout,
+        shards: int,
+        *,
+        adaptive: AdaptiveShards | None = None,
     ) -> None:
         self.context = context
         self.layout = layout
         self.shards = shards
         self.adaptive = adaptive
-        self._open: dict[tuple[str, str], tuple[Bucket, float]] = {}
+        self._open: dict[tuple[str, str], _KnownBucket] = {}
         self._tables: set[str] = set()
         self._label = f"series {layout.name}"
 
@@ -89,65 +188,338 @@ class BucketDirectory:
     def open(self, by: str, text: str) -> Work[Bucket]:
         """Return a bucket that is ready for writes.
 
-        ``by`` is the series key, and ``text`` names the bucket, such as 2026-11-16. Creates its
-        entry and, with ``table_per``, its table, unless this process has done so lately.
+        ``by`` is the series key, and ``text`` names the bucket, such as 2026-11-16. If the bucket
+        is new, its entry in the directory is created and, with ``table_per``, its table. If this
+        process has opened the bucket lately, the cached bucket is returned.
         """
         known = self._open.get((by, text))
-        if known is not None and known[1] > self.context.now():
-            return known[0]
+        if known is not None and known.fresh_until > self.context.now():
+            return known.bucket
         if self.layout.table_per is not None:
-            yield from self._open_table(period_text(self.layout.table_per, period_start(text)))
-        shards = (yield from self._shards_before(by, text)) if self.adaptive else self.shards
-        return (yield from self._at_least(by, text, shards))
+            yield from self._open_table(self.layout.period(text))
+        if self.adaptive is None:
+            bucket = (yield from self._at_least(by, text, Spread(self.shards))).bucket
+        elif known is None:
+            bucket = yield from self._open_adaptive(by, text, self.adaptive)
+        else:
+            bucket = yield from self._refresh(known, self.adaptive)
+        yield from self._open_tables(bucket.text, bucket.tables)  # others may have raised it
+        return bucket
 
-    def grow(self, bucket: Bucket) -> Work[Bucket]:
-        """Double the shards, unless another process has already done so."""
-        self.forget(bucket)
-        return (
-            yield from self._at_least(bucket.by, bucket.text, min(bucket.shards * 2, MAX_SHARDS))
-        )
+    def count(self, bucket: Bucket, units: float) -> Work[Bucket]:
+        """Count write units that are about to be sent to a bucket. Return the current bucket.
+
+        If this process alone writes more than the bucket's shards should take, the bucket gets more
+        shards first. Without adaptive shards, nothing is counted.
+        """
+        known = self._open.get((bucket.by, bucket.text))
+        if self.adaptive is None or known is None:
+            return bucket
+        now = self.context.now()
+        rate = known.rate.add(units, now)
+        if rate > _HOT_UNITS:
+            known.fresh_until = min(known.fresh_until, now + HOT_REFRESH_SECONDS)
+        needed = self.adaptive.needed(rate)
+        if needed <= max(known.bucket.shards, known.asked):
+            return known.bucket
+        wanted = Spread(needed, known.bucket.tables)
+        return (yield from self._raise(known, wanted, "rate", "", self.adaptive))
+
+    def grow(self, bucket: Bucket, reason: str) -> Work[bool]:
+        """Give a throttled bucket at least twice the shards that it had when it was throttled.
+
+        Returns False if it may not grow (``may_grow``).
+        """
+        known = self._open.get((bucket.by, bucket.text))
+        if known is not None and known.bucket.shards > bucket.shards:
+            return True  # it has grown since the refused request was sent
+        if self.adaptive is None or not self.may_grow(bucket):
+            return False
+        if known is None:
+            known = _KnownBucket(bucket, 0.0)
+        rate = known.rate.per_second(self.context.now())
+        wanted = max(self.adaptive.within(bucket.shards * 2), self.adaptive.needed(rate))
+        spread = Spread(wanted, known.bucket.tables)
+        yield from self._raise(known, spread, "throttled", reason, self.adaptive)
+        return True
+
+    def reserve(self, by: str, text: str, units_per_second: float, reason: str) -> Work[bool]:
+        """Give a bucket the shards that a rate of writes needs, which somebody else has measured.
+
+        Returns whether this call has raised the number. A bucket without an entry gets none.
+        """
+        listing = BucketListing(self, by, text, text, newest_first=True, limit=1)
+        entry = next(iter((yield from listing.more())), None)
+        if self.adaptive is None or entry is None:
+            return False
+        known = _KnownBucket(entry, 0.0)
+        needed = self.adaptive.needed(units_per_second)
+        if needed <= entry.shards:
+            return False
+        wanted = Spread(needed, entry.tables)
+        raised = yield from self._raise(known, wanted, "rate", reason, self.adaptive)
+        return raised.shards == needed
+
+    def widen(self, bucket: Bucket, reason: str) -> Work[bool]:
+        """Divide a bucket among twice the tables, because a limit of a table refused a write.
+
+        It gets at least one shard for each table. Returns False if it may not (``may_widen``).
+        """
+        known = self._open.get((bucket.by, bucket.text))
+        if known is not None and known.bucket.tables > bucket.tables:
+            return True  # it was widened since the refused request was sent
+        if known is not None and known.asked_tables > bucket.tables:
+            yield Pause(_TABLE_SECONDS)  # another writer of this process creates the table
+            return True
+        if self.adaptive is None or not self.may_widen(bucket):
+            return False
+        if known is None:
+            known = _KnownBucket(bucket, 0.0)
+        tables = min(bucket.tables * 2, self.adaptive.tables)
+        spread = Spread(max(tables, known.bucket.shards), tables)
+        yield from self._raise(known, spread, "table throttled", reason, self.adaptive)
+        return True
+
+    def has_more_tables(self, bucket: Bucket) -> bool:
+        """Whether a bucket may be in more tables than it is, now or later."""
+        return self.adaptive is not None and bucket.tables < self.adaptive.tables
+
+    def may_widen(self, bucket: Bucket) -> bool:
+        """Whether a bucket may get more tables if a limit of its table refuses a write now.
+
+        It may not if it has the maximum, or if it has just grown.
+        """
+        known = self._open.get((bucket.by, bucket.text))
+        is_asked = known is not None and known.asked_tables > bucket.tables
+        return self.has_more_tables(bucket) and not is_asked and self.settling_seconds(bucket) == 0
+
+    def may_grow(self, bucket: Bucket) -> bool:
+        """Whether a bucket may get more shards if it is throttled now.
+
+        A bucket does not grow beyond the maximum, nor within seconds of its last growth. It does
+        not grow either if its measured rate needs far fewer shards: a new table may throttle until
+        its partitions have split, however many shards there are.
+        """
+        adaptive, known = self.adaptive, self._open.get((bucket.by, bucket.text))
+        if adaptive is None or bucket.shards >= adaptive.most:
+            return False
+        if known is None:
+            return True
+        if self.settling_seconds(bucket) > 0:
+            return False
+        if known.shared is None:
+            return True
+        rate = max(known.shared, known.rate.per_second(self.context.now()))
+        return bucket.shards < _EXCESS * adaptive.needed(rate)
+
+    def settling_seconds(self, bucket: Bucket) -> float:
+        """Return the seconds until a bucket that has just grown may grow again; 0.0 if it may."""
+        known = self._open.get((bucket.by, bucket.text))
+        if self.adaptive is None or known is None or known.bucket.spread > bucket.spread:
+            return 0.0
+        if bucket.shards >= self.adaptive.most and bucket.tables >= self.adaptive.tables:
+            return 0.0
+        return max(0.0, known.grown_at + GROWTH_SECONDS - self.context.now())
 
     def forget(self, bucket: Bucket) -> None:
         """Discard the cached entry of a bucket, so that the next write opens the bucket again."""
         self._open.pop((bucket.by, bucket.text), None)
-        self._tables.discard(self.layout.table(bucket.text))
+        for number in range(bucket.tables):
+            self._tables.discard(self.layout.table(bucket.text, number))
 
-    def _at_least(self, by: str, text: str, shards: int) -> Work[Bucket]:
-        expires = self.layout.bucket_expiry(following(self.layout.bucket, period_start(text)))
+    def _open_adaptive(self, by: str, text: str, adaptive: AdaptiveShards) -> Work[Bucket]:
+        """Open a bucket that this process does not know yet.
+
+        A new bucket starts with the shards and tables that the latest earlier bucket needed.
+        """
+        listing = BucketListing(self, by, "", text, newest_first=True, limit=1)
+        before = next(iter((yield from listing.entries())), None)
+        if before is None:
+            return (yield from self._at_least(by, text, Spread(adaptive.least))).bucket
+        had = _spreads(before)[-1]
+        tables = min(adaptive.tables, max(_count(before, "_needed_tables", 1), had.tables // 2))
+        shards = adaptive.within(max(_count(before, "_needed", 0), had.shards // 2, tables))
+        start = Spread(shards, tables)
+        opened = yield from self._at_least(by, text, start)
+        is_next = self.layout.sort_of(before) != self.layout.sort_of(self._key(by, text))
+        if opened.is_new and is_next and start != had and had.with_at_least(start) == had:
+            adaptive.changed(self._change(by, text, had, start, "cool"))
+        return opened.bucket
+
+    def _refresh(self, known: _KnownBucket, adaptive: AdaptiveShards) -> Work[Bucket]:
+        """Add the write units of this process to a bucket's entry, and read the entry again."""
+        by, text, now = known.bucket.by, known.bucket.text, self.context.now()
+        known.fresh_until = now + HOT_REFRESH_SECONDS  # others need not refresh it as well
+        peak = known.rate.peak
+        written = Expressions()
+        needed, shards = written.name("_needed"), written.name("_shards")
+        known.needed = max(known.needed, adaptive.needed(peak))
+        count = written.value(_number(known.needed))
+        sent = round(known.rate.total)
+        units = written.value(_number(sent))
+        request = {
+            "TableName": self.layout.place.table,
+            "Key": self._key(by, text),
+            "UpdateExpression": f"SET {needed} = {count} ADD {written.name('_units')} {units}",
+            "ConditionExpression": f"attribute_exists({shards})"
+            f" AND (attribute_not_exists({needed}) OR {needed} <= {count})",
+            "ReturnValues": "ALL_NEW",
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
         try:
-            reply = yield Call("UpdateItem", self._entry(by, text, shards, expires), self._label)
-            item: Item = reply["Attributes"]
+            reply = yield Call("UpdateItem", written.into(request), self._label)
+            item: Item | None = reply["Attributes"]
+            known.rate.reported(sent)
         except ConditionFailed as failed:
             item = failed.item
-            yield from self._keep_longer(by, text, item, expires)
-        bucket = Bucket(by, text, _counts(item))
-        if len(self._open) >= _REMEMBERED:
-            self._open.clear()
-        self._open[by, text] = (bucket, self.context.now() + REFRESH_SECONDS)
+        if not item or "_shards" not in item:  # the entry has expired or was deleted
+            self.forget(known.bucket)
+            return (yield from self._at_least(by, text, known.bucket.spread)).bucket
+        yield from self._keep_longer(by, text, item, self._expiry(text))
+        known.needed = max(known.needed, _count(item, "_needed", 0))
+        shared = self._shared_rate(known, item, now)
+        known.bucket = Bucket(by, text, _spreads(item))
+        known.grown_at = _grown_at(item)
+        is_hot = _is_spread(known.bucket, adaptive) or max(shared, peak) > _HOT_UNITS
+        known.fresh_until = now + (HOT_REFRESH_SECONDS if is_hot else REFRESH_SECONDS)
+        wanted = adaptive.needed(max(shared, peak))
+        if wanted <= max(known.bucket.shards, known.asked):
+            return known.bucket
+        spread = Spread(wanted, known.bucket.tables)
+        return (yield from self._raise(known, spread, "rate", "", adaptive))
+
+    def _shared_rate(self, known: _KnownBucket, item: Item, now: float) -> float:
+        """Return the write units a second of all processes, measured since the last refresh."""
+        total = float(item.get("_units", {"N": "0"})["N"])
+        before, since = known.total, known.total_at
+        known.total, known.total_at = total, now
+        if not since or now - since < 1.0:
+            return known.shared or 0.0
+        known.shared = max(0.0, total - before) / (now - since)
+        return known.shared
+
+    def _raise(
+        self,
+        known: _KnownBucket,
+        wanted: Spread,
+        cause: ChangeCause,
+        reason: str,
+        adaptive: AdaptiveShards,
+    ) -> Work[Bucket]:
+        before = known.bucket
+        known.asked, known.asked_tables = wanted.shards, wanted.tables
+        try:
+            opened = yield from self._at_least(before.by, before.text, wanted, needed=cause)
+        finally:
+            known.asked = known.asked_tables = 0
+        if opened.is_new:
+            after = opened.bucket.spread
+            change = self._change(before.by, before.text, before.spread, after, cause)
+            rate = known.rate.per_second(self.context.now())
+            adaptive.changed(replace(change, reason=reason, units_per_second=rate))
+        return opened.bucket
+
+    def _change(
+        self, by: str, text: str, before: Spread, after: Spread, cause: ChangeCause
+    ) -> ShardChange:
+        return ShardChange(
+            self._label,
+            str(decode(self.layout.by.encoding, by)),
+            text,
+            before.shards,
+            after.shards,
+            cause,
+            tables_before=before.tables,
+            tables_after=after.tables,
+        )
+
+    def _at_least(
+        self, by: str, text: str, wanted: Spread, *, needed: ChangeCause | None = None
+    ) -> Work[_Opened]:
+        """Create a bucket's entry, or raise its numbers of shards and tables if they are lower.
+
+        ``needed`` says why traffic needs this spread, and records that it does. The tables are
+        created first.
+        """
+        expires = self._expiry(text)
+        while True:
+            yield from self._open_tables(text, wanted.tables)
+            is_new = True
+            try:
+                request = self._entry(by, text, wanted, expires, needed)
+                reply = yield Call("UpdateItem", request, self._label)
+                item: Item = reply["Attributes"]
+            except ConditionFailed as failed:
+                item, is_new = failed.item, False
+                stored = _spreads(item)[-1]
+                if stored.with_at_least(wanted) != stored:  # one number is lower, the other higher
+                    wanted = stored.with_at_least(wanted)
+                    continue
+                yield from self._keep_longer(by, text, item, expires)
+            bucket = self._remember(Bucket(by, text, _spreads(item)), _grown_at(item))
+            return _Opened(bucket, is_new)
+
+    def _remember(self, bucket: Bucket, grown_at: float) -> Bucket:
+        known = self._open.get((bucket.by, bucket.text))
+        fresh_until = self.context.now() + REFRESH_SECONDS
+        if self.adaptive is not None and _is_spread(bucket, self.adaptive):
+            fresh_until = self.context.now() + HOT_REFRESH_SECONDS
+        if known is None:
+            if len(self._open) >= _REMEMBERED:
+                self._open.clear()
+            known = self._open[bucket.by, bucket.text] = _KnownBucket(bucket, fresh_until)
+        else:
+            known.bucket, known.fresh_until = bucket, fresh_until
+        known.grown_at = grown_at
         return bucket
 
-    def _entry(self, by: str, text: str, shards: int, expires: Item) -> dict[str, Any]:
+    def _expiry(self, text: str) -> Item:
+        return self.layout.bucket_expiry(following(self.layout.bucket, period_start(text)))
+
+    def _entry(
+        self, by: str, text: str, wanted: Spread, expires: Item, needed: ChangeCause | None
+    ) -> dict[str, Any]:
         written = Expressions()
         number, history = written.name("_shards"), written.name("_history")
-        since = {"M": {"shards": _number(shards), "since": {"N": f"{self.context.now():.6f}"}}}
+        tables = written.name("_tables")
+        is_in_several = wanted.tables > 1
+        since = {"shards": _number(wanted.shards), "since": {"N": f"{self.context.now():.6f}"}}
+        if is_in_several:
+            since["tables"] = _number(wanted.tables)
         earlier = f"if_not_exists({history}, {written.value({'L': []})})"
+        count = written.value(_number(wanted.shards))
         sets = [
-            f"{number} = {(count := written.value(_number(shards)))}",
-            f"{history} = list_append({earlier}, {written.value({'L': [since]})})",
+            f"{number} = {count}",
+            f"{history} = list_append({earlier}, {written.value({'L': [{'M': since}]})})",
             *(f"{written.name(name)} = {written.value(value)}" for name, value in expires.items()),
         ]
+        if needed in ("throttled", "rate"):
+            sets.append(f"{written.name('_needed')} = {count}")
+        if is_in_several:
+            table_count = written.value(_number(wanted.tables))
+            sets.append(f"{tables} = {table_count}")
+            if needed == "table throttled":
+                sets.append(f"{written.name('_needed_tables')} = {table_count}")
+            in_fewer = f"attribute_not_exists({tables}) OR {tables} < {table_count}"
+            with_fewer = f"{tables} = {table_count} AND {number} < {count}"
+            is_higher = f"({number} <= {count} AND ({in_fewer} OR ({with_fewer})))"
+        else:
+            is_higher = f"({number} < {count} AND attribute_not_exists({tables}))"
         request = {
             "TableName": self.layout.place.table,
             "Key": self._key(by, text),
             "UpdateExpression": f"SET {', '.join(sets)}",
-            "ConditionExpression": f"attribute_not_exists({number}) OR {number} < {count}",
+            "ConditionExpression": f"attribute_not_exists({number}) OR {is_higher}",
             "ReturnValues": "ALL_NEW",
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
         return written.into(request)
 
     def _keep_longer(self, by: str, text: str, item: Item, expires: Item) -> Work[None]:
-        """Extend the life of an entry that was written when ``keep`` was shorter."""
+        """Extend the life of a bucket's entry.
+
+        This is needed if the entry was written when the series had a shorter ``keep``.
+        """
         ttl = self.layout.place.ttl
         if ttl not in item or (
             ttl in expires and float(item[ttl]["N"]) >= float(expires[ttl]["N"])
@@ -164,11 +536,6 @@ class BucketDirectory:
             "UpdateExpression": change,
         }
         yield Call("UpdateItem", written.into(request), self._label)
-
-    def _shards_before(self, by: str, text: str) -> Work[int]:
-        listing = BucketListing(self, by, "", text, newest_first=True, limit=1)
-        found = yield from listing.more()
-        return max([self.shards, *(bucket.shards for bucket in found)])
 
     # -- for readers
 
@@ -199,22 +566,52 @@ class BucketDirectory:
         request = range_query(self.layout.place, partition, f"BUCKET#{first}", f"BUCKET#{last}")
         return request | {"ScanIndexForward": not newest_first, "ConsistentRead": True}
 
-    # -- tables of a period
+    # -- the series' own tables
 
-    def _open_table(self, period: str) -> Work[None]:
-        place = self.layout.period_place(period)
+    def _open_tables(self, text: str, tables: int) -> Work[None]:
+        """Create the further tables of a bucket that is divided among several."""
+        for number in range(1, tables):
+            yield from self._open_table(self.layout.period(text), number)
+
+    def _open_table(self, period: str, number: int = 0) -> Work[None]:
+        place = self.layout.period_place(period, number)
         if place.table in self._tables:
             return
-        listed = self.layout.place.key(self.layout.tables_partition, f"TABLE#{period}")
+        listed = self._listed(OwnTable(period, number))
         yield Call("PutItem", {"TableName": self.layout.place.table, "Item": listed}, self._label)
         yield from TableSetup(self.context, TableSettings()).place(place)
         self._tables.add(place.table)
 
-    def table_periods(self) -> Work[list[str]]:
-        """Return the periods that have tables, the earliest first."""
-        request = prefix_query(self.layout.place, self.layout.tables_partition, "TABLE#")
+    def ensure_tables(self) -> Work[list[str]]:
+        """Create all further tables of the series, or of its current period. Return what was done.
+
+        With ``table_per``, the period's first table is created as well.
+        """
+        period = ""
+        if self.layout.table_per is not None:
+            period = period_text(
+                self.layout.table_per, datetime.fromtimestamp(self.context.now(), UTC)
+            )
+        known = set(self._tables)
+        most = 1 if self.adaptive is None else self.adaptive.tables
+        if most > 1:
+            for number in range(0 if period else 1, most):
+                yield from self._open_table(period, number)
+        return [f"{table} is ready" for table in sorted(self._tables - known)]
+
+    def own_tables(self) -> Work[list[OwnTable]]:
+        """Return the tables that the series has created, the earliest period first."""
+        request = prefix_query(self.layout.place, self.layout.tables_partition, "TABLE")
         items = yield from query_all(request, self._label)
-        return [self.layout.sort_of(item).removeprefix("TABLE#") for item in items]
+        return sorted(OwnTable.of(self.layout.sort_of(item)) for item in items)
+
+    def table_periods(self) -> Work[list[str]]:
+        """Return the periods that have tables of their own, the earliest first."""
+        tables = yield from self.own_tables()
+        return list(dict.fromkeys(table.period for table in tables))
+
+    def _listed(self, table: OwnTable) -> Item:
+        return self.layout.place.key(self.layout.tables_partition, table.sort_key)
 
     def record_drop(self, moment: datetime) -> Work[None]:
         """Record that readings before ``moment`` are gone. Call it before a table is deleted."""
@@ -244,20 +641,53 @@ class BucketDirectory:
         return self.layout.place.key(self.layout.tables_partition, "DROPPED")
 
     def drop_table(self, period: str) -> Work[None]:
-        """Delete the table of a period with its readings. After a crash, call it again."""
-        table = self.layout.period_table(period)
-        with suppress(ResourceNotFound):  # deleted by an earlier attempt, or never created
-            yield Call("DeleteTable", {"TableName": table}, self._label)
-        listed = self.layout.place.key(self.layout.tables_partition, f"TABLE#{period}")
-        yield Call("DeleteItem", {"TableName": self.layout.place.table, "Key": listed}, self._label)
-        self._tables.discard(table)
+        """Delete the tables of a period, with their readings.
+
+        If a process died half-way, call it again.
+        """
+        for each in (yield from self.own_tables()):
+            if each.period != period:
+                continue
+            table = self.layout.period_table(period, each.number)
+            with suppress(ResourceNotFound):  # deleted by an earlier attempt, or never created
+                yield Call("DeleteTable", {"TableName": table}, self._label)
+            request = {"TableName": self.layout.place.table, "Key": self._listed(each)}
+            yield Call("DeleteItem", request, self._label)
+            self._tables.discard(table)
         self._open = {
-            key: known for key, known in self._open.items() if self.layout.table(key[1]) != table
+            key: known for key, known in self._open.items() if self.layout.period(key[1]) != period
         }
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class OwnTable:
+    """A table that a series has created: for a period, or "" for all time, and its number there."""
+
+    period: str
+    number: int
+
+    @property
+    def sort_key(self) -> str:
+        """The sort key of its entry: TABLE#2026-11, and TABLE-2#2026-11 for the second table."""
+        return f"TABLE-{self.number + 1}#{self.period}" if self.number else f"TABLE#{self.period}"
+
+    @classmethod
+    def of(cls, sort_key: str) -> OwnTable:
+        head, _, period = sort_key.partition("#")
+        number = head.removeprefix("TABLE").removeprefix("-")
+        return cls(period, int(number) - 1 if number else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A bucket, and whether this process has just written its entry (``is_new``)."""
+
+    bucket: Bucket
+    is_new: bool
+
+
 class BucketListing:
-    """The directory entries of a range of buckets, page by page."""
+    """The directory entries of the buckets in a range, page by page."""
 
     def __init__(
         self,
@@ -277,6 +707,16 @@ class BucketListing:
         self.is_done = False
 
     def more(self) -> Work[list[Bucket]]:
+        return [self._bucket(item) for item in (yield from self.entries())]
+
+    def shards(self) -> Work[list[BucketShards]]:
+        return [_bucket_shards(self._bucket(item), item) for item in (yield from self.entries())]
+
+    def _bucket(self, item: Item) -> Bucket:
+        return Bucket(self._by, item[self._sort]["S"].removeprefix("BUCKET#"), _spreads(item))
+
+    def entries(self) -> Work[list[Item]]:
+        """Return the next page of directory entries as stored items."""
         request = self._request if self._limit is None else self._request | {"Limit": self._limit}
         reply = yield Call("Query", request, self._label)
         if "LastEvaluatedKey" in reply:
@@ -285,13 +725,44 @@ class BucketListing:
             self.is_done = True
         if self._limit is not None:
             self._limit *= 2
-        texts = [(item[self._sort]["S"].removeprefix("BUCKET#"), item) for item in reply["Items"]]
-        return [Bucket(self._by, text, _counts(item)) for text, item in texts]
+        items: list[Item] = reply["Items"]
+        return items
 
 
-def _counts(item: Item) -> tuple[int, ...]:
-    counts = {int(each["M"]["shards"]["N"]) for each in item["_history"]["L"]}
-    return tuple(sorted(counts))
+def _spreads(item: Item) -> tuple[Spread, ...]:
+    found = {
+        Spread(_count(each["M"], "shards", 1), _count(each["M"], "tables", 1))
+        for each in item["_history"]["L"]
+    }
+    return tuple(sorted(found))
+
+
+def _is_spread(bucket: Bucket, adaptive: AdaptiveShards) -> bool:
+    """Whether a bucket has more shards or tables than a cool one."""
+    return bucket.shards > adaptive.least or bucket.tables > 1
+
+
+def _count(item: Item, name: str, default: int) -> int:
+    return int(item[name]["N"]) if name in item else default
+
+
+def _bucket_shards(bucket: Bucket, item: Item) -> BucketShards:
+    history = [each["M"] for each in item["_history"]["L"]]
+    return BucketShards(
+        bucket.text,
+        bucket.shards,
+        tuple(
+            (int(each["shards"]["N"]), datetime.fromtimestamp(float(each["since"]["N"]), UTC))
+            for each in history
+        ),
+        int(item["_needed"]["N"]) if "_needed" in item else None,
+        bucket.tables,
+    )
+
+
+def _grown_at(item: Item) -> float:
+    history = item["_history"]["L"]
+    return float(history[-1]["M"]["since"]["N"]) if len(history) > 1 else 0.0
 
 
 def _number(value: int) -> dict[str, str]:

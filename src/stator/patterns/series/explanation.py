@@ -19,8 +19,10 @@ def explain_series(
     place = layout.place
     shards = directory.shards
     spread = f"{shards} shard{'' if shards == 1 else 's'}"
-    if directory.adaptive:
-        spread += " and more when throttled"
+    if directory.adaptive is not None:
+        spread += f", up to {directory.adaptive.most} where a key is hot"
+        if directory.adaptive.tables > 1:
+            spread += f", in up to {directory.adaptive.tables} tables where one table is the limit"
     where = (
         f"tables {layout.period_table('<' + layout.table_per + '>')}"
         if layout.table_per
@@ -32,7 +34,7 @@ def explain_series(
         item_layout(place, series, f"BUCKET#<{layout.bucket}>", "_shards, _history"),
         *(
             item_layout(
-                place,
+                rule.place,
                 f"{series}#ROLLUP#{rule.field}#{rule.period}#...#<shard>",
                 f"<{rule.period}>",
             )
@@ -45,6 +47,7 @@ def explain_series(
         (*_writes(counted_with_writes), *_reads(shards, rules)),
         (
             "a shard takes 1,000 write units per second; a read of a bucket queries all its shards",
+            *_adaptive(directory),
             *(
                 ("the first write of a period creates its table and waits for it",)
                 if layout.table_per
@@ -54,8 +57,24 @@ def explain_series(
     )
 
 
+def _adaptive(directory: BucketDirectory) -> tuple[str, ...]:
+    adaptive = directory.adaptive
+    if adaptive is None:
+        return ()
+    return (
+        (
+            f"a hot bucket gets one more shard for every {adaptive.target * 1000:,.0f} write units"
+            " a second, in powers of two; each more costs a read of the bucket 0.5 read units"
+        ),
+        (
+            "a process writes 1 unit a minute for each bucket that it uses, and 1 unit in 10"
+            " seconds if the bucket is hot"
+        ),
+    )
+
+
 def _writes(rollups: int) -> tuple[OperationCost, ...]:
-    opening = OperationCost("add, the first of a process to a bucket", "UpdateItem before it", 0, 1)
+    opening = OperationCost("add, the first of a process to a bucket", "one more UpdateItem", 0, 1)
     if not rollups:
         return (
             OperationCost("add", "PutItem", 0, 1),

@@ -6,8 +6,10 @@ The partition key names the series, the value of ``by``, the bucket of time, and
 key is the time, followed by the rest of the identity. A hash of the identity, or of one field,
 chooses the shard, so that writing the same object again finds the same item.
 
-Items are stored in the design's own table, among items of other kinds, or in a table per period. A
-field may have the same name as a key attribute, the TTL attribute or the discriminator of that
+Items are stored in the design's own table, among items of other kinds, or in a table per period.
+Where one table is the limit, some shards are in further tables: ``<table>-<series>-2`` and so on.
+
+A field may have the same name as a key attribute, the TTL attribute or the discriminator of that
 table. It is then stored with ``_`` appended to its name, so that no index picks it up by accident.
 """
 
@@ -34,6 +36,7 @@ from stator.model.periods import (
 )
 from stator.model.seconds import is_seconds
 from stator.model.values import Item
+from stator.patterns.series.spread import ShardLocation, Spread
 from stator.tables.schema import Place, Schema
 
 _PLAIN_ROLES = frozenset({None, "ident", "counter"})
@@ -41,7 +44,7 @@ _PLAIN_ROLES = frozenset({None, "ident", "counter"})
 
 @dataclass(frozen=True, slots=True)
 class KeyField:
-    """A field that is part of a key, and its encoding there."""
+    """A field that is part of a key, and the encoding that turns its values into key text."""
 
     name: str
     encoding: str
@@ -68,6 +71,7 @@ class SeriesLayout:
         shard_by: Any,
         keep: timedelta | None,
         table_per: Period | None,
+        most_tables: int = 1,
     ) -> None:
         self.info = info(entity)
         self.name = name or self.info.name.lower()
@@ -77,6 +81,7 @@ class SeriesLayout:
         self.bucket: Period = bucket
         self.keep = keep
         self.table_per: Period | None = table_per
+        self.most_tables = most_tables
         self._rest = tuple(
             key_field(self.info, name, "identity")
             for name in self.info.identity
@@ -109,15 +114,19 @@ class SeriesLayout:
                 hint="pass a duration such as keep=timedelta(days=90)",
             )
         if self.table_per is not None:
-            self._check_tables(self.table_per)
+            self._check_table_period(self.table_per)
+        if self.table_per is not None or self.most_tables > 1:
+            self._check_table_name()
 
-    def _check_tables(self, period: Period) -> None:
+    def _check_table_period(self, period: Period) -> None:
         check_period(period, "table_per of a series")
         if period not in ("day", "month", "year") or not is_within(self.bucket, period):
             raise ConfigurationError(
                 f"table_per={period!r} does not fit buckets of one {self.bucket}",
                 hint='use "day", "month" or "year", no shorter than the bucket',
             )
+
+    def _check_table_name(self) -> None:
         if not re.fullmatch(r"[a-zA-Z0-9_.-]{1,100}", self.name):
             raise ConfigurationError(
                 f"{self.name!r} cannot be part of a table name",
@@ -137,7 +146,7 @@ class SeriesLayout:
     def shard(self, entity: Any, shards: int) -> int:
         """Return the shard of a reading in a bucket with this many shards.
 
-        It is a hash of the reading's identity, or of the field ``shard_by`` if the series has one.
+        The shard is a hash of the reading's identity, or of the field ``shard_by`` if there is one.
         """
         if shards == 1:
             return 0
@@ -145,39 +154,70 @@ class SeriesLayout:
         text = SEPARATOR.join(field.of(entity) for field in fields)
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) % shards
 
+    def location(self, entity: Any, spread: Spread) -> ShardLocation:
+        """Return the shard and the table of a reading in a bucket that is spread like this."""
+        return spread.location(self.shard(entity, spread.shards))
+
     def partition(self, by: str, bucket: str, shard: int) -> str:
-        """Return a partition key. ``by`` is already encoded by ``self.by``."""
+        """Return a shard's partition key, such as ``SERIES#readings#s-17#2026-11-16#2``.
+
+        ``by`` is the series key as key text, which ``self.by`` encodes.
+        """
         return SEPARATOR.join((self._head, by, bucket, str(shard)))
 
+    def bucket_of_partition(self, partition: str) -> tuple[str, str] | None:
+        """Return the series key and the bucket of a shard's partition key, or None if it is none.
+
+        The series key is key text.
+        """
+        if not partition.startswith(self._head + SEPARATOR):
+            return None
+        parts = partition.removeprefix(self._head + SEPARATOR).split(SEPARATOR)
+        if len(parts) != 3 or not parts[2].isdecimal():
+            return None
+        return parts[0], parts[1]
+
     def directory(self, by: str) -> str:
-        """Return the partition that lists the buckets of a series."""
+        """Return the partition key under which the buckets of a series key are listed."""
         return SEPARATOR.join((self._head, by))
 
     @property
     def tables_partition(self) -> str:
         return self._head
 
-    def table(self, bucket: str) -> str:
+    def period(self, bucket: str) -> str:
+        """Return the period whose tables hold a bucket, or "" if tables are not per period."""
         if self.table_per is None:
+            return ""
+        return period_text(self.table_per, period_start(bucket))
+
+    def table(self, bucket: str, number: int = 0) -> str:
+        """Return the table of a bucket's shards in the table ``number``, counted from 0."""
+        return self.period_table(self.period(bucket), number)
+
+    def period_table(self, text: str, number: int = 0) -> str:
+        """Return the name of a period's table; the period "" is all time."""
+        if not text and not number:
             return self.place.table
-        return self.period_table(period_text(self.table_per, period_start(bucket)))
+        parts = [self.place.table, self.name, *([text] if text else [])]
+        return "-".join(parts if not number else [*parts, str(number + 1)])
 
-    def period_table(self, text: str) -> str:
-        return f"{self.place.table}-{self.name}-{text}"
-
-    def period_place(self, text: str) -> Place:
-        return replace(self.place, table=self.period_table(text))
+    def period_place(self, text: str, number: int = 0) -> Place:
+        return replace(self.place, table=self.period_table(text, number))
 
     # -- bounds of sort keys
 
     def bounds(self, start: datetime, end: datetime) -> tuple[str, str]:
-        """Return the lowest and highest sort key at or after ``start`` and before ``end``."""
+        """Return the lowest and the highest sort key that a reading in the range can have.
+
+        The range begins at ``start``, included, and ends before ``end``.
+        """
         return self.at.text(start), self.at.text(end - timedelta(microseconds=1)) + AFTER
 
     # -- items
 
     def item(self, entity: Any, bucket: str, shards: int) -> Item:
-        """Return the item to store in a bucket with this many shards."""
+        """Return the item that stores a reading in a bucket with this many shards."""
         item: Item = {
             self._stored_name.get(name, name): value
             for name, value in self.info.codec.encode(entity).items()
@@ -211,9 +251,9 @@ class SeriesLayout:
         return value is not None and "N" in value and float(value["N"]) <= now
 
     def bucket_expiry(self, end: datetime) -> Item:
-        """Return the expiry of a bucket's entry.
+        """Return the expiry attribute of a bucket's directory entry; ``end`` is the bucket's end.
 
-        It is no earlier than the expiry of any reading in the bucket.
+        The entry expires no earlier than any reading in the bucket.
         """
         return {} if self.keep is None else {self.place.ttl: seconds((end + self.keep).timestamp())}
 
@@ -223,9 +263,10 @@ def seconds(moment: float) -> dict[str, str]:
 
 
 def key_field(entity: EntityInfo, given: Any, what: str) -> KeyField:
-    """Return a field that is given by reference, such as ``Reading.sensor_id``, or by name.
+    """Return the field that ``given`` names, as part of a key.
 
-    ``what`` is the parameter that names the field, for error messages.
+    ``given`` is a reference, such as ``Reading.sensor_id``, or a field name. ``what`` is the
+    parameter that was given, for error messages.
     """
     if isinstance(given, FieldRef) and len(given.path) > 1:
         raise ConfigurationError(

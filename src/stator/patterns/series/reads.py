@@ -7,8 +7,8 @@ too few items, it doubles the number of buckets that it reads at once.
 
 The sort key of an item is the same in every shard. The end of a page is therefore one sort key,
 valid no matter how many shards the bucket has by the time of the next page. A reading that was
-written again after its bucket had grown may be in two shards. The merge then sees it twice in a
-row, and keeps the copy that belongs to the larger number of shards.
+written again after its bucket had grown may be in two locations. The merge then sees it twice in a
+row, and keeps the copy that belongs to the latest spread.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from stator.errors import ResourceNotFound
 from stator.model.values import Item
 from stator.patterns.series.directory import Bucket, BucketDirectory
 from stator.patterns.series.layout import SeriesLayout
+from stator.patterns.series.spread import ShardLocation
 from stator.tables.context import Context
 from stator.tables.work import Call, Gather, Work
 from stator.tables.writes.expressions import Expressions
@@ -35,9 +36,10 @@ _FIRST_BUCKETS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class SeriesRange:
-    """The range to read.
+    """The range of a series to read, and how to read it.
 
-    ``after`` is the sort key of the last item seen; with ``keys_only`` no other fields are read.
+    ``by`` is the series key as key text. ``after`` is the sort key of the last item that earlier
+    pages returned. With ``keys_only``, the fields of the readings are not read.
     """
 
     by: str
@@ -52,14 +54,14 @@ class SeriesRange:
 
 
 class SeriesShard:
-    """One partition, read forwards or backwards."""
+    """One shard's partition, read forwards or backwards into a buffer."""
 
     def __init__(
-        self, layout: SeriesLayout, span: SeriesRange, bucket: Bucket, number: int
+        self, layout: SeriesLayout, span: SeriesRange, bucket: Bucket, location: ShardLocation
     ) -> None:
-        self.number = number
+        self.location = location
         self._layout = layout
-        self._request = _request(layout, span, bucket, number)
+        self._request = _request(layout, span, bucket, location)
         self._after = span.after
         self._label = f"series {layout.name}"
         self._buffer: deque[Item] = deque()
@@ -68,7 +70,7 @@ class SeriesShard:
 
     @property
     def is_dry(self) -> bool:
-        """Whether the buffer is empty and the shard must be read again, as it may have more."""
+        """Whether the buffer is empty although the shard may have more items to read."""
         return self._left and not self._buffer
 
     @property
@@ -99,7 +101,7 @@ class SeriesShard:
 
 
 def _request(
-    layout: SeriesLayout, span: SeriesRange, bucket: Bucket, number: int
+    layout: SeriesLayout, span: SeriesRange, bucket: Bucket, location: ShardLocation
 ) -> dict[str, Any]:
     low, high = layout.bounds(span.start, span.end)
     if span.after is not None:
@@ -107,10 +109,10 @@ def _request(
     place = layout.place
     written = Expressions()
     partition, sort = written.name(place.partition), written.name(place.sort)
-    whose = written.value({"S": layout.partition(bucket.by, bucket.text, number)})
+    whose = written.value({"S": layout.partition(bucket.by, bucket.text, location.shard)})
     between = f"BETWEEN {written.value({'S': low})} AND {written.value({'S': high})}"
     request: dict[str, Any] = {
-        "TableName": layout.table(bucket.text),
+        "TableName": layout.table(bucket.text, location.table),
         "KeyConditionExpression": f"{partition} = {whose} AND {sort} {between}",
         "ScanIndexForward": not span.newest_first,
     }
@@ -122,33 +124,41 @@ def _request(
 
 
 class OpenBucket:
-    """The shards of one bucket, merged."""
+    """The shards of one bucket, merged into one sequence in time order."""
 
     def __init__(self, layout: SeriesLayout, span: SeriesRange, bucket: Bucket) -> None:
         self.bucket = bucket
-        self.shards = [SeriesShard(layout, span, bucket, number) for number in range(bucket.shards)]
+        self.shards = [SeriesShard(layout, span, bucket, each) for each in bucket.locations()]
         self._layout = layout
         self._first = max if span.newest_first else min
         self._keys_only = span.keys_only
 
     def next(self) -> Item | None:
-        """Return the next item, or None at the end or if a shard must be read first."""
+        """Return the next item in time order.
+
+        Returns None if the bucket has no more items, or if a shard's buffer is empty and must be
+        filled by ``read`` first.
+        """
         if any(shard.is_dry for shard in self.shards):
             return None
         live = [shard for shard in self.shards if not shard.is_done]
         if not live:
             return None
         first = self._first(shard.head() for shard in live)
-        copies = [(shard.number, shard.take()) for shard in live if shard.head() == first]
+        copies = [(shard.location, shard.take()) for shard in live if shard.head() == first]
         return copies[0][1] if len(copies) == 1 else self._latest(copies)
 
-    def _latest(self, copies: list[tuple[int, Item]]) -> Item:
-        """Return the copy that was written when the bucket had the most shards."""
-        by_shard = dict(copies)
+    def _latest(self, copies: list[tuple[ShardLocation, Item]]) -> Item:
+        """Return the newest of several copies of one reading, each given with its location.
+
+        A reading that is written again after its bucket has grown lands in another location. The
+        newest copy is in the location that the latest spread gives.
+        """
+        by_location = dict(copies)
         if not self._keys_only:
             entity = self._layout.decode(copies[0][1])
-            for count in reversed(self.bucket.counts):
-                found = by_shard.get(self._layout.shard(entity, count))
+            for spread in reversed(self.bucket.spreads):
+                found = by_location.get(self._layout.location(entity, spread))
                 if found is not None:
                     return found
         return copies[-1][1]
@@ -159,7 +169,7 @@ class OpenBucket:
 
 
 class SeriesPages(Generic[T]):
-    """The items of a range, page by page."""
+    """The readings of a range of a series, page by page; ``read`` converts each item."""
 
     def __init__(
         self,
@@ -190,7 +200,7 @@ class SeriesPages(Generic[T]):
         return self._left == 0 or (self._listing.is_done and not self._waiting and not self._open)
 
     def page(self) -> Work[list[T]]:
-        """Return the items of the next round of requests. The list is empty only at the end."""
+        """Return the next readings, as many as one round of requests finds. [] means the end."""
         found: list[T] = []
         while not found and not self.is_done:
             if len(self._waiting) < self._width and not self._listing.is_done:
@@ -210,7 +220,7 @@ class SeriesPages(Generic[T]):
     def _open_more(self) -> None:
         requests = sum(len(bucket.shards) for bucket in self._open)
         while self._waiting and (
-            not self._open or requests + self._waiting[0].shards <= self._width
+            not self._open or requests + len(self._waiting[0].locations()) <= self._width
         ):
             bucket = OpenBucket(self.layout, self.span, self._waiting.popleft())
             requests += len(bucket.shards)
@@ -233,7 +243,10 @@ class SeriesPages(Generic[T]):
                 raise error
 
     def _want(self, shards: int) -> int | None:
-        """Return how many items to read from each shard: an even share, and a few more."""
+        """Return the Limit of a Query of one of ``shards`` shards; None if the read has no limit.
+
+        With several shards, this is 1.5 times an even share of the items still wanted, plus a few.
+        """
         if self._left is None:
             return None
         return self._left + 1 if shards == 1 else self._left * 3 // (2 * shards) + 8
@@ -257,7 +270,7 @@ class SeriesPages(Generic[T]):
         return found
 
     def may_have_more(self) -> bool:
-        """Whether there may be items after those already returned. If False, there are none."""
+        """Whether there may be more items than were returned. False means that there are none."""
         return (
             not self._listing.is_done
             or bool(self._waiting)
@@ -266,7 +279,7 @@ class SeriesPages(Generic[T]):
 
 
 def _remaining(span: SeriesRange) -> tuple[datetime, datetime]:
-    """Return the part of the range that earlier pages have not covered."""
+    """Return the start and end of the part of the range that earlier pages have not covered."""
     if span.after is None:
         return span.start, span.end
     at = datetime.fromisoformat(span.after.partition(SEPARATOR)[0])

@@ -18,15 +18,16 @@ Promises:
 - Adding a reading again stores it only once, no matter which process adds it or how many shards
   there are: its key follows from its identity.
 - The number of shards may grow at any time: by deploying ``shards=8`` in place of 4, or by itself
-  when a partition is throttled (``shards="adaptive"``). Older readings stay readable, because
-  readers look into as many shards as a bucket ever had. Within a bucket the number never shrinks.
+  when a key gets hot (``shards="adaptive"``). Older readings stay readable, because readers look
+  into as many shards as a bucket ever had. Within a bucket the number never shrinks; adaptive
+  shards become fewer with the next bucket.
 - Roll-ups kept by the writer are exact, even with concurrent writes and lost replies.
 - Readings older than ``keep`` are hidden at once. DynamoDB deletes them later.
 
-One case is not covered. A process may take up to a minute to learn that a bucket has grown. Within
-that minute it may write a reading *again, with different values*, which another process has already
-stored in one of the new shards. Readers then keep seeing the other process's values. With roll-ups
-the reading is counted twice; ``rebuild`` corrects that.
+One case is not covered. A process may take up to a minute to learn that a bucket has grown, or ten
+seconds if the bucket is hot. Within that time it may write a reading *again*, which another process
+has already stored in one of the new shards. Readers then see it once, with the other process's
+values. Roll-ups that are updated with each write count it twice; ``rebuild`` corrects that.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from stator.errors import ConfigurationError, RequestRefused
+from stator.model.heat.limits import PARTITION_UNITS, WRITE
 from stator.model.periods import Period, check_moment, following, period_start
 from stator.model.values import Item
 from stator.patterns.explanation import PatternExplanation
@@ -43,15 +45,20 @@ from stator.patterns.rollups.reads import RollupReader, check_range
 from stator.patterns.rollups.rollup import Rollup, RollupRule, Summary
 from stator.patterns.rollups.stream_changes import RollupChanges, RollupUpdates
 from stator.patterns.rollups.writes import RollupBook
-from stator.patterns.series.directory import MAX_SHARDS, BucketDirectory
+from stator.patterns.series.directory import MAX_SHARDS, MAX_TABLES, BucketDirectory, BucketShards
 from stator.patterns.series.explanation import explain_series
 from stator.patterns.series.layout import SeriesLayout
 from stator.patterns.series.placement import SeriesPlacement
 from stator.patterns.series.reads import SeriesPages, SeriesRange
+from stator.patterns.series.transactions import locations_of
 from stator.patterns.series.writes import SeriesWriter
+from stator.patterns.shards.adaptive_shards import Adaptive, AdaptiveShards, adaptive_shards
+from stator.patterns.shards.contributor_insights import MeasuredKey
+from stator.tables.argument_rules import checks_arguments
 from stator.tables.operation import D, OnDb, iteration, operation
 from stator.tables.reads.cursors import make_cursor, read_cursor
 from stator.tables.reads.pattern_read import Page, check_limit
+from stator.tables.unknown_outcome import several_writes
 from stator.tables.work import Call, Pages, Work
 from stator.tables.writes.batches import BatchResult, OnError, check_on_error
 
@@ -60,15 +67,17 @@ BEGINNING: Final = datetime(1, 1, 1, tzinfo=UTC)
 END: Final = datetime(9999, 12, 1, tzinfo=UTC)
 
 
+@checks_arguments("Series")
 class Series(OnDb[D], Generic[D, E]):
     """A series of readings of one entity.
 
     ``by`` is the field that names the series of a reading; ``at`` is the field with its time.
-    ``shards`` is the minimum number of shards of a bucket, or "adaptive". A hash of the reading's
-    identity, or of the field ``shard_by``, chooses the shard. ``keep`` is how long a reading lives
-    after its time. ``table_per`` gives each day, month or year its own table. ``rollups`` are
-    updated with each write or, with ``rollups_from="stream"``, by a worker (``app.roll_up``) or
-    through ``fold``, ``apply`` and ``rebuild``. ``name`` defaults to the name of the entity.
+    ``shards`` is the minimum number of shards of a bucket, "adaptive", or AdaptiveShards with its
+    limits. A hash of the reading's identity, or of the field ``shard_by``, chooses the shard.
+    ``keep`` is how long a reading lives after its time. ``table_per`` gives each day, month or year
+    its own table. ``rollups`` are updated with each write or, with ``rollups_from="stream"``, by a
+    worker (``app.roll_up``) or through ``fold``, ``apply`` and ``rebuild``. ``name`` defaults to
+    the name of the entity.
     """
 
     def __init__(
@@ -79,7 +88,7 @@ class Series(OnDb[D], Generic[D, E]):
         by: Any,
         at: Any,
         bucket: Period = "day",
-        shards: int | Literal["adaptive"] = 1,
+        shards: int | Adaptive | AdaptiveShards = 1,
         shard_by: Any = None,
         keep: timedelta | None = None,
         table_per: Period | None = None,
@@ -88,7 +97,8 @@ class Series(OnDb[D], Generic[D, E]):
         name: str | None = None,
     ) -> None:
         super().__init__(db)
-        least = _least_shards(shards)
+        adaptive = adaptive_shards(shards, MAX_SHARDS, MAX_TABLES)
+        least = _fixed_shards(shards) if adaptive is None else adaptive.least
         if rollups_from not in ("write", "stream"):
             raise ConfigurationError(
                 f"rollups_from={rollups_from!r} is not supported",
@@ -104,12 +114,11 @@ class Series(OnDb[D], Generic[D, E]):
             shard_by=shard_by,
             keep=keep,
             table_per=table_per,
+            most_tables=1 if adaptive is None else adaptive.tables,
         )
         self.name = self.layout.name
         self.rollups_from = rollups_from
-        self.directory = BucketDirectory(
-            self.context, self.layout, least, adaptive=shards == "adaptive"
-        )
+        self.directory = BucketDirectory(self.context, self.layout, least, adaptive=adaptive)
         from_stream = rollups_from == "stream"
         self._book = RollupBook(self.context, self.layout, tuple(rollups), from_stream=from_stream)
         book = self._book if rollups and not from_stream else None
@@ -129,8 +138,8 @@ class Series(OnDb[D], Generic[D, E]):
     def add(self, reading: E) -> Work[None]:
         """Write one reading.
 
-        A reading that exists with different values is replaced. With roll-ups kept by the writer,
-        ItemExists is raised instead.
+        If the reading exists with different values, it is replaced. A series that updates roll-ups
+        with each write raises ItemExists instead; use ``replace``.
         """
         return (yield from self._writer.add(reading))
 
@@ -138,8 +147,8 @@ class Series(OnDb[D], Generic[D, E]):
     def add_many(self, readings: Iterable[E], *, on_error: OnError = "raise") -> Work[BatchResult]:
         """Write any number of readings in parallel.
 
-        Every reading is tried. If some could not be written, the call then raises BatchFailed,
-        whose ``failures`` names each of them and the reason. With ``on_error="collect"``, the
+        Every reading is tried. If some readings fail, the call raises BatchFailed at its end, whose
+        ``failures`` names each failed reading and the reason. With ``on_error="collect"``, the
         result has these ``failures`` instead.
         """
         check_on_error(on_error)
@@ -147,32 +156,39 @@ class Series(OnDb[D], Generic[D, E]):
         return result.settled(on_error)
 
     @operation
+    @several_writes(
+        "the reading may be stored, and its roll-ups are not all rebuilt",
+        "call replace() again with the same reading",
+    )
     def replace(self, reading: E) -> Work[None]:
         """Write a reading whether it exists or not, and rebuild the roll-ups it counts in.
 
-        Roll-ups kept from the stream are not rebuilt. After a crash, repeat the call.
+        Roll-ups that are updated from the stream are not rebuilt here. After a crash, repeat the
+        call. Raises NewerVersion if a later version of the class wrote the stored reading.
         """
         yield from self._check_rebuilding(reading)
-        yield from self._writer.put(reading)
+        yield from self._writer.put(reading, not_newer=True)
         yield from self._rebuild_around(reading)
 
     @operation
+    @several_writes(
+        "the reading may be deleted, and its roll-ups are not all rebuilt",
+        "call remove() again with the same reading",
+    )
     def remove(self, reading: E) -> Work[None]:
         """Delete a reading and rebuild the roll-ups it counted in.
 
-        Roll-ups kept from the stream are not rebuilt.
+        Roll-ups that are updated from the stream are not rebuilt here.
         """
         yield from self._check_rebuilding(reading)
         placed = yield from self._placement.place(reading)
         bucket = placed.bucket
-        for shard in {self.layout.shard(reading, count) for count in bucket.counts}:
-            partition = self.layout.partition(bucket.by, bucket.text, shard)
+        for location in sorted(locations_of(self.layout, placed)):
+            partition = self.layout.partition(bucket.by, bucket.text, location.shard)
             key = self.layout.place.key(partition, self.layout.sort_of(placed.item))
-            yield Call(
-                "DeleteItem",
-                {"TableName": self.layout.table(bucket.text), "Key": key},
-                f"series {self.name}",
-            )
+            table = self.layout.table(bucket.text, location.table)
+            request = {"TableName": table, "Key": key}
+            yield Call("DeleteItem", request, f"series {self.name}")
         yield from self._rebuild_around(reading)
 
     def _check_rebuilding(self, reading: E) -> Work[None]:
@@ -204,9 +220,11 @@ class Series(OnDb[D], Generic[D, E]):
         consistent: bool = False,
         include_expired: bool = False,
     ) -> Pages[E]:
-        """Return the readings at or after ``start`` and before ``end``, the newest first.
+        """Return the readings of one series key from ``start`` to ``end``, the newest first.
 
-        ``newest_first=False`` returns the oldest first.
+        ``start`` is included, ``end`` is not. ``by`` is the series key, such as ``"s-17"``. With
+        ``newest_first=False``, the oldest come first. Readings that have expired (``keep``) are
+        left out, unless ``include_expired`` is set and DynamoDB has not deleted them yet.
         """
         return self._pages(
             by,
@@ -233,8 +251,8 @@ class Series(OnDb[D], Generic[D, E]):
     ) -> Work[Page[E]]:
         """Return up to ``limit`` readings of a range, and the cursor of the next page.
 
-        The cursor is None after the last page. A series is paged forward only, in the order of
-        ``newest_first``: ``previous`` of the page is always None.
+        The other arguments are those of ``range``. The cursor is None after the last page. A series
+        is paged in one direction only: ``previous`` of the page is always None.
         """
         arguments = {
             "by": self.layout.by.text(by),
@@ -265,7 +283,10 @@ class Series(OnDb[D], Generic[D, E]):
 
     @operation
     def latest(self, by: Any, n: int = 1, *, consistent: bool = False) -> Work[list[E]]:
-        """Return the newest ``n`` readings. They may be of any age, but not expired."""
+        """Return the newest ``n`` readings of one series key, however old they are.
+
+        Expired readings are left out.
+        """
         return (
             yield from self._pages(by, BEGINNING, END, limit=n, consistent=consistent).everything()
         )
@@ -274,9 +295,9 @@ class Series(OnDb[D], Generic[D, E]):
     def count(
         self, by: Any, start: datetime = BEGINNING, end: datetime = END, *, consistent: bool = False
     ) -> Work[int]:
-        """Return the number of readings in a range.
+        """Return the number of readings of one series key in a range.
 
-        This reads them all; ``rollup(...).range`` is cheaper.
+        This reads all of them, so it costs as much as ``range``. A roll-up counts them for less.
         """
         check_range(start, end)
         keys = SeriesRange(
@@ -290,6 +311,44 @@ class Series(OnDb[D], Generic[D, E]):
             total += len((yield from pages.page()))
         return total
 
+    @operation
+    def shards(
+        self, by: Any, start: datetime = BEGINNING, end: datetime = END, *, limit: int = 10
+    ) -> Work[list[BucketShards]]:
+        """Return how many shards the newest ``limit`` buckets of a series key have, and had."""
+        check_range(start, end)
+        check_limit(limit)
+        listing = self.directory.listing(
+            self.layout.by.text(by), start, end, newest_first=True, limit=limit
+        )
+        found = yield from listing.shards()
+        return found[:limit]
+
+    @operation
+    def spread(self, keys: Iterable[MeasuredKey]) -> Work[int]:
+        """Spread the buckets whose partitions ``keys`` names, and return how many got more shards.
+
+        ``ContributorInsights.hot_keys`` finds such keys on AWS. A bucket gets the shards that the
+        measured units need; a throttled partition counts as one at its limit. Keys of other
+        patterns are ignored. A fixed number of shards is refused.
+        """
+        adaptive = self.directory.adaptive
+        if adaptive is None:
+            raise RequestRefused(
+                f"series {self.name!r} has a fixed number of shards",
+                hint='create the Series with shards="adaptive"',
+            )
+        units: dict[tuple[str, str], float] = {}
+        for each in keys:
+            place = self.layout.bucket_of_partition(each.key)
+            if place is not None:
+                limit = PARTITION_UNITS[WRITE] if each.throttled else 0.0
+                units[place] = units.get(place, 0.0) + max(each.write_units, limit)
+        raised = 0
+        for (by, bucket), rate in sorted(units.items()):
+            raised += yield from self.directory.reserve(by, bucket, rate, "Contributor Insights")
+        return raised
+
     def _pages(self, by: Any, start: datetime, end: datetime, **more: Any) -> SeriesPages[E]:
         check_range(start, end)
         check_limit(more.get("limit"))
@@ -299,7 +358,7 @@ class Series(OnDb[D], Generic[D, E]):
     # -- roll-ups
 
     def rollup(self, period: Period, *, of: Any) -> SeriesRollup[D]:
-        """Return the roll-up of field ``of`` by ``period``, one of the series' ``rollups``."""
+        """Return a reader of the roll-up that was declared as ``Rollup(period, of=...)``."""
         rule = next((rule for rule in self._book.rules if rule.is_of(period, of)), None)
         if rule is None:
             raise ConfigurationError(
@@ -309,17 +368,18 @@ class Series(OnDb[D], Generic[D, E]):
         return SeriesRollup(self.db, self.layout, self._rollups, rule)
 
     def fold(self, images: Iterable[tuple[Item | None, Item | None]]) -> RollupUpdates:
-        """Return the effect of changes on the roll-ups, without I/O.
+        """Compute how changes from the stream affect the roll-ups. Performs no I/O.
 
-        ``images`` are the old and new images of changes from a stream.
+        ``images`` has the old and the new image of each change. Pass the result to ``apply``.
         """
         return self.changes.fold(images, self.context.now())
 
     @operation
     def apply(self, updates: RollupUpdates, *, batch: str) -> Work[None]:
-        """Apply the result of ``fold``, only once for each ``batch``.
+        """Add the result of ``fold`` to the roll-ups, only once for each name ``batch``.
 
-        Name the batch after the stream's shard and sequence numbers.
+        Derive the name from the stream's shard and sequence numbers, so that a repeat has the same
+        name.
         """
         if self.rollups_from == "write":
             raise RequestRefused(
@@ -333,16 +393,30 @@ class Series(OnDb[D], Generic[D, E]):
 
     @operation
     def tables(self) -> Work[list[str]]:
-        """Return the names of the existing tables, the earliest first."""
-        periods = (yield from self.directory.table_periods()) if self.layout.table_per else []
-        return [self.layout.period_table(period) for period in periods]
+        """Return the names of the series' own tables, the earliest period first.
+
+        These are the tables of periods, and further tables of ``AdaptiveShards(tables=...)``.
+        """
+        tables = yield from self.directory.own_tables()
+        return [self.layout.period_table(table.period, table.number) for table in tables]
+
+    @operation
+    def ensure_tables(self) -> Work[list[str]]:
+        """Create the series' further tables, and those of roll-ups that have one of their own.
+
+        Roll-ups' tables get their settings. Further tables (``AdaptiveShards(tables=...)``) are on
+        demand; with ``table_per``, those of the current period are created. Returns what was done.
+        Without this call, a table is created when it is first needed, and writers wait for it.
+        """
+        done = yield from self._book.ensure_tables()
+        return done + (yield from self.directory.ensure_tables())
 
     @operation
     def drop_before(self, moment: date, *, confirm: bool = False) -> Work[list[str]]:
-        """Delete the tables of all periods that end at or before a day or moment; roll-ups stay.
+        """Delete the tables of all periods that end at or before ``moment``. Roll-ups stay.
 
-        Returns the names of the deleted tables. Without ``confirm=True``, raises RequestRefused,
-        and the error names the tables.
+        Returns the names of the deleted tables. Without ``confirm=True``, nothing is deleted: it
+        raises RequestRefused, and the error names the tables.
         """
         if self.layout.table_per is None:
             raise RequestRefused(
@@ -358,7 +432,12 @@ class Series(OnDb[D], Generic[D, E]):
             for text in periods
             if following(self.layout.table_per, period_start(text)) <= moment
         ]
-        names = [self.layout.period_table(text) for text in old]
+        tables = yield from self.directory.own_tables()
+        names = [
+            self.layout.period_table(each.period, each.number)
+            for each in tables
+            if each.period in old
+        ]
         if not confirm:
             raise RequestRefused(
                 f"drop_before would delete {len(names)} tables and all their readings:"
@@ -374,13 +453,14 @@ class Series(OnDb[D], Generic[D, E]):
         return names
 
     def explain(self) -> PatternExplanation:
-        """Return the items behind it, and what each operation consumes and costs."""
+        """Return the keys of the series' items, and the units and cost of each operation."""
         with_writes = len(self._book.rules) if self.rollups_from == "write" else 0
         return explain_series(self.layout, self.directory, self._book.rules, with_writes)
 
 
+@checks_arguments("SeriesRollup")
 class SeriesRollup(OnDb[D]):
-    """One roll-up of a series."""
+    """Reads and rebuilds one roll-up of a series; ``Series.rollup`` returns it."""
 
     def __init__(self, db: D, layout: SeriesLayout, reader: RollupReader, rule: RollupRule) -> None:
         super().__init__(db)
@@ -404,9 +484,7 @@ class SeriesRollup(OnDb[D]):
         return (yield from self._reader.rebuild(self._rule, self._layout.by.text(by), start, end))
 
 
-def _least_shards(shards: int | Literal["adaptive"]) -> int:
-    if shards == "adaptive":
-        return 1
+def _fixed_shards(shards: object) -> int:
     if not isinstance(shards, int) or not 1 <= shards <= MAX_SHARDS:
         raise ConfigurationError(
             f'shards={shards!r} must be a number from 1 to {MAX_SHARDS}, or "adaptive"',

@@ -37,12 +37,14 @@ from stator.patterns.rollups.writes import RollupBook
 from stator.patterns.series.directory import Bucket
 from stator.patterns.series.layout import SeriesLayout
 from stator.patterns.series.placement import NO_ROOM, PlacedReading, SeriesPlacement
+from stator.patterns.series.spread import ShardLocation
 from stator.tables.unknown_outcome import unproven
 from stator.tables.work import Gather, Pause, Work, gathered
 from stator.tables.writes.batches import BatchResult
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.sender import items_equal, send_all
 from stator.tables.writes.statements import Kind, Statement
+from stator.throttle_reason import throttle_scope
 
 _ATTEMPTS: Final = 25
 _ROOM_BYTES: Final = TRANSACTION_BYTES // 2
@@ -61,7 +63,8 @@ class ReadingTransactionWriter:
         ordered = sorted(
             entities, key=lambda each: (self.layout.by.of(each), self.layout.sort_text(each))
         )
-        placed = gathered((yield Gather([self.placement.place(entity) for entity in ordered])))
+        places = [self.placement.place(entity, again=True) for entity in ordered]
+        placed = gathered((yield Gather(places)))
         chains = [list(group) for _, group in groupby(placed, key=lambda each: each.bucket.by)]
         result = BatchResult()
         for part in gathered((yield Gather([self._write_chain(chain) for chain in chains]))):
@@ -76,12 +79,12 @@ class ReadingTransactionWriter:
         return result
 
     def _groups(self, placed: list[PlacedReading]) -> Iterator[list[PlacedReading]]:
-        """Split readings into groups that fit into a transaction with the roll-ups they share."""
+        """Split readings into groups, each of which fits into one transaction with its roll-ups."""
         group: list[PlacedReading] = []
         readings, size = 0, 0
         touched: set[RollupKey] = set()
         for each in placed:
-            places = len({self.layout.shard(each.entity, count) for count in each.bucket.counts})
+            places = len(locations_of(self.layout, each))
             keys = self.book.tallies(each.entity, each.shard).keys()
             size_bytes = len(orjson.dumps(each.item))
             is_full = (
@@ -98,7 +101,7 @@ class ReadingTransactionWriter:
             yield group
 
     def write(self, entities: list[Any]) -> Work[BatchResult]:
-        """Write readings in one transaction, which is halved if DynamoDB rejects it.
+        """Write readings in one transaction. Split it in halves if DynamoDB rejects it as invalid.
 
         A reading that is already stored with the same values counts as written. The result lists
         the readings that could not be written.
@@ -115,14 +118,18 @@ class ReadingTransactionWriter:
             if not left:
                 return result
         late = TransactionConflict(
-            f"{self.placement.label}: other writers changed its roll-ups in {_ATTEMPTS} attempts",
+            f"{self.placement.label}: other writers changed its roll-ups"
+            f" in each of {_ATTEMPTS} attempts",
             hint="try again with fewer writers at once, or use more shards",
         )
         result.failures += [FailedWrite(entity, late) for entity in left]
         return result
 
     def _distinct(self, entities: list[Any], result: BatchResult) -> list[Any]:
-        """Drop repeated readings. A repeat with different values is a failure."""
+        """Return the readings without repetitions, which ``result`` then accounts for.
+
+        A repeated reading counts as written if it has the same values, and as failed otherwise.
+        """
         found: dict[tuple[str, str], Any] = {}
         for entity in entities:
             first = found.setdefault(
@@ -135,16 +142,21 @@ class ReadingTransactionWriter:
         return list(found.values())
 
     def _attempt(self, entities: list[Any], result: BatchResult, attempt: int) -> Work[list[Any]]:
-        """Send the readings once. Return the readings to be sent again."""
-        placed = list(
-            gathered((yield Gather([self.placement.place(entity) for entity in entities])))
-        )
+        """Send the readings in one transaction. Return the readings to be sent again."""
+        places = [self.placement.place(entity, again=attempt > 0) for entity in entities]
+        placed = list(gathered((yield Gather(places))))
         transaction = ReadingTransaction(self.layout, self.book, placed)
         if len(transaction.statements) > TRANSACTION_ITEMS and len(placed) > 1:
             return (yield from self._write_halves(entities, result))
         result.requests += 1
         try:
-            yield from send_all(self.context, transaction.statements, self.placement.label)
+            yield from send_all(
+                self.context,
+                transaction.statements,
+                self.placement.label,
+                raise_hot_key=any(self.placement.may_grow(each.bucket) for each in placed),
+                raise_table_limit=any(self.placement.may_widen(each.bucket) for each in placed),
+            )
         except TransactionFailed as failed:
             if len(placed) > 1 and any(
                 isinstance(error, ValidationFailed) for _, _, error in failed.failures
@@ -182,9 +194,9 @@ class ReadingTransactionWriter:
     ) -> Work[list[Any]]:
         """Handle each failure of a transaction. Return the readings to be sent again.
 
-        Throttled buckets grow. If the writer guessed wrong about a roll-up, the stored roll-up is
-        cached for the next attempt. Readings that exist or cannot be written are entered in
-        ``result``.
+        Throttled buckets grow. If the writer guessed wrong about the minimum, maximum or last value
+        of a roll-up, the stored roll-up is cached for the next attempt. Readings that exist or
+        cannot be written are entered in ``result``.
         """
         yield from self._grow(transaction, failed)
         settled: set[int] = set()
@@ -203,15 +215,23 @@ class ReadingTransactionWriter:
         return [placed.entity for placed in transaction.placed if id(placed) not in settled]
 
     def _grow(self, transaction: ReadingTransaction, failed: TransactionFailed) -> Work[None]:
-        """Grow the throttled buckets.
+        """Give the throttled buckets of a failed transaction more shards.
 
-        Raises the error of a bucket that cannot grow. Also raises any error of a roll-up that is
-        neither throttling nor a failed condition.
+        Raises the error of a bucket that cannot grow. Raises the error of a roll-up as well, unless
+        the roll-up was throttled or its condition failed. If DynamoDB did not name the limit that
+        was reached, a test write finds out, and the transaction is sent again in any case.
         """
         busy: dict[Bucket, ServiceError] = {}
         for at, _, error in failed.failures:
             if isinstance(error, SlowDown):
-                busy[transaction.bucket_of(transaction.about[at])] = error
+                bucket = transaction.bucket_of(transaction.about[at])
+                may_get_room = self.placement.may_grow(bucket) or self.placement.may_widen(bucket)
+                if may_get_room and throttle_scope(error) is None:
+                    request = transaction.statements[at].request
+                    key = request.get("Key") or self.layout.key_of(request["Item"])
+                    yield from self.placement.make_room_if_hot(bucket, request["TableName"], key)
+                else:
+                    busy[bucket] = error
             elif isinstance(transaction.about[at], RollupKey) and not isinstance(
                 error, ConditionFailed
             ):
@@ -223,8 +243,21 @@ class ReadingTransactionWriter:
     def _settle_existing(
         self, entity: Any, item: Item, stored: Item | None, result: BatchResult
     ) -> None:
-        """Count an existing reading as written if it is identical, and as failed otherwise."""
-        if stored and items_equal(self._content(stored), self._content(item)):
+        """Account in ``result`` for a reading that is already stored as the item ``stored``.
+
+        The reading counts as written if the stored values are the same, and as failed otherwise.
+        Values that an earlier version of the entity wrote are compared in the current shape.
+        """
+        try:
+            existing = self.layout.decode(stored) if stored else None
+        except StatorError as error:  # such as NewerVersion
+            result.failures.append(FailedWrite(entity, error))
+            return
+        encode = self.layout.info.codec.encode
+        if stored and (
+            items_equal(self._content(stored), self._content(item))
+            or items_equal(encode(existing), encode(entity))
+        ):
             result.written += 1
             return
         shown = f"{self.layout.info.name} at {self.layout.sort_text(entity)}"
@@ -233,7 +266,7 @@ class ReadingTransactionWriter:
             item=stored,
             hint="its roll-ups have counted it; change it with replace(), which rebuilds them",
         )
-        exists.entity = self.layout.decode(stored) if stored else None
+        exists.entity = existing
         result.failures.append(FailedWrite(entity, exists))
 
     def _content(self, item: Item) -> Item:
@@ -244,8 +277,13 @@ class ReadingTransactionWriter:
         }
 
 
+def locations_of(layout: SeriesLayout, placed: PlacedReading) -> set[ShardLocation]:
+    """Return the locations in which a reading may be stored, under any spread of its bucket."""
+    return {layout.location(placed.entity, spread) for spread in placed.bucket.spreads}
+
+
 class ReadingTransaction:
-    """The statements of one transaction, each with the reading or roll-up that it writes."""
+    """The statements of one transaction; ``about`` has the reading or roll-up each one writes."""
 
     def __init__(self, layout: SeriesLayout, book: RollupBook, placed: list[PlacedReading]) -> None:
         self.layout = layout
@@ -262,21 +300,24 @@ class ReadingTransaction:
             self.about.append(key)
 
     def _add_reading(self, placed: PlacedReading) -> None:
-        self._require_absent("Put", {"Item": placed.item}, placed)
-        shards = {self.layout.shard(placed.entity, count) for count in placed.bucket.counts}
-        for shard in shards - {placed.shard}:
-            partition = self.layout.partition(placed.bucket.by, placed.bucket.text, shard)
+        self._require_absent("Put", {"Item": placed.item}, placed, placed.table)
+        bucket = placed.bucket
+        for location in sorted(locations_of(self.layout, placed) - {placed.location}):
+            partition = self.layout.partition(bucket.by, bucket.text, location.shard)
             key = self.layout.place.key(partition, self.layout.sort_of(placed.item))
-            self._require_absent("ConditionCheck", {"Key": key}, placed)
+            table = self.layout.table(bucket.text, location.table)
+            self._require_absent("ConditionCheck", {"Key": key}, placed, table)
         for rollup, tally in self.book.tallies(placed.entity, placed.shard).items():
             self.tallies[rollup] = self.tallies[rollup] + tally if rollup in self.tallies else tally
             self._bucket_of[rollup] = placed.bucket
 
-    def _require_absent(self, kind: Kind, what: dict[str, Any], placed: PlacedReading) -> None:
+    def _require_absent(
+        self, kind: Kind, what: dict[str, Any], placed: PlacedReading, table: str
+    ) -> None:
         written = Expressions()
         partition = written.name(self.layout.place.partition)
         request = {
-            "TableName": self.layout.table(placed.bucket.text),
+            "TableName": table,
             **what,
             "ConditionExpression": f"attribute_not_exists({partition})",
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",

@@ -29,9 +29,10 @@ _CLAIM = LeaseAttributes(owner="_job", until=None, fence=None)
 
 @dataclass(frozen=True, slots=True)
 class StoredNode:
-    """A node item. Identities are key text; ``child`` is the sort key of the node's child item.
+    """A node item as stored. ``text``, ``parent`` and ``path`` are identities as key text.
 
-    ``job`` names the job that is deleting the node, if any.
+    ``child`` is the sort key of the node's child item, which lists it under its parent. ``job``
+    names the job that is deleting the node, if any.
     """
 
     text: str
@@ -44,7 +45,7 @@ class StoredNode:
 
     @property
     def path_below(self) -> tuple[str, ...]:
-        """The ``path`` of the node's children."""
+        """The ``path`` that this node's children store: from the root down to this node."""
         return (*self.path, self.text)
 
 
@@ -52,7 +53,8 @@ class StoredNode:
 class TreeJob:
     """A move or deletion that is not finished.
 
-    ``after`` is the last child item of ``node`` whose paths a move has corrected.
+    ``node`` is the node that was moved or is being deleted. After a move, the job corrects the
+    paths below ``node``, one child after another. ``after`` is the last child item that is done.
     """
 
     name: str
@@ -100,7 +102,7 @@ class TreeItems:
         return self.partition if text is None else f"{self.partition}#{text}"
 
     def child_text(self, entity: Any, text: str) -> str:
-        """Return the sort key of a child item, by which siblings are ordered."""
+        """Return the sort key of a node's child item, which orders the node among its siblings."""
         if self.order is None:
             return CHILD + text
         ordered = keys.encode(encoding_name(self.info, self.order), getattr(entity, self.order))
@@ -117,11 +119,18 @@ class TreeItems:
     # -- items
 
     def data(self, entity: Any) -> Value:
-        """Return the entity in a map, so that no attribute is mistaken for an index key."""
+        """Return the entity as one map, which is stored as a single attribute.
+
+        As separate attributes, its fields could have the names of index keys, and enter an index.
+        """
         return {"M": self.info.codec.encode(entity)}
 
     def entity(self, data: Value) -> Any:
         return self.info.codec.decode(data["M"])
+
+    def refuse_newer(self, node: StoredNode) -> None:
+        """Raise NewerVersion if a later version of the entity class wrote the node's entity."""
+        self.info.shape_version.refuse_newer(node.data["M"])
 
     def node_item(self, node: StoredNode) -> Item:
         item: Item = self.node_key(node.text) | {
@@ -149,9 +158,10 @@ class TreeItems:
         )
 
     def replace_node(self, node: StoredNode, was: StoredNode) -> Statement:
-        """Return the statement that replaces a node.
+        """Return the statement that replaces the node item ``was`` by ``node``.
 
-        It fails if the node has changed since it was read, or if a job is deleting it.
+        The statement fails if the node has changed since ``was`` was read, or if a job is deleting
+        the node.
         """
         written = Expressions()
         revision = written.value({"N": str(was.revision)})
@@ -179,7 +189,7 @@ class TreeItems:
         def taken(item: Item | None) -> ConditionFailed:
             value = getattr(self.entity(node.data), self.order or "", None)
             return UniqueTaken(
-                f"another sibling of {self._shown(node.text)} has its {self.order}",
+                f"a sibling of {self._shown(node.text)} already has the same {self.order}",
                 item=item,
                 field=self.order or "",
                 value=value,
@@ -192,9 +202,9 @@ class TreeItems:
         return Statement("Delete", request, f"take {node.text} away", lost_race)
 
     def check(self, node: StoredNode, *, path: bool) -> Statement:
-        """Return a check that a node still has the parent that was read, and no job is deleting it.
+        """Return a check that a node's parent is as it was read, and that no job deletes the node.
 
-        With ``path``, the check also requires that its path is unchanged.
+        With ``path``, the check also requires that the node's stored path is unchanged.
         """
         written = Expressions()
         terms = [
@@ -251,7 +261,7 @@ class TreeItems:
         )
 
     def mark(self, job: str, text: str, parent: str | None, child: str) -> Statement:
-        """Return the statement that claims a node for the job that deletes it.
+        """Return the statement that claims a node for ``job``, which is about to delete it.
 
         After that, only the job changes the node, and nothing is added below it. The claim is a
         lease without an end: any process may finish the job.
@@ -269,7 +279,7 @@ class TreeItems:
         return Statement("Update", written.into(request), f"mark {text}", lost_race)
 
     def check_marked(self, job: str, text: str) -> Statement:
-        """Return a check that the job still has its claim on the node."""
+        """Return a check that ``job`` still has its claim on a node, made by ``mark``."""
         written = Expressions()
         request = {
             "TableName": self.place.table,
@@ -279,9 +289,9 @@ class TreeItems:
         return Statement("ConditionCheck", written.into(request), f"check {text}", lost_race)
 
     def delete_node(self, job: str, text: str) -> Statement:
-        """Return the statement that deletes a node that the job has claimed.
+        """Return the statement that deletes a node that ``job`` has claimed.
 
-        It also succeeds if the node is already gone.
+        The statement also succeeds if the node is already gone.
         """
         written = Expressions()
         condition = (
@@ -298,8 +308,8 @@ class TreeItems:
     def delete_place(self, text: str, parent: str, child: str) -> Statement:
         """Return the statement that deletes the child item of a node.
 
-        It also succeeds if the child item is already gone. It fails if the item belongs to another
-        node.
+        The statement also succeeds if the child item is already gone. It fails if the item now
+        belongs to another node with the same sort key.
         """
         written = Expressions()
         condition = (

@@ -41,7 +41,7 @@ _PAGE = 40  # two statements for each child, in a transaction of at most a hundr
 
 @dataclass(slots=True)
 class _Budget:
-    """How many more nodes a job may correct, and the jobs that were created for the rest."""
+    """How many more nodes one job may correct, and the new jobs for the remaining nodes."""
 
     left: int
     jobs: list[TreeJob] = field(default_factory=list)
@@ -61,9 +61,9 @@ class TreeJobs:
         return [self.items.job(item) for item in found]
 
     def run(self, job: TreeJob) -> Work[int]:
-        """Run a job to its end.
+        """Finish a move or deletion.
 
-        Return how many nodes were deleted, or how many paths were corrected.
+        Returns how many nodes were deleted, or how many paths were corrected.
         """
         return (
             (yield from self._delete(job.name, job.node))
@@ -106,7 +106,7 @@ class TreeJobs:
         return deleted + 1
 
     def _delete_below(self, job: str, text: str) -> Work[int]:
-        """Delete everything under a marked node."""
+        """Delete all nodes below a node that the job has claimed. Return how many."""
         deleted = 0
         while True:
             children = yield from self._first_children(text)
@@ -123,18 +123,21 @@ class TreeJobs:
             deleted += yield from self._delete_marked(job, text, marked)
 
     def _first_children(self, text: str, limit: int = _PAGE) -> Work[list[tuple[str, str]]]:
-        """Return the first children of a node, as identity and sort key of the child item."""
+        """Return the first children of a node, up to ``limit``.
+
+        Each result is a pair: the child's identity, and the sort key of its child item.
+        """
         reply = yield Call("Query", self.items.children(text, limit), self.label)
         return [(item["_node"]["S"], item[self.items.place.sort]["S"]) for item in reply["Items"]]
 
     def _mark(
         self, job: str, parent: str, children: list[tuple[str, str]]
     ) -> Work[list[tuple[str, str]] | None]:
-        """Mark children. Return the children that are marked now.
+        """Claim children for the job that deletes them. Return the children that it has claimed.
 
-        A child that was moved away, or marked by another job, is left out. Returns None if the
-        parent is no longer claimed by the job: another process has finished the job, and any nodes
-        found there were added since.
+        A child that was moved away, or claimed by another job, is left out. Returns None if the job
+        no longer has its claim on the parent. Another process has then finished the job, and the
+        children belong to a node that was added later with the same identity.
         """
         statements = [
             self.items.check_marked(job, parent),
@@ -179,10 +182,11 @@ class TreeJobs:
         return done
 
     def _paths_below(self, text: str, budget: _Budget, job: TreeJob | None = None) -> Work[int]:
-        """Correct the paths below a node.
+        """Correct the stored paths of all nodes below a node. Return how many were corrected.
 
-        ``job`` is the job of this very node. It is None further down, where children beyond the
-        budget become new jobs.
+        ``job`` is the job of a move, for the node that was moved; its progress is stored. It is
+        None for nodes further down. Once ``budget`` is used up, a new job is created for the
+        remaining children of such a node.
         """
         node = yield from self.read(text)
         if node is None:
@@ -231,7 +235,7 @@ class TreeJobs:
         budget.jobs.append(job)
 
     def _remember(self, job: TreeJob, position: Item) -> Work[None]:
-        """Record how far the job has come, for the process that resumes it."""
+        """Record how far a job has got, so that another process can resume it there."""
         request = self.items.job_progress(job.name, position[self.items.place.sort]["S"])
         with contextlib.suppress(ConditionFailed):  # another process has finished it
             yield Call("UpdateItem", request, self.label)

@@ -28,11 +28,12 @@ Invariants:
 - Every node has one parent, or is a root. It is listed under that parent and nowhere else. This
   holds at every moment, also during a move.
 - There are no cycles. A move is one transaction with a condition on each ancestor of the new
-  parent: that its parent is the one that was read. Of two moves that would make a cycle together,
-  one fails, reads again, and is refused. No lock is needed, and none can be left behind.
+  parent: the ancestor's own parent is still the same as when it was read. Of two moves that would
+  make a cycle together, one fails, reads again, and is refused. No lock is needed, and none can be
+  left behind.
 - A deleted subtree disappears from its parent's children at once. Its nodes disappear one by one
-  while the job runs. Until then ``get`` may still find a deep one, but nothing can be moved or
-  added under a node that the job has reached. A node that moves out before the job reaches it
+  while the job runs. ``get`` may find a node that the job has not reached yet, but nothing can be
+  moved or added under a node that it has reached. A node that moves out before the job reaches it
   survives.
 
 What fails: a process that dies during a move or deletion leaves a job item. ``resume()``, run at
@@ -58,7 +59,9 @@ from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.item_pages import ItemPages, query_all
 from stator.patterns.tree.items import StoredNode, TreeItems, TreeJob
 from stator.patterns.tree.jobs import TreeJobs
+from stator.tables.argument_rules import checks_arguments
 from stator.tables.operation import D, OnDb, iteration, operation
+from stator.tables.unknown_outcome import several_writes
 from stator.tables.work import Gather, Pause, Work, gathered
 from stator.tables.writes.sender import write
 from stator.tables.writes.statements import Statement
@@ -72,10 +75,10 @@ _ATTEMPTS = 20
 
 @dataclass(frozen=True, slots=True)
 class Node(Generic[E]):
-    """An entity and its place. ``parent`` is an identity, or None for a root.
+    """An entity and its place in a tree. ``parent`` is an identity, or None for a root.
 
-    ``level`` is the distance from the node that was passed to the call: 1 for children, -1 for
-    parents.
+    ``level`` is the distance from the node that was passed to the call: 1 for its children, -1 for
+    its parent.
     """
 
     entity: E
@@ -83,6 +86,7 @@ class Node(Generic[E]):
     level: int
 
 
+@checks_arguments("Tree")
 class Tree(OnDb[D], Generic[D, E]):
     """A tree of entities.
 
@@ -130,7 +134,10 @@ class Tree(OnDb[D], Generic[D, E]):
             if above is not None:
                 found = yield from self._present(above)
                 if above == text:
-                    raise ItemExists(f"{shown} is already in the tree and cannot be its own parent")
+                    raise ItemExists(
+                        f"{shown} cannot be added as its own child, and is already in the tree",
+                        hint="use move() to give it another parent",
+                    )
                 path = found.path_below
                 checks.append(self._items.check(found, path=True))
             _check_depth(len(path))
@@ -143,14 +150,16 @@ class Tree(OnDb[D], Generic[D, E]):
 
     @operation
     def update(self, entity: E) -> Work[None]:
-        """Replace the entity of a node.
+        """Replace the entity stored in a node, which is found by the identity of ``entity``.
 
-        Its parent stays the same; its order among siblings may change.
+        The node keeps its parent. Its position among siblings may change. Raises NewerVersion if a
+        later version of the class wrote the stored entity.
         """
         text = self._text(entity)
 
         def prepare() -> Work[list[Statement]]:
             was = yield from self._present(text)
+            self._items.refuse_newer(was)
             child = self._items.child_text(entity, text)
             node = StoredNode(
                 text, was.parent, was.path, child, self._items.data(entity), was.revision + 1
@@ -164,7 +173,7 @@ class Tree(OnDb[D], Generic[D, E]):
 
     @operation
     def get(self, id: Any) -> Work[Node[E] | None]:
-        """Return a node with its path, or None if there is none or it is being deleted."""
+        """Return a node, or None if it does not exist or is being deleted."""
         found = yield from self._jobs.read(self._text(id))
         return None if found is None or found.job is not None else self._node(found, 0)
 
@@ -180,10 +189,10 @@ class Tree(OnDb[D], Generic[D, E]):
 
     @iteration
     def descendants(self, id: Any = None, levels: int | None = None) -> Descent[E]:
-        """Return the children, then their children and so on, ``levels`` deep.
+        """Return the nodes below a node: all of them, or only those up to ``levels`` levels down.
 
-        Without ``id``, return all nodes. The nodes come level by level, each level in the order of
-        its parents.
+        Without ``id``, return all nodes of the tree. The nodes come level by level: first the
+        children, then their children. Within a level, nodes are ordered by parent.
         """
         if levels is not None and levels < 1:
             raise RequestRefused(
@@ -194,9 +203,9 @@ class Tree(OnDb[D], Generic[D, E]):
 
     @operation
     def count(self, id: Any = None) -> Work[int]:
-        """Return the number of descendants, or of all nodes without ``id``.
+        """Return the number of nodes below a node or, without ``id``, of all nodes in the tree.
 
-        This reads every one of them.
+        Every counted node is read, so the cost grows with the tree.
         """
         total = 0
         pages = self.descendants.pages(id)
@@ -226,6 +235,10 @@ class Tree(OnDb[D], Generic[D, E]):
     # -- whole subtrees
 
     @operation
+    @several_writes(
+        "the node has moved, and the stored paths below it are not all corrected",
+        "do not move it again; call resume() to finish",
+    )
     def move(self, id: Any, parent: Any = None) -> Work[None]:
         """Move a node, with everything below it, under ``parent``.
 
@@ -264,6 +277,10 @@ class Tree(OnDb[D], Generic[D, E]):
             yield from self._jobs.run(job)
 
     @operation
+    @several_writes(
+        "the node is marked as deleted, and nodes below it may be left",
+        "call resume() to finish the deletion",
+    )
     def delete(self, id: Any) -> Work[int]:
         """Delete a node and everything below it. Return the number of deleted nodes."""
         text = self._text(id)
@@ -286,8 +303,12 @@ class Tree(OnDb[D], Generic[D, E]):
         return (yield from self._jobs.run(job)) if is_there else 0
 
     @operation
+    @several_writes("a part of the unfinished moves and deletions is done", "call resume() again")
     def resume(self) -> Work[int]:
-        """Finish moves and deletions that another process left unfinished. Return how many."""
+        """Finish the moves and deletions that another process began and did not finish.
+
+        Returns how many were finished.
+        """
         found = yield from self._jobs.unfinished()
         for job in found:
             yield from self._jobs.run(job)
@@ -317,7 +338,7 @@ class Tree(OnDb[D], Generic[D, E]):
     def _line(self, text: str) -> Work[list[StoredNode]]:
         """Return a node, its parent, and so on up to the root.
 
-        Reads again if the tree changes meanwhile.
+        If another writer changes one of them meanwhile, they are read again.
         """
         for attempt in range(_ATTEMPTS):
             found = yield from self._line_once(text)
@@ -356,7 +377,7 @@ class Tree(OnDb[D], Generic[D, E]):
         return None if text is None else self._items.identities.value(text)
 
     def explain(self) -> PatternExplanation:
-        """Return the items behind it, and what each operation consumes and costs."""
+        """Return the keys of the tree's items, and the units and cost of each operation."""
         place, start = self._items.place, self._items.partition
         return PatternExplanation(
             f"tree {self.name} of {self._items.info.name} in {place.table}",
@@ -397,7 +418,7 @@ class Tree(OnDb[D], Generic[D, E]):
 
 
 class Descent(Generic[E]):
-    """The pages of ``descendants``: the children of a few parents at a time."""
+    """The result of ``descendants``, page by page: the children of a few parents at a time."""
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ _MODULUS = 1 << 128
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """The number of items, and the sum of their hashes."""
+    """The number of items in a set, and the sum of the items' hashes."""
 
     items: int = 0
     total: int = 0
@@ -42,7 +42,10 @@ class Digest:
 
 
 def digest(items: list[Item]) -> Digest:
-    """Return the digest of the items. Normalises the items in place."""
+    """Return the number of items and the sum of their hashes.
+
+    Changes the items in place: numbers and sets are written in the one form that is hashed.
+    """
     return Digest(len(items), sum(map(hash_of, items)) % _MODULUS)
 
 

@@ -26,6 +26,7 @@ from typing import Any, cast
 import orjson
 
 from stator.clock import Clock, SystemClock
+from stator.design.plan.html_table import html_report
 from stator.errors import ConfigurationError, DataDiffers
 from stator.model.values import Item
 from stator.pipeline.bulk.checksum import Digest, digest, hash_of
@@ -44,7 +45,7 @@ Transform = Callable[[Item], Item | None]
 _SEGMENTS = 8
 _FIRST_PAGE_ITEMS = 16
 _CHECKPOINT_SECONDS = 0.2
-"""Between checkpoints while the target is scanned."""
+"""The time between two checkpoints while the target is scanned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,11 @@ class CopyOptions:
 
 @dataclass(frozen=True, slots=True)
 class CopyProgress:
-    """How far a copy is: the counts of items, the pace of both sides, the share that is read."""
+    """How far a copy is: the counts of items, and the rates of reading and writing.
+
+    ``share`` is how much of the source has been read, from 0 to 1. ``waits_until`` is when the
+    copy continues, in seconds since the epoch, if it is outside of its daily hours.
+    """
 
     counts: RowCounts
     reading: Pace
@@ -89,8 +94,8 @@ class CopyReport:
     """The result of a copy.
 
     ``verified`` is True if the target has the same checksum as the copied items; a difference
-    raises DataDiffers instead. It is False if the target had items before the copy, because the
-    checksums cannot be compared then. It is None if the copy was not to be verified.
+    raises DataDiffers. ``verified`` is False if the target had items before the copy, because the
+    checksums cannot be compared then. ``verified`` is None if the options turn verification off.
     """
 
     read: int
@@ -103,22 +108,31 @@ class CopyReport:
     seconds: float
     dead_letters: str | None = None
 
+    def _repr_html_(self) -> str:
+        """Return the report as a table for a notebook."""
+        return html_report("Copy", self.to_data())
+
     @property
     def ok(self) -> bool:
-        """Whether no item failed. ``verified`` says whether the tables agree."""
+        """Whether every item was written. ``verified`` says whether the tables agree."""
         return not self.failed
 
     def to_data(self) -> dict[str, Any]:
-        """Return the report as the JSON that ``stator copy --json`` prints."""
+        """Return the report as the dictionary that ``stator copy --json`` prints."""
         return asdict(self)
 
 
 def find_transform(name: str) -> Transform:
-    """Import and return ``module:function``. The module is found relative to the current folder."""
+    """Import ``module:function`` and return the function.
+
+    The current folder is added to the import path. Raises ConfigurationError if the function
+    cannot be imported or called.
+    """
     module, _, function = name.partition(":")
     if not module or not function:
         raise ConfigurationError(
-            f"{name} names no function", hint="write --transform module:function"
+            f"--transform {name} does not have the form module:function",
+            hint="write --transform module:function",
         )
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
@@ -141,7 +155,10 @@ def find_transform(name: str) -> Transform:
 
 
 def _import_failed(module: str, missing: str) -> ConfigurationError:
-    """Return the error for a module that cannot be imported because ``missing`` is not there."""
+    """Return the error for ``module``, whose import failed because ``missing`` is not installed.
+
+    ``missing`` may be ``module`` itself.
+    """
     if module == missing or module.startswith(f"{missing}."):
         return ConfigurationError(
             f"there is no module {module}",
@@ -155,7 +172,7 @@ def _import_failed(module: str, missing: str) -> ConfigurationError:
 
 
 class Copy:
-    """One copy of a table.
+    """One copy of a table into another.
 
     ``transform`` takes an item in DynamoDB JSON and returns the item to write, or None to drop it.
     """
@@ -206,7 +223,10 @@ class Copy:
         self._dropped = 0
 
     def run(self, watch: Callable[[CopyProgress], None] | None = None) -> CopyReport:
-        """Copy until everything is written and, if asked for, verified. Returns the result."""
+        """Copy until every item is written and, if the options say so, the target is verified.
+
+        ``watch`` is called with the progress from time to time.
+        """
         options = self.options
         journal = Journal(self.journal_path, self._job_facts)
         state = journal.begin(resume=options.resume, restart=options.restart)
@@ -272,7 +292,7 @@ class Copy:
             if watch is not None:
                 watch(self._progress(job))
 
-        job.run(readers, show)
+        job.run(readers, show, source=self.source.owned_transport)
         verified = self._verified(journal, job.state, show) if options.verify else None
         journal.finish()
         counts = job.watermark.counts
@@ -387,10 +407,11 @@ class Copy:
         return not reply["Items"] and "LastEvaluatedKey" not in reply
 
     def _verified(self, journal: Journal, state: JournalState, show: Callable[[], None]) -> bool:
-        """Compare the target with the copied items, and record the progress in the journal.
+        """Scan the target and compare its items with the copied items.
 
-        Returns True if they are equal. Raises DataDiffers if they are not. Returns False, without a
-        comparison, if the target had items before the copy.
+        The journal records the progress of the Scan. Returns True if the items are equal, and
+        raises DataDiffers if they are not. Returns False, without a comparison, if the target had
+        items before the copy.
         """
         if not state.place["was_empty"]:
             return False
@@ -424,7 +445,7 @@ class Copy:
                 f"{self._digest.items:,} items were copied,"
                 f" and {self.target.table} has {found.items:,}"
                 + ("" if found.items != self._digest.items else "; some of them differ"),
-                hint="stop other writers to the target, make sure that the transform keeps keys"
-                " apart, and copy again",
+                hint="stop other writers to the target, make sure that the transform gives no two"
+                " items the same key, and copy again",
             )
         return True

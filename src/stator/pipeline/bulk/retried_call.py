@@ -21,9 +21,10 @@ from stator.errors import (
     SlowDown,
     Unreachable,
 )
-from stator.pipeline.bulk.job.governor import Governor, throttled_scope
+from stator.pipeline.bulk.job.governor import Governor
 from stator.tables.runner import Runner
 from stator.tables.work import Call, Work
+from stator.throttle_reason import throttle_scope
 from stator.transport import Transport
 
 _ATTEMPTS = 12
@@ -40,16 +41,21 @@ def retried_call(
     operation: str,
     request: Mapping[str, Any],
     governor: Governor | None = None,
+    is_stopped: Callable[[], bool] | None = None,
 ) -> dict[str, Any]:
-    """Make a request and return the reply.
+    """Make a request and return the reply. Retry transient errors.
 
-    Throttling, faults of the service and broken connections are retried. The ``governor`` is
-    notified of every throttling and slows the job down.
+    Transient errors are throttling, faults of the service and broken connections. ``chance``
+    randomises the pauses. The ``governor`` is told of every throttling, and slows the job down.
+    Nothing is retried once ``is_stopped`` returns True.
     """
 
     def slow_down(error: Trouble) -> None:
+        if is_stopped is not None and is_stopped():
+            raise error
         if governor is not None and isinstance(error, SlowDown):
-            governor.throttled(throttled_scope(error))
+            scope = throttle_scope(error)
+            governor.throttled(scope or "table", is_named=scope is not None)
 
     return retried_work(
         transport, clock, chance, lambda: answered(Call(operation, dict(request))), slow_down
@@ -63,10 +69,10 @@ def retried_work(
     make: Callable[[], Work[T]],
     on_failure: Callable[[Trouble], None] | None = None,
 ) -> T:
-    """Run work that is safe to repeat, with the retries of ``retried_call``. Return its result.
+    """Run work, a generator of calls, with the retries of ``retried_call``. Return its result.
 
-    ``make`` creates the work anew for each attempt. ``on_failure`` is called with every error that
-    is retried.
+    The work must be safe to repeat: ``make`` creates it anew for each attempt. ``on_failure`` is
+    called with every error that is retried.
     """
     work = retry_with(chance, make, backoff=_BACKOFF, max_attempts=_ATTEMPTS, on_failure=on_failure)
     return Runner(transport, clock).run(work)
@@ -83,7 +89,7 @@ def first_call(
     """Make the first request to an address and return the reply.
 
     Raises Unreachable at once if no connection can be opened, and after the second attempt if no
-    reply arrives. Throttling and faults of the service are retried as always.
+    reply arrives. Throttling and faults of the service are retried as in ``retried_call``.
     """
     lost: Exception | None = None
     for _ in range(_FIRST_ATTEMPTS):

@@ -22,7 +22,7 @@ def s3_place(url: str) -> tuple[str, str]:
 
 
 def s3_client() -> Any:
-    """Return a client. Region and credentials come from the same places as boto3's."""
+    """Return a client of S3. Region and credentials come from the same places as boto3's."""
     import botocore.session
 
     return botocore.session.get_session().create_client("s3")
@@ -30,7 +30,7 @@ def s3_client() -> Any:
 
 @contextmanager
 def s3_errors(url: str) -> Iterator[None]:
-    """Turn errors of S3 within the block into BulkError."""
+    """Turn errors of S3 within the ``with`` block into BulkError."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
@@ -50,7 +50,7 @@ def s3_body(url: str) -> Any:
 
 
 def s3_keys(url: str) -> list[dict[str, Any]]:
-    """Return the entries of ListObjectsV2 for every object with this prefix."""
+    """Return the entries of ListObjectsV2 for all objects whose URL begins with ``url``."""
     bucket, prefix = s3_place(url)
     with s3_errors(url):
         pages = s3_client().get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)

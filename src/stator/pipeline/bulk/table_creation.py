@@ -25,7 +25,7 @@ def key_creation(table: str, keys: Sequence[str]) -> dict[str, Any]:
     names = [name for name, _ in parsed]
     if not 1 <= len(parsed) <= 2 or len(set(names)) != len(names):
         raise ConfigurationError(
-            f"--key names {', '.join(names)}",
+            f"--key names {', '.join(names)}: a key is one or two different attributes",
             hint="name the partition key and, if the table has one, the sort key:"
             " --key pk=S --key sk=N",
         )
@@ -74,10 +74,10 @@ def like_creation(description: dict[str, Any], table: str) -> dict[str, Any]:
 def ensure_table(
     target: BulkTarget, request: dict[str, Any], clock: Clock, chance: random.Random
 ) -> None:
-    """Create a table that is missing, and wait until it is ACTIVE.
+    """Create a table unless it exists, and wait until it is ACTIVE.
 
-    An earlier run that was killed, or another process, may have begun to create it. The reply to an
-    attempt may be lost, so a table that exists by now is no error.
+    A table that already exists is no error: another process, a killed run, or an attempt whose
+    reply was lost may have created it.
     """
     if find_description(target, clock, chance) is None:
         with suppress(ResourceInUse):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import threading
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,10 +15,12 @@ from stator.design.table_settings import TableSettings
 from stator.engine import Engine
 from stator.errors import ConfigurationError, ResourceNotFound
 from stator.pipeline.bulk.retried_call import first_call, retried_call, retried_work
+from stator.tables.blobs.stores import BlobStore
 from stator.tables.connection import ConnectOptions, make_context
 from stator.tables.context import Context
 from stator.tables.db import Db
 from stator.tables.lifecycle import TableSetup
+from stator.tables.observers import CallRecord
 from stator.tables.runner import Runner
 from stator.tables.schema import EntityMap, Schema
 from stator.transport import Transport
@@ -29,20 +32,41 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class EntityPuts:
-    """Upserts entities one by one through the data layer.
+    """Writes entities one by one through a ``Db``, and replaces existing entities.
 
-    The data layer maintains guards of unique values, versions and large values.
+    The ``Db`` maintains guards of unique values, versions and large values. ``units`` must be an
+    observer of its calls.
     """
 
-    def __init__(self, db: Db) -> None:
+    def __init__(self, db: Db, units: ThreadUnits) -> None:
         self._db = db
+        self._units = units
 
-    def put(self, entity: Any) -> Any:
-        return self._db.upsert(entity)
+    def put(self, entity: Any) -> float:
+        """Write an entity, and return the write units that it consumed, guards included."""
+        self._units.take()
+        self._db.upsert(entity)
+        return self._units.take()
+
+
+class ThreadUnits:
+    """An observer of a ``Db``'s calls that adds up the write units of each thread."""
+
+    def __init__(self) -> None:
+        self._of_thread = threading.local()
+
+    def __call__(self, record: CallRecord) -> None:
+        self._of_thread.units = getattr(self._of_thread, "units", 0.0) + record.write_units
+
+    def take(self) -> float:
+        """Return the write units that this thread has used since its last ``take``."""
+        found: float = getattr(self._of_thread, "units", 0.0)
+        self._of_thread.units = 0.0
+        return found
 
 
 class BulkTarget:
-    """A table at an address.
+    """A table at an address, which a job reads or writes.
 
     ``close``, or the end of a ``with`` block, closes the transport if it is ``owned``.
     """
@@ -56,6 +80,7 @@ class BulkTarget:
         schema: Schema | None = None,
         entity: EntityMap | None = None,
         db: Db | None = None,
+        units: ThreadUnits | None = None,
         context: Context | None = None,
         owned: bool = True,
     ) -> None:
@@ -70,7 +95,9 @@ class BulkTarget:
         self.entity = entity
         self.entity_name = None if entity is None else entity.name
         self.is_written_alone = entity is not None and entity.is_written_alone
-        self.entity_writer = EntityPuts(db) if self.is_written_alone and db is not None else None
+        self.entity_writer: EntityPuts | None = None
+        if self.is_written_alone and db is not None:
+            self.entity_writer = EntityPuts(db, units or ThreadUnits())
 
     @classmethod
     def open(
@@ -85,15 +112,16 @@ class BulkTarget:
         clock: Clock | None = None,
         options: TransportOptions | None = None,
     ) -> BulkTarget:
-        """Open ``table``, or the table of ``entity`` in ``design``.
+        """Open ``table``, or the table of ``entity`` in ``design``, at an address.
 
-        On the embedded engine a design's tables are created if they do not exist.
+        The address is a folder, a URL or an engine. On the embedded engine, a design's tables are
+        created if they do not exist.
         """
         where = Address.parse(address)
         settings: TransportOptions = dict(options or {})  # type: ignore[assignment]
+        # The job's writers must see every throttling: they retry and slow down themselves.
+        settings.setdefault("max_attempts", 1)
         if not where.is_embedded:
-            # The job's writers must see every throttling: they retry and slow down themselves.
-            settings.setdefault("max_attempts", 1)
             settings.setdefault("max_connections", 64)
         transport = open_transport(where, clock, settings)
         shown = "memory" if isinstance(address, Engine) or address is None else os.fspath(address)
@@ -127,7 +155,8 @@ class BulkTarget:
         schema = context.schema
         entity_map = None if entity is None else schema.of(entity)
         name = _table_of(schema, table) if entity_map is None else entity_map.table.name
-        runner = Runner(transport, context.clock, threads=1)
+        units = ThreadUnits()
+        runner = Runner(transport, context.clock, observers=(units,), threads=1)
         if where.is_embedded:
             runner.run(TableSetup(context, TableSettings()).run())
         return cls(
@@ -137,12 +166,13 @@ class BulkTarget:
             schema=schema,
             entity=entity_map,
             db=Db(context, runner),
+            units=units,
             context=context,
         )
 
     @property
     def default_writers(self) -> int:
-        """How many requests a job has under way at once, unless its options say otherwise."""
+        """The number of requests that a job keeps in flight, unless its options set another."""
         is_near = not self.transport.parallel or urlsplit(self.address).hostname in _LOOPBACK
         return _NEAR_WRITERS if is_near else _HTTP_WRITERS
 
@@ -156,15 +186,18 @@ class BulkTarget:
             return here.engine is there.engine
         return here is there or (self.address == other.address and type(here) is type(there))
 
+    @property
+    def blob_store(self) -> BlobStore | None:
+        """The store of offloaded ``large()`` values, if the target was opened with one."""
+        return None if self._context is None else self._context.blobs
+
     def create_design_tables(self, chance: random.Random) -> None:
         """Create the missing tables of the design, as ``db.ensure()`` does."""
         context = self._context
         assert context is not None
+        settings = context.schema.design.settings or TableSettings()
         retried_work(
-            self.transport,
-            context.clock,
-            chance,
-            lambda: TableSetup(context, TableSettings()).run(),
+            self.transport, context.clock, chance, lambda: TableSetup(context, settings).run()
         )
 
     def __enter__(self) -> BulkTarget:
@@ -173,6 +206,14 @@ class BulkTarget:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def owned_transport(self) -> Transport | None:
+        """The transport if this target opened it, else None.
+
+        An interrupted job closes it to end the requests in flight.
+        """
+        return self.transport if self._owned else None
+
     def close(self) -> None:
         """Close the connection, if this target opened it."""
         if self._owned:
@@ -180,12 +221,15 @@ class BulkTarget:
 
 
 def _table_of(schema: Schema, table: str | None) -> str:
-    """Return the name of a table of the design, or of its only table if ``table`` is None."""
+    """Return ``table`` if the design has that table, or the design's only table if it is None.
+
+    Raises ConfigurationError otherwise.
+    """
     names = list(schema.tables)
     if table is None and len(names) == 1:
         return names[0]
     if table is None or table not in schema.tables:
-        problem = "no table is named for" if table is None else f"there is no table {table} in"
+        problem = "no table was chosen from" if table is None else f"there is no table {table} in"
         raise ConfigurationError(
             f"{problem} design {schema.design.name}", hint=f"name one of {', '.join(names)}"
         )
@@ -195,7 +239,7 @@ def _table_of(schema: Schema, table: str | None) -> str:
 def find_description(
     target: BulkTarget, clock: Clock, chance: random.Random
 ) -> dict[str, Any] | None:
-    """Return DescribeTable's description, or None if there is no such table.
+    """Return the table's description from DescribeTable, or None if there is no such table.
 
     Raises Unreachable at once if the address has not answered before and does not answer now.
     """
@@ -218,9 +262,10 @@ def find_description(
 def described(
     target: BulkTarget, clock: Clock, chance: random.Random, *, advice: str = ""
 ) -> dict[str, Any]:
-    """Return DescribeTable's description. Raises ConfigurationError if there is no such table.
+    """Return the table's description from DescribeTable.
 
-    The hint of that error begins with ``advice``.
+    Raises ConfigurationError if there is no such table. The hint begins with ``advice`` and then
+    lists the tables that exist.
     """
     found = find_description(target, clock, chance)
     if found is None:

@@ -7,8 +7,8 @@ correct even if changes arrive again:
 
 - Roll-ups of a series are *exact* subscribers, like views: each roll-up item also stores the last
   sequence number that it includes, for each shard (``patterns.rollups.stream_changes``).
-- Links, messages and guards are brought in line with what is stored at the time. The change only
-  says where to look.
+- For links, messages and guards, the change only says where to look. The subscriber then reads what
+  is stored at that time, and corrects the link or guard, or delivers the message.
 
 The patterns themselves are in ``patterns``, the workers in ``pipeline.workers``.
 """

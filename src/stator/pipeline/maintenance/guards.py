@@ -1,7 +1,9 @@
 """``app.release_guards()``: deletes the guards of items that were deleted without the data layer.
 
-Such an item has expired, or another program has deleted it. A guard is deleted in one transaction
-with a check that its item does not exist, because an item that was created again needs its guard.
+A guard is an item that reserves a unique value for another item. ``db.delete`` deletes both. The
+guard stays behind if its item expires, or if another program deletes the item. The transaction that
+deletes the guard also checks that the item does not exist: an item that was created again needs its
+guard.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ _LABEL = "release guards"
 
 
 class GuardReleaser:
-    """Deletes the guards of deleted items of the given entities."""
+    """The subscriber that deletes the guards of deleted items of the given entities."""
 
     name = _LABEL
 

@@ -1,4 +1,8 @@
-"""``app.refresh(links)``: refreshes the copies in links, and deletes links of deleted entities."""
+"""``app.refresh(links)``: keeps links up to date when the entities that they connect change.
+
+A link stores copies of some fields of both entities. If such a field changes, its copies are
+refreshed. If an entity is deleted, its links are deleted.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +27,10 @@ AnyLinks = Links[Any, Any, Any]
 
 
 class LinkRefresher:
-    """Refreshes links from what is stored, not from the change.
+    """The subscriber that refreshes the links of changed entities.
 
-    Repeated or late changes are harmless.
+    It copies the fields that are stored now, not those in the change. A change that arrives again
+    or late therefore does no harm.
     """
 
     def __init__(self, links: AnyLinks | Callable[[Any], AnyLinks], name: str | None) -> None:

@@ -1,9 +1,10 @@
 """``app.relay(outbox, to=...)``: delivers messages of an Outbox as soon as they are written.
 
-The stream only wakes the relay; the table says which messages are waiting. A delivery that fails is
-therefore not a failed change, and nothing is set aside or parked in the app. Every few seconds the
-relay looks at all shards and retries, by the outbox's own rules, messages that could not be
-delivered. It also finds messages that a crash left behind, or that are older than the app.
+A change in the stream only wakes the relay, which then reads the waiting messages from the table.
+The change therefore counts as handled even if a delivery fails, and the app sets nothing aside and
+parks nothing. Every few seconds the relay reads all shards of the outbox. It retries, by the
+outbox's own rules, messages that could not be delivered. It also finds messages that a crash left
+behind, or that are older than the app.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _LOOK_SECONDS: Final = 5.0
 
 
 class OutboxRelay:
-    """Delivers the messages of an outbox to a function or a sink."""
+    """The subscriber that delivers the messages of an outbox to a function or a sink."""
 
     def __init__(
         self, outbox: AnyOutbox | Callable[[Any], AnyOutbox], to: Receiver, name: str | None
@@ -46,7 +47,7 @@ class OutboxRelay:
         if not isinstance(to, Sink) and not callable(to):
             raise ConfigurationError(
                 f"to={to!r} cannot receive messages",
-                hint="pass a function of a message, or a sink",
+                hint="pass a function that takes a message, or a sink",
             )
         self._outbox: PatternFactory[AnyOutbox] = PatternFactory(outbox, Outbox, "outbox")
         self._to = to
@@ -115,9 +116,10 @@ class OutboxRelay:
 
 
 def _for_sink(outbox: str, message: OutboxMessage) -> Message:
-    """Return an outbox message as a sink's message, because sinks send only changes.
+    """Return an outbox message in the form that sinks accept.
 
-    The change is an insert into a table with the outbox's name.
+    Sinks send changes. So the message is presented as an insert into a table that has the outbox's
+    name.
     """
     content = {"id": message.id, "topic": message.topic, "key": message.key, "body": message.body}
     keys: Item = {"id": {"S": message.id}}

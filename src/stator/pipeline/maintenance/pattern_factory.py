@@ -1,7 +1,7 @@
 """Creates the pattern objects that workers maintain, one for each database.
 
-An app is declared before its database is known. It is therefore given a function that creates the
-pattern: ``def readings(db): return Series(db, ...)``.
+A user declares an app before its database is known, and therefore gives it a function that creates
+the pattern object: ``def readings(db): return Series(db, ...)``. A worker calls the function.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _REMEMBERED = 8
 
 
 class PatternDb:
-    """The ``db`` that a pattern is created on in a worker.
+    """The stand-in for ``db`` with which a worker creates a pattern object.
 
-    It has only what a pattern needs to plan its work; the worker carries the work out.
+    It has only what a pattern needs to plan its work. The worker carries that work out.
     """
 
     def __init__(self, context: Context) -> None:
@@ -34,10 +34,10 @@ class PatternDb:
 
 
 class PatternFactory(Generic[P]):
-    """Provides the pattern object for each database.
+    """Returns the pattern object for a database.
 
-    It calls the function that creates the pattern, or returns the pattern that was given. The last
-    few are cached.
+    ``source`` is what the app was given: a pattern object, which is returned as it is, or a
+    function, which is called to create one. The last few results are cached.
     """
 
     def __init__(self, source: P | Callable[[Any], P], kind: type[P], what: str) -> None:
@@ -58,7 +58,7 @@ class PatternFactory(Generic[P]):
     def name(self, given: str | None) -> str:
         """Return the subscriber's name: ``given``, or one derived from the function or pattern.
 
-        It is the same from run to run. Raises ConfigurationError if no name can be derived.
+        The name is the same from run to run. Raises ConfigurationError if none can be derived.
         """
         if given is not None:
             return given

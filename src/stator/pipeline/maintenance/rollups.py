@@ -27,7 +27,7 @@ _SIDE_BY_SIDE: Final = 16
 
 
 class RollupUpdater:
-    """Updates the roll-ups of a series when its readings change."""
+    """The subscriber that updates the roll-ups of a series when its readings change."""
 
     is_exact = True
 
@@ -42,7 +42,8 @@ class RollupUpdater:
         series = self._series.of(context)
         if series.rollups_from != "stream":
             raise ConfigurationError(
-                f"series {series.name!r} updates its roll-ups with each write",
+                f"app.roll_up() cannot serve series {series.name!r}: it updates its roll-ups with"
+                " each write",
                 hint='create the Series with rollups_from="stream"',
             )
         if not series.has_rollups:
@@ -52,16 +53,22 @@ class RollupUpdater:
             )
         if series.layout.table_per is not None:
             raise ConfigurationError(
-                f"series {series.name!r} has a table for each {series.layout.table_per},"
-                " whose streams no worker follows",
+                f"series {series.name!r} has a table for each {series.layout.table_per}, and"
+                " workers do not follow the streams of these tables",
                 hint='leave out table_per=, or use rollups_from="write"',
+            )
+        if series.layout.most_tables > 1:
+            raise ConfigurationError(
+                f"series {series.name!r} may use {series.layout.most_tables} tables, and workers"
+                " follow the stream of the first one only",
+                hint='leave out tables=, or use rollups_from="write"',
             )
 
     def wants(self, record: Record, context: Context) -> bool:
         return self._series.of(context).changes.is_reading(record.image)
 
     def attend(self, scope: HandlerScope, position: str) -> Work[None]:
-        """Do nothing: roll-ups change only with readings."""
+        """Do nothing. Roll-ups need no periodic work, because they change only with readings."""
         yield from ()
 
     def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:

@@ -6,9 +6,9 @@ design's own table:
     PK  AUDIT#ledger#shop#5c0a...    SK  000000000002#000    entry (JSON text, split if large), hash
     PK  AUDIT#ledger#HEADS#5c        SK  shop#5c0a...        the last entry: number, hash, sequence
 
-Entries and head are written in one transaction, on condition that the head has not changed since it
-was read and that no entry has the new numbers. A change that arrives again after a crash has a
-sequence number that the head has passed, and is skipped: each change is in the log once.
+Entries and head are written in one transaction. It fails if the head has changed since it was read,
+or if an entry has one of the new numbers. A change that arrives again after a crash has a sequence
+number that the head has passed, and is skipped. So each change is in the log once.
 
 ``verify`` detects an entry that was changed, removed, added or moved, a chain cut off at its end,
 and a missing head. It cannot by itself detect someone who can write the table and rebuilds a whole
@@ -16,8 +16,9 @@ chain with all hashes and its head, or removes it entirely. Two measures exist:
 
 - ``secret`` protects against rebuilt chains. Without the secret no hash can be computed, so keep it
   from the people whose writes are logged.
-- ``seal`` protects against both. A seal is a list of all heads, to be stored elsewhere;
-  ``verify(db, since=seal)`` reports every sealed chain that was changed or removed since.
+- ``seal`` protects against rebuilt and removed chains. A seal is a list of all heads, to be stored
+  elsewhere. ``verify(db, since=seal)`` reports every sealed chain that was changed or removed
+  since.
 
 Limits: the log has only the changes that were in the stream, so it lacks writes made before the
 stream was enabled. DynamoDB does not say who wrote: ``who`` is a field of the entity that your
@@ -59,6 +60,7 @@ from stator.pipeline.workers.handlers.change import Change, changed_attributes, 
 from stator.pipeline.workers.handlers.subscribers import HandlerFailure, HandlerScope
 from stator.tables.context import Context
 from stator.tables.db import Db
+from stator.tables.reads.item_list import ItemList
 from stator.tables.schema import Place
 from stator.tables.work import Call, Gather, Work
 from stator.tables.writes.expressions import Expressions
@@ -74,7 +76,11 @@ _ATTEMPTS: Final = 5
 
 
 class AuditLog(ChangeSink):
-    """An append-only, verifiable log of every change to every item."""
+    """An append-only, verifiable log of every change to every item.
+
+    ``app.add(AuditLog("ledger", who=Order.changed_by))`` lets workers write the log; ``history``
+    and ``verify`` read it.
+    """
 
     view = "NEW_AND_OLD_IMAGES"
 
@@ -86,9 +92,11 @@ class AuditLog(ChangeSink):
         secret: str | bytes | None = None,
         **options: Unpack[SinkOptions],
     ) -> None:
-        """``who`` is a field (``Order.changed_by``) or a field name that several entities share.
+        """Create an audit log.
 
-        ``secret`` is the key of the hashes. Nobody who lacks it can rebuild a chain unnoticed.
+        ``who`` is the field that says who made a change: ``Order.changed_by``, or a field name that
+        several entities share. ``secret`` is the key of the hashes. Nobody who lacks it can rebuild
+        a chain unnoticed.
         """
         super().__init__(name, options)
         if "#" in name:
@@ -99,6 +107,16 @@ class AuditLog(ChangeSink):
             raise ConfigurationError(
                 f"audit log {name!r} takes no transform= or images=: it stores items as they are",
                 hint="leave out transform= and images=",
+            )
+        if secret is not None and not isinstance(secret, (str, bytes)):
+            raise ConfigurationError(
+                f"audit log {name!r}: secret is of type {type(secret).__name__}",
+                hint="pass text or bytes",
+            )
+        if who is not None and not isinstance(who, (str, FieldRef)):
+            raise ConfigurationError(
+                f"audit log {name!r}: who={who!r} is not a field",
+                hint="pass a field, such as Order.changed_by, or a field name",
             )
         self._who = who.name if isinstance(who, FieldRef) else who
         self._secret = secret.encode() if isinstance(secret, str) else secret
@@ -155,7 +173,8 @@ class AuditLog(ChangeSink):
     ) -> Work[HandlerFailure | None]:
         """Append the changes to one item to its chain. Return None, or the failure.
 
-        After a conflict with another writer, start over from the stored head.
+        ``mark`` identifies the item. After a conflict with another writer, read the stored head
+        again and append what it does not include yet.
         """
         for _ in range(_ATTEMPTS):
             head = yield from self._head(place, mark)
@@ -171,13 +190,16 @@ class AuditLog(ChangeSink):
                 return None
         return HandlerFailure(
             messages[0].record,
-            TryLater(f"other writers changed the chain in {_ATTEMPTS} attempts"),
+            TryLater(
+                f"audit log {self.name!r}: other writers changed the chain of this item during "
+                f"each of {_ATTEMPTS} attempts"
+            ),
         )
 
     def _is_new(self, message: Message, head: ChainHead) -> bool:
-        """Whether the log lacks the change.
+        """Whether the chain that ends at ``head`` does not contain the change yet.
 
-        An item of a snapshot is new only if its chain is empty.
+        An item of a snapshot has no sequence number to compare. It is new if its chain is empty.
         """
         if message.record.is_snapshot:
             return head.number == 0
@@ -200,7 +222,7 @@ class AuditLog(ChangeSink):
         head: ChainHead,
         messages: Sequence[Message],
     ) -> Work[tuple[ChainHead, bool]]:
-        """Append entries and the new head in one transaction.
+        """Append an entry for each message after ``head``, with the new head, in one transaction.
 
         Returns the new head and False or, after a conflict, the old head and True. Raises TryLater
         if the table is throttled.
@@ -228,7 +250,7 @@ class AuditLog(ChangeSink):
                 "ProvisionedThroughputExceeded",
             }:
                 raise TryLater(
-                    f"the audit log is throttled: {sorted(str(code) for code in codes)}"
+                    f"audit log {self.name!r} is throttled: {sorted(str(code) for code in codes)}"
                 ) from None
             raise
         return head, False
@@ -282,19 +304,22 @@ class AuditLog(ChangeSink):
         items = db.run(
             query_all(prefix_query(db.context.schema.place, self._chain(mark), ""), _LABEL)
         )
-        return [
+        return ItemList(
             read_entry(text, digest) for _, text, digest in _entries(db.context.schema.place, items)
-        ]
+        )
 
     def verify(self, db: Db, *, since: Seal | None = None) -> AuditReport:
-        """Read the whole log and check every entry.
+        """Read the whole log, check every entry, and report all problems.
 
-        With ``since``, also check the log against that seal.
+        With ``since``, also report every chain in that seal that was changed or removed since.
         """
         return db.run(self._verify(db.context.schema.place, since or Seal({})))[0]
 
     def seal(self, db: Db) -> Seal:
-        """Return the current heads of all chains. Raises SinkRefused if the log has problems."""
+        """Return a seal: the heads of all chains as they are now.
+
+        The log is verified first. Raises SinkRefused if it has problems.
+        """
         report, heads = db.run(self._verify(db.context.schema.place, Seal({})))
         if not report.is_sound:
             raise SinkRefused(
@@ -381,9 +406,10 @@ def _read_head(item: Item) -> ChainHead:
 
 
 def _entries(place: Place, items: Sequence[Item]) -> Iterator[tuple[int, str, str]]:
-    """Yield the number, text and hash of each entry, with its pieces joined.
+    """Yield the number, text and hash of each entry.
 
-    A missing attribute is read as empty text, which ``ChainCheck`` reports as changed.
+    The text of a large entry is split over several items, and joined here. If an attribute is
+    missing, the text or hash is empty, and ``ChainCheck`` reports the entry as changed.
     """
     joined: dict[str, list[Item]] = {}
     for item in items:
@@ -394,7 +420,7 @@ def _entries(place: Place, items: Sequence[Item]) -> Iterator[tuple[int, str, st
 
 
 def _transactions(messages: Sequence[Message]) -> Iterator[Sequence[Message] | HandlerFailure]:
-    """Yield groups of changes that each fit into one transaction.
+    """Divide the changes into groups that each fit into one transaction, and yield the groups.
 
     For a change that is too large for any transaction, yield a failure and stop.
     """

@@ -18,7 +18,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from stator.design.plan.html_table import html_table
 from stator.errors import ConfigurationError
+from stator.model.quantities import plural
 from stator.model.values import Item
 from stator.patterns.plain_values import decode_plain
 
@@ -28,7 +30,7 @@ _FORMAT: Final = "stator-audit-seal-1"
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """Who did what to an item and when, with the item before and after."""
+    """One entry of an audit log: who did what to an item, when, and the item before and after."""
 
     number: int
     who: str | None
@@ -48,7 +50,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class ChainHead:
-    """The last entry of a chain."""
+    """The number and hash of a chain's last entry, and the sequence number of its change."""
 
     number: int = 0
     hash: str = BEGINNING
@@ -57,7 +59,7 @@ class ChainHead:
 
 @dataclass(frozen=True, slots=True)
 class AuditProblem:
-    """A fault in an audit log.
+    """A fault that verification found in an audit log.
 
     ``chain`` names the item: its table and a hash of its key. ``number`` is the number of the
     entry, or 0 for a problem of the whole chain.
@@ -77,32 +79,46 @@ class AuditProblem:
 
 @dataclass(slots=True)
 class AuditReport:
+    """The result of checking an audit log against its chain of checksums."""
+
     chains: int = 0
     entries: int = 0
     problems: list[AuditProblem] = field(default_factory=list)
 
+    def _repr_html_(self) -> str:
+        """Return the problems for a notebook, below the counts."""
+        return html_table(
+            f"{'sound' if self.is_sound else 'not sound'}: {plural(self.entries, 'entry')} in "
+            f"{plural(self.chains, 'chain')}",
+            ("chain", "entry", "problem"),
+            ((each.chain, each.number or "", each.what) for each in self.problems),
+        )
+
     @property
     def is_sound(self) -> bool:
+        """Whether no entry is missing, changed or out of order."""
         return not self.problems
 
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """The heads of all chains at one moment.
+    """The heads of all chains at one moment: for each chain, the number and hash of its last entry.
 
-    Store a seal where the people who can write the table cannot change it. It then proves what was
-    changed or removed since.
+    Store a seal where the people who can write the table cannot change it. ``verify`` can then
+    prove what was changed or removed since.
     """
 
     heads: Mapping[str, tuple[int, str]]
 
     def dumps(self) -> str:
+        """Return the seal as one line of JSON, to be stored outside of the table."""
         return json.dumps(
             {"format": _FORMAT, "heads": dict(sorted(self.heads.items()))}, separators=(",", ":")
         )
 
     @classmethod
     def loads(cls, text: str | bytes) -> Seal:
+        """Read a seal that ``dumps`` wrote."""
         try:
             content = json.loads(text)
             if content["format"] != _FORMAT:
@@ -161,7 +177,10 @@ def _plain(item: Item | None) -> dict[str, Any] | None:
 
 
 class ChainCheck:
-    """Verifies one chain, entry by entry."""
+    """Verifies the audit chain of one item. Call ``add`` with its entries in order, then ``end``.
+
+    ``problems`` lists the faults that were found.
+    """
 
     def __init__(self, chain: str, secret: bytes | None, sealed: tuple[int, str] | None) -> None:
         self.chain = chain
@@ -197,7 +216,7 @@ class ChainCheck:
         self.head = ChainHead(number, digest, sequence)
 
     def end(self, stored: ChainHead | None) -> None:
-        """Compare the last entry with the stored head and with the seal, and note the problems."""
+        """Compare the last added entry with the stored head and with the seal. Record problems."""
         if stored is None:
             self._problem(0, "its head is missing")
         elif (stored.number, stored.hash) != (self.head.number, self.head.hash):

@@ -1,8 +1,9 @@
 """The base of sinks that send to AWS services: a botocore client, and the meaning of its errors.
 
-A request that can never be accepted (too long, forbidden characters) is the fault of a change.
-After every other error the sink waits and tries again: throttling and server failures, but also a
-missing queue or permission, for which no change should be parked.
+If the service will never accept a message (too long, forbidden characters), its change is at fault,
+and the item is parked. After any other error the changes are sent again later. Examples are
+throttling and server failures, but also a missing queue or permission: they are not the fault of a
+change.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ _RETRIES: Final = 3
 class AwsSink(WaveSink):
     """The base of sinks that send to AWS. A subclass defines ``send_request``.
 
-    A request has up to ``max_entries`` messages. Constructors of subclasses take the same
-    parameters: ``region``, ``endpoint`` and ``client``, a client of botocore or boto3. Without a
-    client, one is created the way boto3 would.
+    A request has up to ``max_entries`` messages. All subclasses take the parameters ``region``,
+    ``endpoint`` (a URL) and ``client`` (a client of botocore or boto3). Without ``client``, the
+    sink creates one, with the configuration and credentials that boto3 would find.
     """
 
     service: str
@@ -56,15 +57,19 @@ class AwsSink(WaveSink):
         endpoint: str | None,
         client: Any,
     ) -> None:
-        """``target`` is a name, URL or ARN; an ARN also sets the default region."""
+        """Create the sink. ``target`` is a name, URL or ARN.
+
+        If it is an ARN, its region is the default for ``region``.
+        """
         super().__init__(name, options)
         self.target = target
         self.connect(region or _region_of(target), endpoint, client)
 
     def connect(self, region: str | None, endpoint: str | None, client: Any) -> None:
-        """Set the client to send with: the given one, or one that is created at the first request.
+        """Set the botocore client to send with.
 
-        ``region`` and ``endpoint`` are for the created one.
+        If ``client`` is None, a client is created at the first request, with ``region`` and
+        ``endpoint``.
         """
         self._client = LazyResource[Any](
             lambda: client or _new_client(self.service, region, endpoint)
@@ -83,7 +88,10 @@ class AwsSink(WaveSink):
 
     @abstractmethod
     def send_request(self, messages: Sequence[Message]) -> list[Refusal]:
-        """Call the service once and return the refused messages. May raise, like ``send``."""
+        """Send the messages in one request. Return a refusal for each that was not delivered.
+
+        May raise the errors that ``Sink.send`` may raise.
+        """
 
     def send_wave(self, messages: Sequence[Message]) -> list[Refusal]:
         refusals: list[Refusal] = []
@@ -99,7 +107,7 @@ class AwsSink(WaveSink):
         return refusals
 
     def _isolate(self, messages: list[Message]) -> list[Refusal]:
-        """Send a request and return the refused messages.
+        """Send messages in one request. Return a refusal for each that was not delivered.
 
         If the service refuses the whole request, send its halves to find the message at fault.
         """
@@ -118,7 +126,7 @@ def is_refusal(code: str) -> bool:
 
 @contextmanager
 def aws_errors(what: str) -> Iterator[None]:
-    """Turn botocore's errors within the block into SinkRefused or TryLater.
+    """Turn botocore's errors within the ``with`` block into SinkRefused or TryLater.
 
     ``what`` names the target of the requests in the error messages.
     """

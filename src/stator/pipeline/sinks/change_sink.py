@@ -31,13 +31,15 @@ OUTAGES = (TryLater, SlowDown, ConnectionTrouble)
 
 
 class SinkOptions(TypedDict, total=False):
-    """Which changes a sink receives, and in what form.
+    """Which changes a sink receives, and in what form it sends them.
 
-    ``only`` is one entity or several; ``kinds`` is some of INSERT, MODIFY and REMOVE. ``expired``
-    selects items deleted by the service (True) or by a program (False). ``transform`` is a function
-    from a ``Change`` to the content to send: bytes, text, or a value for JSON; None sends nothing.
-    Without ``transform``, an event is sent as described in ``events``. ``images`` is the form of
-    its items: ``plain`` JSON, or ``dynamodb`` for DynamoDB JSON.
+    ``only`` is one entity or several; ``kinds`` is some of INSERT, MODIFY and REMOVE. With
+    ``expired=True``, the sink gets only deletions of expired items by DynamoDB; with False, only
+    all other changes.
+
+    ``transform`` is a function from a ``Change`` to the content to send: bytes, text, or a value
+    for JSON; None sends nothing. Without ``transform``, the sink sends an event (``events``).
+    ``images`` is the form of the items in it: ``plain`` JSON, or ``dynamodb`` for DynamoDB JSON.
     """
 
     only: type[Any] | Sequence[type[Any]]
@@ -49,7 +51,7 @@ class SinkOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A change to be sent.
+    """A change in the form in which a sink sends it.
 
     ``key`` is the same for all changes to an item. ``event_id`` is the same each time the change is
     sent.
@@ -67,7 +69,7 @@ class Message:
 
     @property
     def lane(self) -> Lane:
-        """The table and key of the item. Messages of one lane keep their order."""
+        """The table and key of the item that changed. Messages of one item keep their order."""
         return self.change.record.table, self.key
 
 
@@ -83,7 +85,10 @@ class ChangeSink(ABC):
     view: StreamView | None = None
 
     def __init__(self, name: str, options: SinkOptions | None = None) -> None:
-        """``name`` must be unique in the app: items that wait for the sink are stored under it."""
+        """Create a sink. ``name`` must be unique in the app and the same from run to run.
+
+        Items that wait for the sink are stored under its name.
+        """
         given: Any = dict(options or {})
         unknown = sorted(given.keys() - SinkOptions.__annotations__.keys())
         if unknown:
@@ -100,7 +105,12 @@ class ChangeSink(ABC):
         self._name = name
         self._transform = given.get("transform")
         self._images: Images = given.get("images", "plain")
-        self._filter = _filter(given)
+        self._filter = _filter(name, given)
+        if self._transform is not None and not callable(self._transform):
+            raise ConfigurationError(
+                f"sink {name!r}: transform={self._transform!r} is not a function",
+                hint="pass a function from a Change to the content to send",
+            )
         if self._images not in ("plain", "dynamodb"):
             raise ConfigurationError(
                 f"images={self._images!r} is not supported",
@@ -108,16 +118,21 @@ class ChangeSink(ABC):
             )
 
     @property
+    def entities(self) -> tuple[type[Any], ...]:
+        """The entities of ``only=``; empty if the sink gets the changes to all entities."""
+        return self._filter.entities
+
+    @property
     def name(self) -> str:
         """The name under which the sink's parked items and progress are stored."""
         return self._name
 
     def needs(self, table: str, context: Context) -> StreamView | None:
-        """Return the view type that the sink needs of a table's stream, or None for any."""
+        """Return the view type that a table's stream must have for this sink, or None for any."""
         return self.view
 
     def wants(self, record: Record, context: Context) -> bool:
-        """Return whether the sink receives this change, by its options."""
+        """Return whether the sink's options (``SinkOptions``) select this change."""
         return self._filter.accepts(record, context)
 
     @abstractmethod
@@ -162,9 +177,10 @@ class ChangeSink(ABC):
         context: Context,
         messages: list[Message],
     ) -> HandlerFailure | None:
-        """Add the messages of one item, up to the first change that cannot become a message.
+        """Turn the changes of one item into messages, and append these to ``messages``.
 
-        Returns the failure of that change, or None.
+        Stops at the first change that cannot become a message. Returns the failure of that change,
+        or None.
         """
         for record in lane:
             try:
@@ -176,16 +192,17 @@ class ChangeSink(ABC):
         return None
 
     def _transformed(self, change: Change[Any]) -> Mapping[Any, Any] | None:
-        """Return the transform's result, for sinks that need a dictionary; None sends nothing.
+        """Return the result of the sink's transform, which must be a dictionary or None.
 
-        Raises SinkRefused for any other result.
+        None sends nothing. Raises SinkRefused for any other result.
         """
         assert self._transform is not None
         found = self._transform(change)
         if found is None or isinstance(found, Mapping):
             return found
         raise SinkRefused(
-            f"the transform of {self.name} returned a {type(found).__name__}, not a dictionary",
+            f"the transform of sink {self.name!r} returned a {type(found).__name__}, not a"
+            " dictionary",
             hint="return a dictionary, or None to send nothing",
         )
 
@@ -203,20 +220,39 @@ def lane_of(record: Record) -> Lane:
 
 
 def keep_first(failures: dict[Lane, HandlerFailure], failure: HandlerFailure) -> None:
-    """Record ``failure``, unless one of an earlier change to the same item is recorded."""
+    """Record ``failure`` in ``failures`` as the failure of its item.
+
+    If an earlier change to the item has failed, that failure stays.
+    """
     lane = lane_of(failure.record)
     known = failures.get(lane)
     if known is None or int(failure.record.sequence or 0) < int(known.record.sequence or 0):
         failures[lane] = failure
 
 
-def _filter(given: dict[str, Any]) -> ChangeFilter:
-    only = given.get("only", ())
-    entities = (only,) if isinstance(only, type) else tuple(only)
-    kinds = frozenset(given.get("kinds", ()))
+def _filter(name: str, given: dict[str, Any]) -> ChangeFilter:
+    only, named = given.get("only", ()), given.get("kinds", ())
+    entities = tuple(only) if isinstance(only, (list, tuple, set, frozenset)) else (only,)
+    for entity in entities:
+        if not isinstance(entity, type):
+            raise ConfigurationError(
+                f"sink {name!r}: only={only!r} is not an entity class",
+                hint="pass the class, or several: only=[Order, Customer]",
+            )
+    if not isinstance(named, (list, tuple, set, frozenset)):
+        raise ConfigurationError(
+            f"sink {name!r}: kinds={named!r} is not a list",
+            hint='pass a list, such as kinds=["INSERT"]',
+        )
+    expired = given.get("expired")
+    if expired is not None and not isinstance(expired, bool):
+        raise ConfigurationError(
+            f"sink {name!r}: expired={expired!r} is not a flag", hint="use True, False or None"
+        )
+    kinds = frozenset(named)
     if not kinds <= {"INSERT", "MODIFY", "REMOVE"}:
         raise ConfigurationError(
-            f"kinds={sorted(kinds)} has an unknown kind of change",
+            f"kinds={sorted(map(str, kinds))} has an unknown kind of change",
             hint="use some of INSERT, MODIFY and REMOVE",
         )
-    return ChangeFilter(kinds, entities, expired=given.get("expired"))
+    return ChangeFilter(kinds, entities, expired=expired)

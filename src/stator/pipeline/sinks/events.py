@@ -37,7 +37,10 @@ Images = Literal["plain", "dynamodb"]
 
 
 def event_id(record: Record) -> str:
-    """Return the id of the stream record or, for an item of a snapshot, a hash of its content."""
+    """Return the id by which receivers recognise a repeated change.
+
+    It is the id of the stream record or, for an item of a snapshot, a hash of its content.
+    """
     if record.event_id:
         return record.event_id
     content = orjson.dumps([record.table, record.keys, record.new], option=orjson.OPT_SORT_KEYS)
@@ -85,7 +88,7 @@ def time_text(at: float) -> str:
 
 
 def encoded(body: Any) -> bytes:
-    """Return bytes and text as they are, and other values as JSON.
+    """Return the bytes to send: bytes and text unchanged, any other value as JSON.
 
     Raises TypeError if JSON cannot express the value.
     """

@@ -1,9 +1,9 @@
 """``KafkaSink``: changes as messages of a Kafka topic (``pip install 'stator[kafka]'``).
 
-The message's key is the item's key, so all changes to an item are in one partition, in order. Keys
-are partitioned as Java's producers do. The value is the event, the headers are ``id``, ``kind`` and
-``table``, and the timestamp is the time of the change. A batch counts as delivered when all in-sync
-replicas have every message in it.
+The message's key is the item's key, so all changes to an item are in one partition, in order. The
+sink chooses the partition of a key as Kafka's Java producer does by default. The value is the
+event, the headers are ``id``, ``kind`` and ``table``, and the timestamp is the time of the change.
+A batch counts as delivered when all in-sync replicas have every message in it.
 
 Order despite failures: a change is sent only after the previous change to the same item has been
 acknowledged. So a batch goes out in *waves* (``waves``). Without waves order could be lost, because
@@ -58,16 +58,18 @@ class KafkaSink(WaveSink):
         timeout_seconds: float = 30.0,
         **options: Unpack[SinkOptions],
     ) -> None:
-        """``topic`` is one topic, or a function of the change.
+        """Create the sink. ``topic`` is one topic, or a function from a change to its topic.
 
-        ``config`` holds settings of librdkafka, for example for TLS and SASL.
+        ``servers`` are the bootstrap servers: ``"host1:9092,host2:9092"``. ``config`` holds further
+        settings of librdkafka, for example for TLS and SASL. A message that is not acknowledged
+        within ``timeout_seconds`` is sent again later.
         """
         super().__init__(name, options)
         taken = sorted(_OURS & (config or {}).keys())
         if taken:
             raise ConfigurationError(
-                f"config= must not set {taken[0]!r}",
-                hint="remove it: the delivery guarantees of the sink depend on it",
+                f"config= of sink {name!r} must not set {taken[0]!r}",
+                hint="remove it: the sink sets it, and its delivery guarantees depend on the value",
             )
         self._kafka = _library()
         self._refusals = {
@@ -99,9 +101,10 @@ class KafkaSink(WaveSink):
             ) from error
 
     def send_wave(self, messages: Sequence[Message]) -> list[Refusal]:
-        """Deliver one message of each item.
+        """Send messages, at most one of each item. Return a refusal for each that failed.
 
-        Messages refused together are sent again one by one, because only one of them is at fault.
+        A broker refuses messages that were packed together, even if only one is at fault. So each
+        refused message is sent once more on its own.
         """
         found: list[Refusal] = []
         for refusal in self._send_batch(messages):
@@ -150,7 +153,11 @@ class KafkaSink(WaveSink):
 
 
 class _KafkaBatch:
-    """A batch in flight. Batches share a producer; callbacks run in the thread that polls."""
+    """Messages that were handed to the Kafka client and wait for their acknowledgements.
+
+    All batches share one producer. A batch that polls the producer may therefore run the callbacks
+    of another batch, in its own thread.
+    """
 
     def __init__(self, producer: Any, kafka: Any, deadline: float) -> None:
         self.producer = producer
@@ -187,16 +194,18 @@ class _KafkaBatch:
                 except BufferError:  # the queue is full: Kafka is slower than the stream
                     self.producer.poll(_POLL_SECONDS)
                     if time.monotonic() > self._deadline:
-                        raise TryLater("the queue of the Kafka client is full") from None
+                        raise TryLater(
+                            "the queue of the Kafka client stays full: the brokers are too slow"
+                        ) from None
         except BaseException:
             with self._lock:
                 self._waiting.pop(id(message), None)
             raise
 
     def wait(self) -> list[tuple[Message, Any]]:
-        """Wait until each message is acknowledged or the deadline has passed.
+        """Wait until each message is acknowledged or has failed, or the deadline has passed.
 
-        Return the failures in the order of the stream.
+        Returns the failed messages with their errors, in the order of the stream.
         """
         while True:
             with self._lock:

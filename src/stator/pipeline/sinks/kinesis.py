@@ -23,8 +23,9 @@ _KEY_LENGTH: Final = 256
 class KinesisSink(AwsSink):
     """Sends changes to a Kinesis data stream.
 
-    A record may be up to 10 MiB, and so may a whole request with its keys, according to the service
-    model. A stream accepts records of up to 1 MiB unless it is configured for more.
+    By AWS's service model, one record may have up to 10 MiB. A whole request, with its partition
+    keys, may have no more. A stream accepts records of up to 1 MiB unless it is configured for
+    more.
     """
 
     service = "kinesis"
@@ -41,7 +42,10 @@ class KinesisSink(AwsSink):
         client: Any = None,
         **options: Unpack[SinkOptions],
     ) -> None:
-        """``stream`` is a name or an ARN."""
+        """Create the sink. ``stream`` is the name or the ARN of the data stream.
+
+        The other parameters are those of ``AwsSink``.
+        """
         super().__init__(name, stream, options, region=region, endpoint=endpoint, client=client)
         self._stream = {"StreamARN" if stream.startswith("arn:") else "StreamName": stream}
 
@@ -63,7 +67,7 @@ class KinesisSink(AwsSink):
 
 
 def partition_key(message: Message) -> str:
-    """Return the item's key, or a hash of it if the key is too long."""
+    """Return the partition key of a message: its key, or a hash of its key if that is too long."""
     if len(message.key) <= _KEY_LENGTH:
         return message.key
     return hashlib.sha256(message.key.encode()).hexdigest()

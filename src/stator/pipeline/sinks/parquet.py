@@ -93,15 +93,16 @@ class ParquetSink(Sink):
         roll_seconds: float = 300.0,
         **options: Unpack[SinkOptions],
     ) -> None:
-        """``place`` is a folder or ``s3://bucket/prefix``, used by this sink alone.
+        """Create the sink. ``place`` is a folder or ``s3://bucket/prefix``.
 
-        ``target_bytes`` is the size of the rows of one file, measured before they become columns.
-        Smaller amounts are merged ``roll_seconds`` after the last merge.
+        No other sink may use the same place. ``target_bytes`` is the size of the rows of one file,
+        measured before they become columns. Smaller amounts are merged ``roll_seconds`` after the
+        last merge.
         """
         super().__init__(name, options)
         if options.get("images", "plain") != "plain":
             raise ConfigurationError(
-                f"sink {name!r} takes only plain images: they become columns",
+                f"sink {name!r} takes no images=: it writes the fields of plain images as columns",
                 hint="leave out images=",
             )
         check_seconds(f"sink {name}", or_zero=True, roll_seconds=roll_seconds)
@@ -131,7 +132,7 @@ class ParquetSink(Sink):
         return failures
 
     def attend(self, scope: HandlerScope, position: str = "") -> Work[None]:
-        """Merge if a merge is due, including files that a dead worker left."""
+        """Merge the staged files if a merge is due, and finish a merge that a dead worker left."""
         if self._is_due(scope.context.now()):
             yield from self.merge(scope.context, scope.group)
 
@@ -154,9 +155,9 @@ class ParquetSink(Sink):
             )
 
     def merge(self, context: Context, group: str) -> Work[int]:
-        """Merge the staged files, unless another worker is merging them.
+        """Merge the staged files into Parquet files now, unless another worker is merging them.
 
-        ``group`` is the name of the app. Return the number of merged changes.
+        ``group`` is the name of the app. Returns the number of merged changes.
         """
         with self._lock:
             self._staged_bytes, self._staged_since = 0, None
@@ -214,7 +215,10 @@ def staged_name(messages: Sequence[Message]) -> str:
 
 
 def read_changes(place: BlobStore | str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
-    """Yield every change in a place once, as a dictionary: first staged, then merged changes."""
+    """Yield every change that a ParquetSink has written, once, as a dictionary.
+
+    ``place`` is the place of the sink. Staged changes come first, then merged changes.
+    """
     store = _open_place(place)
     seen: set[str] = set()
     # Staged files first: a concurrent merge moves rows from staged to data files, never back.

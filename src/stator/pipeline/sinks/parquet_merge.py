@@ -51,7 +51,11 @@ Ranges = dict[str, tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One merge: its inputs and the number in its file names. Any worker can carry it out."""
+    """One merge that a worker has claimed: the staged files to read, and its number.
+
+    The number is part of the names of the files that the merge writes. Any worker can carry out the
+    merge.
+    """
 
     version: int
     number: int
@@ -64,7 +68,7 @@ class Claim:
 
 
 class ParquetMerger:
-    """Claims and carries out the merges of one ParquetSink."""
+    """Claims the merges of one ParquetSink and carries them out."""
 
     def __init__(self, store: BlobStore, name: str) -> None:
         self._store = store
@@ -72,9 +76,10 @@ class ParquetMerger:
         self._manifests: dict[str, dict[str, Any]] = {}
 
     def run(self, context: Context, group: str, target_bytes: int) -> Work[int]:
-        """Merge until nothing is staged or another worker holds the claim.
+        """Merge until no file is staged, or until another worker holds the claim.
 
-        Return the number of merged changes.
+        Each merge reads staged files with about ``target_bytes`` of rows. Returns the number of
+        merged changes.
         """
         total: int = 0
         while (claim := (yield from self._take_claim(context, group, target_bytes))) is not None:
@@ -118,9 +123,10 @@ class ParquetMerger:
     def _write(
         self, context: Context, group: str, claim: Claim, seen: int, pending: str
     ) -> Work[bool]:
-        """Store the claim, or its release, on condition that the version is still ``seen``.
+        """Store the claim, on condition that the stored version is still ``seen``.
 
-        Returns False if another worker has changed it.
+        If ``pending`` is empty, the claim is stored as released. Returns False if another worker
+        has changed the item.
         """
         written = Expressions()
         version = written.name("version")
@@ -160,7 +166,11 @@ class ParquetMerger:
         return found
 
     def _merge(self, claim: Claim) -> int:
-        """Write data and manifest, and delete the inputs. Repeating a merge has the same result."""
+        """Write the data files and the manifest of a claimed merge, and delete the staged files.
+
+        Returns the number of merged changes. A repeated merge writes the same files again. If some
+        staged files are gone, the former owner of the claim has merged them: returns 0.
+        """
         with store_errors():
             try:
                 rows = self._rows(claim)
@@ -183,7 +193,10 @@ class ParquetMerger:
         return len(rows)
 
     def _rows(self, claim: Claim) -> list[Item]:
-        """Return each change once, in the order of the sequence numbers."""
+        """Return the changes in the claim's staged files that no earlier merge contains, each once.
+
+        The changes are in the order of their sequence numbers.
+        """
         found: dict[str, Item] = {}
         for name in claim.inputs:
             for row in staged_rows(self._store, name):
@@ -195,7 +208,10 @@ class ParquetMerger:
         )
 
     def _merged_before(self, claim: Claim) -> Iterator[str]:
-        """Yield the event ids in files of earlier merges whose ranges overlap."""
+        """Yield the event ids in the data files of earlier merges that may share rows with this.
+
+        These are recent merges that cover an overlapping range of sequence numbers of a shard.
+        """
         ranges = ranges_of(claim.inputs)
         parquet = pyarrow("pyarrow.parquet")
         for manifest in self._recent(claim):
@@ -216,7 +232,10 @@ class ParquetMerger:
 
 
 def ranges_of(inputs: tuple[str, ...]) -> Ranges:
-    """Return each shard's first and last sequence number, from the names of its staged files."""
+    """Return, for each shard, the lowest and highest sequence number in its staged files.
+
+    The numbers are read from ``inputs``, the names of the files.
+    """
     ranges: Ranges = {}
     for name in inputs:
         shard, file = name.split("/")[-2:]
@@ -254,12 +273,12 @@ def staged_rows(store: BlobStore, name: str) -> list[Item]:
 
 @contextmanager
 def store_errors() -> Iterator[None]:
-    """Turn the errors of a disk or object store within the block into TryLater."""
+    """Turn errors of the folder or object store within the ``with`` block into TryLater."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
         yield
     except (OSError, BotoCoreError, ClientError) as error:
         raise TryLater(
-            f"the store does not accept files: {type(error).__name__}: {error}"
+            f"the sink's folder or bucket cannot be used: {type(error).__name__}: {error}"
         ) from error

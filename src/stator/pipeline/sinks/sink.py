@@ -40,14 +40,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A message that was not delivered, and why."""
+    """A message that was not delivered, and the error that says why."""
 
     message: Message
     error: Exception
 
 
 class Sink(ChangeSink):
-    """The base of sinks that define ``send``.
+    """The base of sinks that send with blocking calls. A subclass defines ``send``.
 
     ``max_messages`` and ``max_bytes`` limit the messages in one call of ``send``.
     """
@@ -57,12 +57,17 @@ class Sink(ChangeSink):
 
     @abstractmethod
     def send(self, messages: Sequence[Message]) -> Sequence[Refusal] | None:
-        """Deliver the messages. The module's docstring states the contract."""
+        """Deliver messages, which are in the order of the stream.
+
+        Return None if all were delivered, otherwise a Refusal for each that was not. Raise TryLater
+        during an outage. Any other error counts as the fault of one message, which the sink finds
+        by sending halves.
+        """
 
     def deliver(
         self, messages: Sequence[Message], scope: HandlerScope
     ) -> Work[list[HandlerFailure]]:
-        """Deliver the messages in batches, through ``send``."""
+        """Deliver the messages by calling ``send`` with one batch after another."""
         failures: list[HandlerFailure] = yield BlockingCall(
             partial(_Delivery(self, scope.check).run, messages)
         )
@@ -70,7 +75,7 @@ class Sink(ChangeSink):
 
 
 class _Delivery:
-    """Splits a worker's batch into batches for the sink.
+    """Divides the messages of a worker's batch among calls of ``send``.
 
     After a failure, later messages of the same item are left out.
     """
@@ -175,7 +180,10 @@ class LazyResource(Generic[T]):
             return self._created.pop() if self._created else None
 
     def discard(self, resource: T) -> bool:
-        """Remove ``resource`` if it is still the current one. Return whether it was."""
+        """Forget ``resource`` if it is still the current one. The next ``get`` creates another.
+
+        Returns whether ``resource`` was the current one.
+        """
         with self._lock:
             if self._created and self._created[0] is resource:
                 self._created.clear()

@@ -17,13 +17,14 @@ from stator.errors import ConfigurationError, SinkRefused, TryLater
 from stator.pipeline.sinks.aws import AwsSink, aws_errors
 from stator.pipeline.sinks.change_sink import Message, SinkOptions
 from stator.pipeline.sinks.sink import Refusal
+from stator.tables.argument_rules import checks_arguments
 
 # The share of a request's bytes that is reserved for the attributes of one entry.
 _ATTRIBUTES_BYTES = 400
 
 
 class _BatchSink(AwsSink):
-    """The common base: SQS and SNS differ only in the names of a few parameters."""
+    """The common base of the SQS and SNS sinks, which differ only in a few parameter names."""
 
     operation: str
     target_parameter: str
@@ -36,7 +37,7 @@ class _BatchSink(AwsSink):
         return self.target.endswith(".fifo")
 
     def send(self, messages: Sequence[Message]) -> Sequence[Refusal] | None:
-        """Send in waves to a FIFO target, and all at once to others, which keep no order."""
+        """Send in waves to a FIFO target, and in any order to a standard target."""
         return super().send(messages) if self.is_fifo else self.send_wave(messages)
 
     def send_request(self, messages: Sequence[Message]) -> list[Refusal]:
@@ -76,11 +77,12 @@ class _BatchSink(AwsSink):
         return Refusal(message, SinkRefused(text) if failed.get("SenderFault") else TryLater(text))
 
 
+@checks_arguments("SqsSink")
 class SqsSink(_BatchSink):
     """Sends changes to an SQS queue.
 
-    A message may be up to 1 MiB, and so may a whole request (the service model of
-    SendMessageBatch). A queue may be configured for less.
+    A message may have up to 1 MiB, and a whole request no more, as AWS's service model says for
+    SendMessageBatch. A queue may be configured for less.
     """
 
     service = "sqs"
@@ -106,11 +108,12 @@ class SqsSink(_BatchSink):
         super().__init__(name, queue_url, options, region=region, endpoint=endpoint, client=client)
 
 
+@checks_arguments("SnsSink")
 class SnsSink(_BatchSink):
     """Sends changes to an SNS topic.
 
-    A message may be up to 256 KiB, and so may a whole request (the service model of PublishBatch).
-    Set ``max_bytes`` for a topic with another MaximumMessageSize.
+    A message may have up to 256 KiB, and a whole request no more, as AWS's service model says for
+    PublishBatch. Set ``max_bytes`` for a topic with another MaximumMessageSize.
     """
 
     service = "sns"
@@ -148,7 +151,7 @@ class SnsSink(_BatchSink):
 
 
 def group_id(message: Message) -> str:
-    """Return a hash of the key as message group id.
+    """Return a hash of the item's key, to be used as message group id.
 
     The key itself may be too long or contain characters that a group id must not have.
     """

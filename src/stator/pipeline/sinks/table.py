@@ -6,21 +6,22 @@ sequence number of the change it comes from:
     PK  ORDER#o1   ...the item...   _sequence  "000...42"                     padded to 40 digits
     PK  ORDER#o2                    _sequence  "000...57"   _deleted  true    a tombstone, for 48 h
 
-Every write is guarded (``tables.writes.guarded``): the target must have no number, or a lower one.
-New items are written 25 in a request. An item that exists is replaced by a request of its own,
-because it may have attributes that the new one lacks.
+Every write is guarded (``tables.writes.guarded``): it succeeds only if the target's item has no
+sequence number, or a lower one. New items are written 25 in a request. An item that exists is
+replaced by a request of its own, because it may have attributes that the new one lacks.
 
 A change that arrives again therefore has no effect. Nor has a change that arrives late, from a
 worker that has lost its shard without noticing. Of several changes to an item in one batch, only
-the last is written. A tombstone prevents a late change from restoring a deleted item; readers of
-the target must ignore items with ``_deleted``. Tombstones expire through the target's own
-time-to-live attribute; without one they stay.
+the last is written. A tombstone prevents a late change from restoring a deleted item. Reads of the
+data layer leave tombstones out. Other readers of the target must ignore items with ``_deleted``,
+and ``db.count`` includes them. Tombstones expire through the target's own time-to-live attribute;
+without one they stay.
 
 Each item of the source becomes one item of the target. A transform must build the target's key from
 the identity of the source's item, and must return a dictionary with that key for a REMOVE as well.
 If it returns None, the target is unchanged. An item of the target without ``_sequence``, such as
-one written by ``stator copy``, is overwritten by the first change. Numbers are compared within one
-stream: a stream that is disabled and enabled again is a new one.
+one written by ``stator copy``, is overwritten by the first change. Sequence numbers can be compared
+only within one stream. Disabling a stream and enabling it again starts a new one.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ from stator.pipeline.workers.handlers.subscribers import HandlerFailure, Handler
 from stator.tables.context import Context
 from stator.tables.db import Db
 from stator.tables.runner import Runner
+from stator.tables.schema import SEQUENCE, TOMBSTONE
 from stator.tables.work import BlockingCall, Call, Work
 from stator.tables.writes.guarded.guard_condition import GuardCondition
 from stator.tables.writes.guarded.guarded_write import AppliedProof, GuardedPut
@@ -69,8 +71,6 @@ from stator.transport import Transport
 
 log = logging.getLogger("stator.sinks")
 
-SEQUENCE: Final = "_sequence"
-DELETED: Final = "_deleted"
 TOMBSTONE_SECONDS: Final = 48 * 3600
 _LABEL: Final = "table sink"
 # Attempts to write a batch; then the worker waits and delivers it again.
@@ -90,7 +90,7 @@ _WAITED_FOR: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """A target table; ``ttl`` is its time-to-live attribute, if it has one."""
+    """A target table of a TableSink. ``ttl`` is its time-to-live attribute, if it has one."""
 
     table: str
     keys: tuple[str, ...]
@@ -98,7 +98,7 @@ class _Target:
 
 
 class TableSink(ChangeSink):
-    """Writes changes to another table; each takes effect once."""
+    """Writes changes to another table. Each change takes effect once."""
 
     view = "NEW_IMAGE"
 
@@ -112,7 +112,7 @@ class TableSink(ChangeSink):
         threads: int = 16,
         **options: Unpack[SinkOptions],
     ) -> None:
-        """``to`` is the target: an address, a transport or an open ``Db``.
+        """Create the sink. ``to`` is the target: an address, a transport or an open ``Db``.
 
         An address is opened with the options in ``connection``. ``table`` is the name of the target
         table, or a mapping from source tables to target tables. By default it is the source's name.
@@ -121,7 +121,7 @@ class TableSink(ChangeSink):
         super().__init__(name, options)
         if "images" in options:
             raise ConfigurationError(
-                f"sink {name!r} takes no images=: it writes items, not events",
+                f"sink {name!r} takes no images=: it writes whole items, not events",
                 hint="leave out images=; use transform= to change items",
             )
         if threads < 1:
@@ -130,13 +130,21 @@ class TableSink(ChangeSink):
             )
         if connection is not None and not isinstance(to, str):
             raise ConfigurationError(
-                f"connection= of sink {name!r} needs an address to open",
+                f"sink {name!r} cannot use connection=: to= is a {type(to).__name__}, not an"
+                " address",
                 hint="pass an address as to=, or leave out connection=",
+            )
+        is_transport = callable(getattr(to, "call", None))
+        if isinstance(to, type) or not (isinstance(to, (str, Db)) or is_transport):
+            shown = f"the class {to.__name__}" if isinstance(to, type) else type(to).__name__
+            raise ConfigurationError(
+                f"sink {name!r} cannot write to {shown}",
+                hint="pass an address, an open Db, or a transport, such as Engine.open()",
             )
         self._to = Address.parse(to) if isinstance(to, str) else to
         if isinstance(self._to, Address) and self._to.kind == "memory":
             raise ConfigurationError(
-                "an in-memory target is lost when the worker exits",
+                f"sink {name!r} has the target {to!r}: its items are lost when the worker exits",
                 hint="use a folder, http:// or aws:// address",
             )
         self._connection: TransportOptions = connection or {}
@@ -204,7 +212,7 @@ class TableSink(ChangeSink):
             return SinkRefused(f"the item has no {missing[0]!r}, a key attribute of {target.table}")
         if record.kind == "REMOVE":
             item = {name: item[name] for name in target.keys}
-            item[DELETED] = {"BOOL": True}
+            item[TOMBSTONE] = {"BOOL": True}
             if target.ttl is not None:
                 item[target.ttl] = {"N": str(int(now) + TOMBSTONE_SECONDS)}
         sequence = {"S": sequence_text(record.sequence)}
@@ -235,7 +243,7 @@ class TableSink(ChangeSink):
         if name is None:
             raise TryLater(
                 f"sink {self.name!r} has no target table for {source}",
-                hint="add one to the mapping table=",
+                hint=f"add an entry for {source} to the mapping table=",
             )
         described = (yield Call("DescribeTable", {"TableName": name}, _LABEL))["Table"]
         expiry = (yield Call("DescribeTimeToLive", {"TableName": name}, _LABEL))[
@@ -251,9 +259,10 @@ class TableSink(ChangeSink):
 
 
 def _reason(outcome: Outcome) -> StatorError | None:
-    """Return the error that kept a change from being written.
+    """Return the error that kept a change from being written, or None.
 
-    Returns None if the change was written, or if the target already has this change or a later one.
+    None means that the change was written, or that the target already has this change or a later
+    one.
     """
     if isinstance(outcome, (Applied, Stale)):
         return None

@@ -16,19 +16,23 @@ from stator.pipeline.sinks.sink import Refusal, Sink
 
 
 class WaveSink(Sink):
-    """The base of sinks that send in waves.
+    """The base of sinks that send in waves: the first message of every item, then the second.
 
     A subclass defines ``send_wave`` instead of ``send``.
     """
 
     @abstractmethod
     def send_wave(self, messages: Sequence[Message]) -> list[Refusal]:
-        """Deliver messages of different items and return refusals. May raise, like ``send``."""
+        """Send messages, at most one of each item. Return a refusal for each that failed.
+
+        May raise the errors that ``Sink.send`` may raise.
+        """
 
     def send(self, messages: Sequence[Message]) -> Sequence[Refusal] | None:
         """Send wave after wave, and return one refusal for each item that was not fully sent.
 
-        After an outage nothing more is sent: each item waits from its first unsent change.
+        Once an outage occurs, nothing more is sent. Each refusal then names the first unsent change
+        of its item.
         """
         refusals: dict[Lane, Refusal] = {}
         away: TryLater | None = None

@@ -33,6 +33,7 @@ from stator.errors import ConfigurationError, SinkRefused, TryLater
 from stator.model.seconds import check_seconds
 from stator.pipeline.sinks.change_sink import Message, SinkOptions
 from stator.pipeline.sinks.sink import Refusal, Sink
+from stator.tables.argument_rules import checks_arguments
 
 Connection = http.client.HTTPConnection
 SIGNATURE = "Stator-Signature"
@@ -41,8 +42,9 @@ EVENTS = "Stator-Events"
 _NOT_THE_EVENT = frozenset({401, 402, 403, 404, 405, 407, 408, 421, 423, 425, 429, 451})
 
 
+@checks_arguments("WebhookSink")
 class WebhookSink(Sink):
-    """Posts changes to a URL."""
+    """Sends changes to a URL, in POST requests."""
 
     is_json = True
 
@@ -60,7 +62,13 @@ class WebhookSink(Sink):
         now: Callable[[], float] = time.time,
         **options: Unpack[SinkOptions],
     ) -> None:
-        """``headers`` are added to every request; ``tls`` can hold certificates of your own."""
+        """Create the sink. ``headers`` are added to every request.
+
+        A request has up to ``max_messages`` events with ``max_bytes`` in all, and waits up to
+        ``timeout_seconds`` for its response. ``tls`` is an SSL context, for example with
+        certificates of your own. With ``secret``, requests are signed (``verify_signature``).
+        ``now`` is a clock for tests.
+        """
         super().__init__(name, options)
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -103,7 +111,11 @@ class WebhookSink(Sink):
         )
 
     def _post(self, body: bytes, headers: dict[str, str]) -> tuple[int, str]:
-        """Post on an idle connection, or on a new one if there is none or the peer closed it."""
+        """Send one POST request. Return the status and the reason of the response.
+
+        Uses an idle connection if there is one. If there is none, or the peer has closed it, opens
+        a new connection.
+        """
         try:
             connection = self._idle.pop()
         except IndexError:
@@ -163,13 +175,17 @@ def verify_signature(
     max_age_seconds: float = 300.0,
     now: float | None = None,
 ) -> bool:
-    """Whether a request was signed with the secret, and within the last ``max_age_seconds``."""
+    """Whether a request has a valid signature that is at most ``max_age_seconds`` old.
+
+    ``body`` is the raw body of the request, and ``given`` the value of the header
+    ``Stator-Signature``.
+    """
     key = secret.encode() if isinstance(secret, str) else secret
     stamp = given.partition(",")[0].removeprefix("t=")
     if not stamp.isascii() or not stamp.isdigit() or len(stamp) > 12:
         return False
     current = time.time() if now is None else now
-    check_seconds("is_genuine", or_zero=True, max_age_seconds=max_age_seconds)
+    check_seconds("verify_signature", or_zero=True, max_age_seconds=max_age_seconds)
     return abs(current - int(stamp)) <= max_age_seconds and hmac.compare_digest(
         signature(key, body, int(stamp)).encode(), given.encode()
     )

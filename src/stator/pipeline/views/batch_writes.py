@@ -18,9 +18,10 @@ def write_all(
     requests: Sequence[dict[str, Any]],
     check: Callable[[], Any] | None,
 ) -> Work[None]:
-    """Send PutRequests and DeleteRequests, each for a different item, until all have succeeded.
+    """Send PutRequests and DeleteRequests in BatchWriteItem calls until all have succeeded.
 
-    ``check`` is called before each attempt and raises an error to stop.
+    Each request must be for a different item of ``table``. ``check`` is called before each attempt
+    and may raise an error to stop.
     """
     chunks = [
         requests[at : at + BATCH_WRITE_ITEMS] for at in range(0, len(requests), BATCH_WRITE_ITEMS)

@@ -1,9 +1,9 @@
 """The generations of a view: the one that is read, and the one that is being built, if any.
 
 Workers read the head when they start with a shard and then every few seconds (``attend``). When a
-worker first sees that a new generation is being built, it stores its position in the shard, in a
-transaction with a check of the lease. From then on it writes to both generations. So the new
-generation includes every change after that position once, and no change up to that position.
+worker first sees that a new generation is being built, it stores its position in the shard. It does
+so in one transaction with a check of its lease. From then on it writes to both generations. So the
+new generation includes every change after that position once, and no change up to that position.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ class GenerationHead:
 
     @property
     def written(self) -> tuple[int, ...]:
-        """The generations that changes are written to."""
+        """The generations to which workers write changes.
+
+        This is the generation in use and, during a rebuild, also the generation being built.
+        """
         return (self.generation,) if self.building is None else (self.generation, self.building)
 
 
@@ -53,10 +56,10 @@ class GenerationHeads:
         return _read_head(reply["Item"], self._layout.name) if "Item" in reply else None
 
     def attend(self, scope: HandlerScope, position: str) -> Work[GenerationHead]:
-        """Return the view's head item, created if missing.
+        """Return the view's head item. Create it if it is missing.
 
-        If a generation is being built, store ``position`` as the point in this shard from which the
-        generation counts changes. A stored position is kept.
+        If a generation is being built, also store ``position`` as its start in this shard: the
+        generation counts the changes after it. A start that is already stored stays.
         """
         head = yield from self.begun(scope.group, position)
         if head.building is not None:
@@ -64,10 +67,11 @@ class GenerationHeads:
         return head
 
     def begun(self, app: str, position: str = OLDEST) -> Work[GenerationHead]:
-        """Return the head. Create it if there is none.
+        """Return the view's head item. Create it if it is missing.
 
-        Raises ConfigurationError if the view belongs to another app. If the view is new and
-        ``position`` is not the oldest, logs a warning: earlier items are not counted.
+        Raises ConfigurationError if the view belongs to another app than ``app``. If this creates
+        the head, and ``position`` is not the oldest, the view lacks the items that were written
+        earlier. A warning in the log says so.
         """
         head = yield from self.load()
         if head is None:
@@ -128,7 +132,7 @@ class GenerationHeads:
                 raise
 
     def starts(self, generation: int) -> Work[dict[str, str]]:
-        """Return, for each shard, the position after which a generation includes the changes."""
+        """Return, for each shard, the position after which the generation counts changes."""
         prefix = self._layout.start_prefix(generation)
         items = yield from query_all(
             prefix_query(self._layout.place, self._layout.directory, prefix), LABEL

@@ -14,7 +14,7 @@ LABEL: Final = "view"
 
 
 class ViewGroup(NamedTuple):
-    """A group and a time bucket, as they are written in keys."""
+    """A group of a view and a time bucket, both as key text: ``("acme", "2026-11-16T07")``."""
 
     by: str
     bucket: str = NO_BUCKET
@@ -68,11 +68,11 @@ class ViewLayout:
         return self.place.key(f"{self.prefix(generation)}S#{mark}", "STATE")
 
     def split_partial(self, item: Item) -> tuple[str, str]:
-        """Return the bucket and the shard of a partial."""
+        """Return the time bucket and the shard that a partial's sort key names."""
         bucket, _, shard = item[self.place.sort]["S"].partition(SEPARATOR)
         return bucket, shard
 
 
 def after(bucket: str) -> str:
-    """Return a sort key after every partial of a bucket."""
+    """Return a sort key that sorts after every partial of a time bucket."""
     return bucket + AFTER

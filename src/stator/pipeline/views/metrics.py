@@ -2,8 +2,8 @@
 
 ``count()``, ``sum_of(field)``, ``avg(field)`` and ``percentiles(field)`` are sums;
 ``minimum(field)``, ``maximum(field)``, ``top(n, by=field)`` and ``latest(by=field)`` depend on an
-order. Fields are named on their class, for example ``avg(Test.latency_ms)``. A source whose field
-is None does not count in the metrics of that field.
+order. Fields are named on their class, for example ``avg(Test.latency_ms)``. An item whose field is
+None does not count in the metrics of that field.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _DIVISION: Final = Arithmetic(prec=NUMBER_DIGITS)
 
 @dataclass(frozen=True, slots=True)
 class Additive:
-    """A metric that is a sum.
+    """A metric whose value is computed from sums, such as a count or an average.
 
-    ``parts`` returns the attributes that a source's value adds to, and the amounts. ``read`` turns
-    their totals into the result.
+    ``parts`` returns the names of the sums that an item's value adds to, and the amounts. ``read``
+    computes the metric's value from the totals of these sums.
     """
 
     field: FieldRef | None
@@ -43,9 +43,10 @@ class Additive:
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """A metric about the first ``count`` sources in the order of a field.
+    """A metric that needs items in the order of a field, such as ``top`` or ``minimum``.
 
-    ``copies`` are the fields that are stored of each source; None means all fields.
+    The metric uses the first ``count`` items in that order. ``copies`` are the fields that are
+    stored of each item; None means all fields.
     """
 
     field: FieldRef
@@ -68,7 +69,10 @@ def field_of(given: Any, what: str) -> FieldRef:
 
 
 def exact(value: Any) -> Number:
-    """Return a float as the decimal number that it prints as, and any other number unchanged."""
+    """Return a float as the Decimal that it prints as: 0.1 becomes ``Decimal("0.1")``.
+
+    Any other number is returned unchanged.
+    """
     return Decimal(repr(value)) if isinstance(value, float) else value
 
 
@@ -85,7 +89,7 @@ def add(sums: dict[str, Number], more: Parts, sign: int = 1) -> None:
 
 
 def count(of: Any = None) -> Additive:
-    """Return a metric that counts the sources, or those in which the field ``of`` is not None."""
+    """Return a metric that counts a group's items: all, or only items with a value in ``of``."""
     if of is None:
         return Additive(
             None, lambda name, value: (), lambda name, totals, kind: int(totals.get("n", 0))
@@ -99,7 +103,10 @@ def count(of: Any = None) -> Additive:
 
 
 def sum_of(of: Any) -> Additive:
-    """Return a metric for the sum of a field. It is 0 if no source has the field."""
+    """Return a metric for the sum of a field over a group's items.
+
+    Its value is 0 if no item has the field.
+    """
 
     def parts(name: str, value: Any) -> Parts:
         return ((f"s:{name}", exact(value)),)
@@ -112,7 +119,10 @@ def sum_of(of: Any) -> Additive:
 
 
 def avg(of: Any) -> Additive:
-    """Return a metric for the mean of a field. Its value is None if no source has the field."""
+    """Return a metric for the mean of a field over a group's items.
+
+    Its value is None if no item has the field.
+    """
 
     def parts(name: str, value: Any) -> Parts:
         return (f"s:{name}", exact(value)), (f"c:{name}", 1)
@@ -131,7 +141,7 @@ def percentiles(of: Any, *, accuracy: float = 0.02) -> Additive:
     """Return a metric from which every percentile of a field can be read.
 
     If it is declared as ``spread``, ``row.spread[99]`` is the 99th percentile, by nearest rank.
-    ``accuracy`` is the largest relative error. Halving it doubles how many numbers are stored.
+    ``accuracy`` is the largest relative error. Half the error takes twice as many stored numbers.
     """
     if not 0.001 <= accuracy <= 0.5:
         raise DesignError(
@@ -158,22 +168,28 @@ def percentiles(of: Any, *, accuracy: float = 0.02) -> Additive:
 
 
 def minimum(of: Any) -> Ordered:
-    """Return a metric for the least value of a field, or None if no source has the field."""
+    """Return a metric for the least value of a field among a group's items.
+
+    Its value is None if no item has the field.
+    """
     return Ordered(field_of(of, "minimum(of)"), descending=False, count=1, gives="value", copies=())
 
 
 def maximum(of: Any) -> Ordered:
-    """Return a metric for the greatest value of a field, or None if no source has the field."""
+    """Return a metric for the greatest value of a field among a group's items.
+
+    Its value is None if no item has the field.
+    """
     return Ordered(field_of(of, "maximum(of)"), descending=True, count=1, gives="value", copies=())
 
 
 def top(
     count: int, *, by: Any, lowest: bool = False, fields: Sequence[Any] | None = None
 ) -> Ordered:
-    """Return a metric that lists the ``count`` sources with the greatest values of field ``by``.
+    """Return a metric that lists the ``count`` items with the greatest values of field ``by``.
 
-    With ``lowest=True``, it lists those with the lowest values, the lowest first. ``fields`` are
-    the fields to store of each source; without it, the whole source is stored.
+    With ``lowest=True``, it lists the items with the lowest values, the lowest first. ``fields``
+    are the fields to store of each item; without it, the whole item is stored.
     """
     if not 1 <= count <= 1000:
         raise DesignError(f"top({count}) is out of range", hint="use 1 to 1000")
@@ -181,9 +197,9 @@ def top(
 
 
 def latest(*, by: Any, fields: Sequence[Any] | None = None) -> Ordered:
-    """Return a metric for the source with the greatest value of field ``by``, such as a time.
+    """Return a metric for the item with the greatest value of field ``by``, usually a time.
 
-    ``fields`` are the fields to store of the source; without it, the whole source is stored.
+    ``fields`` are the fields to store of the item; without it, the whole item is stored.
     """
     return Ordered(
         field_of(by, "latest(by)"), descending=True, count=1, gives="one", copies=_copies(fields)

@@ -30,7 +30,10 @@ APPLIED: Final = AppliedPosition("applied")
 
 @dataclass(frozen=True, slots=True)
 class MeasuredChange:
-    """A change, with the share of its item in the view (``ItemShare``) before and after."""
+    """A change, with its item's contributions to the view before and after the change.
+
+    Each contribution is an ``ItemShare``, or None if the item is not in the view.
+    """
 
     record: Record
     mark: str
@@ -40,7 +43,10 @@ class MeasuredChange:
 
 @dataclass(frozen=True, slots=True)
 class PartialEntry:
-    """The amounts that one change adds to one group."""
+    """The amounts that one image of a change adds to, or subtracts from, the sums of a group.
+
+    ``sign`` is 1 for the new image and -1 for the old one.
+    """
 
     sequence: str
     sums: Parts
@@ -48,10 +54,10 @@ class PartialEntry:
 
 
 class Partials:
-    """Writes partial sums.
+    """Writes the partial sums of a view.
 
-    ``fresh`` holds the groups for which a new partial was created; they may have older partials to
-    merge.
+    ``fresh`` holds the groups for which a new partial was created. Such a group may have older
+    partials that can be merged.
     """
 
     def __init__(self, context: Context, layout: ViewLayout, source: ViewSource) -> None:
@@ -81,7 +87,10 @@ class Partials:
         gathered((yield Gather(parts)))
 
     def _list(self, generation: int, names: set[str]) -> Work[None]:
-        """Add groups to the view's list of groups, before anything is counted in them."""
+        """Add groups to the view's stored list of groups, before their first partial is written.
+
+        ``names`` are the groups as key text (``ViewGroup.by``).
+        """
         unknown = [by for by in sorted(names) if (generation, by) not in self._listed]
         if len(self._listed) > _REMEMBERED:
             self._listed.clear()
@@ -135,9 +144,12 @@ class Partials:
         refusal: ValidationFailed,
         check: Callable[[], Any],
     ) -> Work[dict[str, Any]]:
-        """Add to a sum with more digits than a Number can hold: read it, and rewrite it in pieces.
+        """Add to sums that need more digits than a DynamoDB Number can hold.
 
-        The write requires that the sum has not changed since it was read.
+        DynamoDB has answered the usual ADD with ``refusal``. Read the partial, add ``change`` (its
+        entries and their sums), and write each long total in several pieces. The write succeeds
+        only if the partial has not changed since it was read. If no total is that long, raise
+        ``refusal``. Return DynamoDB's reply.
         """
         entries, sums = change
         key = {
@@ -212,15 +224,19 @@ class Partials:
 
 @dataclass(frozen=True, slots=True)
 class _Rewritten:
-    """Sums that are set instead of added to: the partial as it was read, and the new totals."""
+    """A partial as it was read (``stored``), and the new totals that replace some of its sums.
+
+    A sum with too many digits for a DynamoDB Number is replaced, because ADD cannot change it.
+    """
 
     stored: Item
     totals: dict[str, Decimal]
 
     def changes(self, written: Expressions) -> str:
-        """Return the text that continues a SET clause with the new totals.
+        """Return the assignments of the new totals, as text to append to a SET clause.
 
-        A REMOVE clause follows if some pieces are no longer needed.
+        Adds their names and values to ``written``. The text ends with a REMOVE clause if some
+        pieces of the old sums are no longer needed.
         """
         wanted: Item = {}
         for name, total in self.totals.items():
@@ -235,10 +251,10 @@ class _Rewritten:
 
 
 def _by_group(measured: Iterable[MeasuredChange]) -> dict[ViewGroup, list[PartialEntry]]:
-    """Return what each group gains and loses, in the stream's order.
+    """Return the amounts that changes add to and subtract from each group, in the stream's order.
 
-    A change that does not affect the sums is left out. This depends only on its two images, so a
-    repeated delivery leaves it out again.
+    A change that alters no sum is left out: both of its images add the same amounts to the same
+    group. If the change is delivered again, its images are the same, and it is left out again.
     """
     found: dict[ViewGroup, list[PartialEntry]] = {}
     for each in measured:
@@ -254,7 +270,10 @@ def _by_group(measured: Iterable[MeasuredChange]) -> dict[ViewGroup, list[Partia
 
 
 def _first_part(entries: Sequence[PartialEntry]) -> tuple[list[PartialEntry], dict[str, Number]]:
-    """Return as many whole changes as fit into one request, and their sum."""
+    """Return the first entries that fit into one UpdateItem, and the amounts that it must add.
+
+    All entries of one change go into the same request.
+    """
     taken: list[PartialEntry] = []
     sums: dict[str, Number] = {}
     for entry in entries:

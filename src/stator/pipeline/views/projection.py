@@ -20,7 +20,8 @@ from stator.pipeline.views.metrics import Ordered, field_of
 from stator.pipeline.views.reader import MaintainedReader, check_groupable, copied
 from stator.pipeline.views.sources import ViewDeclaration
 from stator.pipeline.views.updater import MaintainedView, ViewUpdater, as_fields
-from stator.tables.operation import D, iteration, operation
+from stator.tables.argument_rules import checks_arguments
+from stator.tables.operation import D, context_of, iteration, operation
 from stator.tables.reads.cursors import make_cursor, read_cursor
 from stator.tables.reads.pattern_read import Page, check_limit
 from stator.tables.work import Call, Work
@@ -29,6 +30,7 @@ from stator.tables.work import Call, Work
 _OPTIONS: Final = ("newest_first", "limit", "cursor")
 
 
+@checks_arguments("Projection")
 class Projection(ViewUpdater):
     """A copy of items under another key, kept up to date by workers.
 
@@ -67,11 +69,15 @@ class Projection(ViewUpdater):
 
     def on(self, db: D) -> ProjectionReader[D]:
         """Return a reader of the projection in a database. With an AsyncDb, await every call."""
-        return ProjectionReader(db, self.in_database(db.context), self.rows)
+        context = context_of(db, "projection.on()", "projection.on(connect(shop))")
+        return ProjectionReader(db, self.in_database(context), self.rows)
 
 
 class ProjectionReader(MaintainedReader[D]):
-    """Reads entities, or rows with the copied fields."""
+    """Reads a projection: a view that keeps a copy of every item under another key.
+
+    The results are entities or, if the projection copies only some fields, rows with these fields.
+    """
 
     def __init__(self, db: D, view: MaintainedView, rows: Ordered) -> None:
         super().__init__(db, view)
@@ -132,8 +138,8 @@ class ProjectionReader(MaintainedReader[D]):
 class ProjectionPages:
     """The items of one key, page by page, up to ``limit``.
 
-    ``after`` is the sort key of the last item returned. ``has_more`` says, once the pages are done,
-    whether more items follow the last one.
+    ``after`` is the sort key of the last item returned. Once the last page has been read,
+    ``has_more`` says whether more items follow.
 
     A rebuild may replace the generation between two pages. The items have the same sort keys in
     every generation, so the next page continues in the new one. A page that was read while the

@@ -1,4 +1,4 @@
-"""Writes a view's ordered rows. When a source item changes, its rows move to their new places.
+"""Writes a view's rank rows. When a source item changes, its rank rows move to new places.
 
 A stored state for each source item makes every change count once (see ``pipeline.views``).
 """
@@ -33,10 +33,10 @@ TransactAction = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RankTarget:
-    """The rows that a source has after a change.
+    """The rank rows that a source should have after a change.
 
-    ``order`` is the position of the change in the stream. For a scanned item it is empty, which
-    sorts below every change.
+    ``mark`` identifies the source. ``order`` is the position of the change in the stream. For an
+    item that a rebuild has scanned, ``order`` is empty, which sorts below every change.
     """
 
     mark: str
@@ -51,9 +51,9 @@ RefusedTargets = list[tuple[RankTarget, ServiceError]]
 
 @dataclass(frozen=True, slots=True)
 class RankState:
-    """The stored state of a source.
+    """The stored state of a source: its rank rows, and the last change that they include.
 
-    ``order`` is the stream's label and the padded sequence number of the last change.
+    ``order`` identifies that change by the stream's label and the padded sequence number.
     """
 
     order: str
@@ -62,10 +62,10 @@ class RankState:
 
 @dataclass(frozen=True, slots=True)
 class RankMove:
-    """A pending change to a source's rows: from the stored ``state`` to the ``wanted`` rows.
+    """A pending change to a source's rank rows: from the stored ``state`` to ``wanted``.
 
-    ``state`` is None if the source has none yet. ``order`` places this change among the source's
-    changes.
+    ``state`` is None if the source has no stored state yet. Of two changes to a source, the later
+    one has the greater ``order``.
     """
 
     wanted: RankTarget
@@ -74,7 +74,7 @@ class RankMove:
 
     @property
     def is_done(self) -> bool:
-        """Whether this change, or a later one, has been applied."""
+        """Whether the stored state already includes this change or a later one."""
         return self.state is not None and self.state.order >= self.order
 
 
@@ -82,7 +82,10 @@ class Ranks:
     def __init__(
         self, context: Context, layout: ViewLayout, end: Callable[[str], float | None]
     ) -> None:
-        """Create a writer of rows. ``end`` returns when the rows of a bucket expire."""
+        """Create a writer of a view's rank rows.
+
+        ``end`` is a function that returns when the rank rows of a time bucket expire.
+        """
         self._context = context
         self._layout = layout
         self._end = end
@@ -118,7 +121,10 @@ class Ranks:
     def _bundles(
         self, generation: int, moves: list[RankMove]
     ) -> list[list[tuple[RankMove, list[TransactAction]]]]:
-        """Group moves so that each group fits into one transaction."""
+        """Put the moves, in order, into bundles that each fit into one transaction.
+
+        A bundle lists its moves, each with the transaction actions that carry it out.
+        """
         bundles: list[list[tuple[RankMove, list[TransactAction]]]] = []
         room = 0
         for move in moves:
@@ -136,7 +142,10 @@ class Ranks:
         bundle: list[tuple[RankMove, list[TransactAction]]],
         check: Callable[[], Any],
     ) -> Work[RefusedTargets]:
-        """Make all moves in one transaction. If it is refused, make them one by one."""
+        """Make all moves of a bundle in one transaction. If it is refused, make them one by one.
+
+        Returns the targets of the moves that are refused even then, with their errors.
+        """
         if len(bundle) > 1:
             actions = [action for _, each in bundle for action in each]
             call = Call("TransactWriteItems", {"TransactItems": actions}, LABEL)
@@ -238,9 +247,9 @@ class Ranks:
 
 
 def _last(measured: Iterable[MeasuredChange], stream: str) -> list[RankTarget]:
-    """Return, for each source, the target of its last change in a batch.
+    """Return the rank rows that each source should have after its last change in a batch.
 
-    Sources whose rows do not change are left out.
+    Sources whose rank rows do not change are left out.
     """
     found: dict[str, RankTarget] = {}
     for each in measured:
@@ -257,9 +266,10 @@ def _rows_of(counted: ItemShare | None) -> Any:
 
 
 def _ordered(order: str, state: RankState | None) -> str:
-    """Return ``order`` with its stream's label.
+    """Return ``order`` with a stream label in front: ``<label>#<sequence number>``.
 
-    A retried parked change does not know its stream, so it gets the label of the previous state.
+    The order of a retried parked change has no label, and gets the label of ``state``. If there is
+    no stored state, the order is returned unchanged.
     """
     if order.startswith("#") and state is not None:
         return state.order.partition("#")[0] + order

@@ -23,7 +23,9 @@ from stator.pipeline.views.rebuild.rebuild import (
 from stator.pipeline.views.rows import Row
 from stator.pipeline.views.sketch import Percentiles
 from stator.pipeline.views.updater import MaintainedView
+from stator.tables.missing_attributes import missing_attribute
 from stator.tables.operation import D, OnDb, operation
+from stator.tables.reads.item_list import ItemList
 from stator.tables.reads.items import decoded
 from stator.tables.work import Call, Gather, Work, gathered
 from stator.tables.writes.expressions import Expressions
@@ -33,7 +35,7 @@ _SIDE_BY_SIDE: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class BucketRange:
-    """The buckets from ``first`` to ``last``, both included, as they are written in keys."""
+    """The time buckets from ``first`` to ``last``, both included, as key text."""
 
     first: str
     last: str
@@ -57,7 +59,7 @@ class MaintainedReader(OnDb[D]):
         return (yield from Rebuild(self.view, options, progress).run())
 
     def generation(self) -> Work[int]:
-        """Return the generation in use."""
+        """Return the number of the generation in use. A rebuild increases it."""
         head = yield from self.view.heads.load()
         return 1 if head is None else head.generation
 
@@ -91,27 +93,33 @@ class ViewReader(MaintainedReader[D]):
                 found += gathered((yield Gather(work)))
             before, generation = generation, (yield from self.generation())
             if before == generation:
-                return [rows[0] if rows else None for rows in found]
+                return ItemList(rows[0] if rows else None for rows in found)
 
     @operation
     def range(self, start: datetime, end: datetime, /, **group: Any) -> Work[list[Row]]:
-        """Return the rows of a group whose buckets overlap ``start`` to ``end``, oldest first."""
+        """Return the rows of a group whose time buckets overlap the range, oldest first.
+
+        Pass the group's fields by name: ``range(start, end, isp="acme")``.
+        """
         asked = self.view.source.group_of(group, with_bucket=False)
         text = self.view.source.bucket_text
         if end <= start:
-            return []
+            return ItemList()
         buckets = BucketRange(text(start), text(end - timedelta(microseconds=1)))
         return (yield from self._rows(asked.by, buckets))
 
     @operation
     def all(self, /, **group: Any) -> Work[list[Row]]:
-        """Return every row of a group, oldest first."""
+        """Return the rows of a group for all time buckets, oldest first.
+
+        Pass the group's fields by name: ``all(isp="acme")``.
+        """
         asked = self.view.source.group_of(group, with_bucket=False)
         return (yield from self._rows(asked.by, None))
 
     @operation
     def groups(self) -> Work[list[dict[str, Any]]]:
-        """Return the groups that exist or have existed, as the values of their fields."""
+        """Return the groups that have or once had items, as dictionaries of their field values."""
         generation = yield from self.generation()
         place = self.view.layout.place
         items = yield from query_all(
@@ -145,12 +153,15 @@ class ViewReader(MaintainedReader[D]):
         }
         groups = {group: totals for group, totals in groups.items() if totals.get("n", 0) > 0}
         work = [self._row(generation, group, totals) for group, totals in groups.items()]
-        return list(gathered((yield Gather(work))))
+        return ItemList(gathered((yield Gather(work))))
 
     def _partials(
         self, generation: int, by: str, buckets: BucketRange | None
     ) -> Work[dict[str, list[Item]]]:
-        """Return the partials to sum, by bucket. ``rebuild.compaction`` says which are left out."""
+        """Return the partials to sum, by bucket.
+
+        Partials that are already merged into BASE are left out (``rebuild.compaction``).
+        """
         layout = self.view.layout
         request = _range_query(layout.place, layout.partials(generation, by), buckets)
         while True:
@@ -179,7 +190,10 @@ class ViewReader(MaintainedReader[D]):
 
 
 def _bounded(values: dict[str, Any], metrics: Mapping[str, Metric]) -> dict[str, Any]:
-    """Give percentiles the exact extremes of their field, if the view has them as metrics."""
+    """Add the exact lowest and highest value to the percentiles of a field, if the row has them.
+
+    The row has them if the view also has a ``minimum`` or ``maximum`` metric of the same field.
+    """
     for name, metric in metrics.items():
         if not isinstance(values[name], Percentiles) or metric.field is None:
             continue
@@ -198,7 +212,7 @@ def _bounded(values: dict[str, Any], metrics: Mapping[str, Metric]) -> dict[str,
 def ranked(view: MaintainedView, generation: int, group: ViewGroup, metric: Ordered) -> Work[Any]:
     """Return the result of an ordered metric, such as ``top`` or ``minimum``.
 
-    Reads the group's rows in the metric's order, up to the metric's count.
+    Reads the group's rank rows in the metric's order, up to the metric's count.
     """
     layout = view.layout
     name = metric.field.name
@@ -215,22 +229,27 @@ def ranked(view: MaintainedView, generation: int, group: ViewGroup, metric: Orde
         request["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
     found = found[: metric.count]
     if metric.gives == "value":
-        return view.source.of.codec.decode_field[name](found[0][name]) if found else None
+        return _field(view, name, found[0]) if found else None
     copies = yield from copied(view, found, metric)
     return copies if metric.gives == "many" else (copies[0] if copies else None)
 
 
 def copied(view: MaintainedView, items: Sequence[Item], metric: Ordered) -> Work[list[Any]]:
-    """Return the stored copies of sources: entities, or rows with only the chosen fields."""
+    """Return the stored copies of source items: entities, or rows with only the chosen fields."""
     of = view.source.of
     if metric.copies is None:
         return (yield from decoded(view.context, of, [dict(item) for item in items]))
     names = list(dict.fromkeys([*(field.name for field in metric.copies), metric.field.name]))
-    decode = of.codec.decode_field
-    return [
-        Row({name: decode[name](item[name]) if name in item else None for name in names})
-        for item in items
-    ]
+    return [Row({name: _field(view, name, item) for name in names}) for item in items]
+
+
+def _field(view: MaintainedView, name: str, copy: Item) -> Any:
+    """Return a field of a stored copy. A source item without the attribute gives the default."""
+    of = view.source.of
+    if name in copy:
+        return of.codec.decode_field[name](copy[name])
+    value = missing_attribute(of, name, copy)
+    return None if value is None else of.codec.decode_field[name](value)
 
 
 def _range_query(place: Any, partition: str, buckets: BucketRange | None) -> dict[str, Any]:
@@ -253,7 +272,11 @@ def _names_merged(shards: dict[str, Item]) -> set[str]:
 
 
 def _is_whole(shards: dict[str, Item]) -> bool:
-    """Whether the read saw every merge of partials completely or not at all."""
+    """Whether the read saw each merge of partials either completely or not at all.
+
+    If not, the partials must be read again (``rebuild.compaction``). ``shards`` has one bucket's
+    partials by shard.
+    """
     emptied = {name for name, item in shards.items() if name != BASE and "merged" in item}
     return emptied <= _names_merged(shards)
 
@@ -265,4 +288,4 @@ def _to_sum(shards: dict[str, Item]) -> list[Item]:
 
 def check_groupable(given: Sequence[Any]) -> None:
     if len({field.name for field in given}) != len(given):
-        raise DesignError("a field is named twice in by=", hint="name each field once")
+        raise DesignError(f"{[*given]!r} has the same field twice", hint="name each field once")

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Row(Mapping[str, Any]):
-    """A result of a view.
+    """One row of a view's result: the values of the group's fields and of the metrics.
 
     ``row.isp``, ``row.tests`` and ``row["tests"]`` work; ``dict(row)`` has everything.
     """

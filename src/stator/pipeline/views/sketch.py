@@ -2,17 +2,18 @@
 
 Values are counted in buckets whose bounds grow by a constant factor, after DDSketch (Masson, Rim,
 Lee, VLDB 2019). With accuracy a and g = (1 + a) / (1 - a), bucket i holds the values in (g^(i-1),
-g^i] and stands for 2 g^i / (g + 1), whose relative error is at most a for each of them. Counts of
-buckets can be added and subtracted, so a value can be removed from a sketch again, and sketches are
-merged by adding them.
+g^i] and stands for 2 g^i / (g + 1). For each of these values, the relative error is at most a.
+Counts of buckets can be added and subtracted, so a value can be removed from a sketch again, and
+sketches are merged by adding them.
 
 Buckets are named ``p81`` for a positive value, ``n81`` for a negative value by its distance from
 zero, and ``z`` for zero. Every number that DynamoDB can hold, from 1e-130 to 9.99e125 (AWS,
 "Supported data types"), has a bucket of its own magnitude.
 
-Before, values closer to zero than 1e-9 were counted in ``z``, and partials of that time remain.
-When such a value is removed now, the count of its own bucket becomes negative. A bucket can only be
-negative for that reason, so ``repaired`` subtracts its count from ``z``, where the value was added.
+Earlier versions counted values closer to zero than 1e-9 in ``z``, and partials that they wrote
+still exist. When such a value is removed now, the count of its own bucket becomes negative. A
+bucket can only be negative for that reason, so ``repaired`` subtracts its count from ``z``, where
+the value was added.
 """
 
 from __future__ import annotations
@@ -41,7 +42,11 @@ def bucket_of(value: float, accuracy: float) -> str:
 
 
 def repaired(counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the counts with those of earlier versions in their place (see the module)."""
+    """Return the counts with every negative count moved to the bucket of zero.
+
+    A count is negative if an earlier version of Stator counted a value close to zero in the bucket
+    of zero. This version then removed the value from the bucket of its magnitude.
+    """
     found = {bucket: count for bucket, count in counts.items() if count > 0}
     missing = sum(count for count in counts.values() if count < 0)
     if missing:
@@ -55,7 +60,7 @@ def _log_growth(accuracy: float) -> float:
 
 
 def _middle(bucket: str, accuracy: float) -> float:
-    """Return the value that a bucket stands for."""
+    """Return the value that stands for all values counted in a bucket."""
     if bucket == _ZERO:
         return 0.0
     log_growth = _log_growth(accuracy)
@@ -68,9 +73,9 @@ class Percentiles:
     """The percentiles of a field.
 
     ``percentiles[50]`` and ``at(0.5)`` are the median, or None without values. A percentile is the
-    value of the nearest rank: of n sorted values, ``at(q)`` is number ``ceil(q * n)``, the smallest
-    one with at least that share of all values at or below it. ``percentiles[0]`` is the smallest
-    value.
+    value of the nearest rank: of n sorted values, ``at(q)`` is number ``ceil(q * n)``. It is the
+    smallest value such that at least the share ``q`` of all values are at or below it.
+    ``percentiles[0]`` is the smallest value.
 
     ``lowest`` and ``highest`` are the exact extremes, if they are known. No percentile lies beyond
     them.
@@ -86,11 +91,14 @@ class Percentiles:
         return sum(self.counts.values())
 
     def __getitem__(self, percent: Any) -> float | None:
-        """Return a percentile. Raises RequestRefused unless ``percent`` is from 0 to 100."""
+        """Return a percentile: ``percentiles[95]`` is the 95th, or None if there are no values.
+
+        Raises RequestRefused unless ``percent`` is from 0 to 100.
+        """
         return self._ranked(_exact(percent, 100, "percentiles[{}]", "percentiles[99]") / 100)
 
     def at(self, share: Any) -> float | None:
-        """Return the smallest value with at least this share of all values at or below it.
+        """Return the smallest value such that at least ``share`` of all values are at or below it.
 
         Returns None if there are no values. Raises RequestRefused unless ``share`` is from 0 to 1.
         """
@@ -126,9 +134,10 @@ class Percentiles:
 
 
 def _exact(given: Any, most: int, asked: str, example: str) -> Fraction:
-    """Return a number from 0 to ``most`` exactly as it is written: 0.07 * 100 is 7, not 7.0...01.
+    """Return a number from 0 to ``most`` as a fraction with exactly the digits that it prints.
 
-    ``asked`` and ``example`` are for the error about other values.
+    So 0.07 * 100 is 7, not 7.000000000000001. If ``given`` is no such number, raises RequestRefused
+    with a message made from ``asked`` and ``example``.
     """
     is_number = isinstance(given, (int, float, Decimal, Rational)) and not isinstance(given, bool)
     number: Any = given

@@ -1,4 +1,4 @@
-"""The share of an item in a view: its group, what it adds to the sums, and its rows."""
+"""The share of an item in a view: its group, what it adds to the sums, and its rank rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stator.design.entities.shapes import Epoch, Maybe, Scalar, Shape
 from stator.design.patterns.filter_writer import FilterWriter
 from stator.design.patterns.pattern import references
 from stator.design.plan.key_text import SEPARATOR, Encoding, encoding_of, plain
-from stator.errors import DesignError, ItemMismatch
+from stator.errors import DesignError
 from stator.expr.bind import bind_condition
 from stator.expr.condition import evaluate
 from stator.expr.parser import parse_condition
@@ -24,6 +24,7 @@ from stator.model.periods import Period, following, period_start, period_text
 from stator.model.values import Item
 from stator.pipeline.views.layout import NO_BUCKET, ViewGroup
 from stator.pipeline.views.metrics import Additive, Metric, Ordered, Parts
+from stator.tables.missing_attributes import may_have_default, missing_value, with_defaults
 from stator.tables.schema import EntityMap
 
 _NUMBERS: Final = (int, float, Decimal)
@@ -38,10 +39,10 @@ _MINUTES: Final = r":[0-5][0-9]" + _SECONDS
 
 
 class ItemShare:
-    """One item's share in a view.
+    """What one item contributes to a view.
 
-    ``sums`` maps attributes of a partial to the amounts they grow by; ``rows`` maps sort keys to
-    items.
+    ``group`` is the group that it belongs to. ``sums`` has the amounts to add to the attributes of
+    a partial. ``rows`` maps sort keys to the rank rows to store.
     """
 
     __slots__ = ("group", "rows", "sums")
@@ -54,7 +55,7 @@ class ItemShare:
 
 @dataclass(frozen=True, slots=True)
 class ViewDeclaration:
-    """A view as the user declared it."""
+    """The arguments with which a user declared a view or a projection."""
 
     entity: type[Any]
     by: tuple[FieldRef, ...]
@@ -74,7 +75,7 @@ def _remember(known: dict[Any, Any], key: Any, made: Any) -> None:
 
 
 class _Grouping:
-    """A field of the group, and how its values are written in keys."""
+    """A field by which a view groups its items, and how its values are written in keys."""
 
     def __init__(self, name: str, decode: Callable[[Any], Any], encoding: Encoding) -> None:
         self.name = name
@@ -99,7 +100,7 @@ class _Grouping:
 
 
 class _Bucket:
-    """The field whose time decides the bucket."""
+    """The datetime field and the period that decide which time bucket an item is in."""
 
     def __init__(self, name: str, period: Period, decode: Callable[[Any], Any]) -> None:
         self.name = name
@@ -126,7 +127,7 @@ class _Bucket:
 
 
 class _Measured:
-    """Turns an item's value of one field into the amounts to add to the metrics of that field."""
+    """Computes what an item's value of one field adds to the metrics of that field."""
 
     def __init__(
         self, name: str, decode: Callable[[Any], Any], metrics: Sequence[tuple[str, Additive]]
@@ -154,7 +155,7 @@ class _Measured:
 
 
 class ViewSource:
-    """Computes the shares of items in a declared view, from items as they are stored."""
+    """Computes what stored items contribute to a declared view (``ItemShare``)."""
 
     def __init__(self, declared: ViewDeclaration, of: EntityMap) -> None:
         self.declared = declared
@@ -167,7 +168,7 @@ class ViewSource:
             Epoch,
         ):
             raise DesignError(
-                f"{declared.bucket[0]!r} is not a datetime, which time buckets need",
+                f"{declared.bucket[0]!r} cannot make time buckets: it is not a datetime field",
                 hint="name a datetime field in bucket=(...)",
             )
         self.additive = {
@@ -179,13 +180,22 @@ class ViewSource:
             for name, each in self.orders.items()
         }
         for each in self.additive.values():
-            if each.field is not None and each.numeric:
-                self.kind(each.field)
+            if each.field is not None:
+                self.shape(each.field)
+                if each.numeric:
+                    self.kind(each.field)
         measured: dict[str, list[tuple[str, Additive]]] = {}
         for name, each in self.additive.items():
             if each.field is not None:
                 measured.setdefault(each.field.name, []).append((name, each))
         self.names = self._field_names(measured)
+        # Items may lack these attributes, and the fields still have values: their defaults.
+        compared = () if declared.where is None else references(as_condition(declared.where))
+        self._filled = frozenset(
+            name
+            for name in (*self.names, *(each.name for each in compared))
+            if may_have_default(of, name)
+        )
         self._shape = of.shape_version.value
         # Tells items of other entities in the same table apart.
         self._kind = (
@@ -230,7 +240,10 @@ class ViewSource:
         return found
 
     def kind(self, reference: FieldRef) -> type:
-        """Return the Python type of a number field. Raises DesignError for any other field."""
+        """Return the Python type of a number field.
+
+        Raises DesignError for a field that is not a number.
+        """
         shape = self.shape(reference)
         if not isinstance(shape, Scalar) or shape.python not in _NUMBERS:
             raise DesignError(
@@ -247,9 +260,11 @@ class ViewSource:
     # -- counting
 
     def counted(self, item: Item | None, mark: str, now: float) -> ItemShare | None:
-        """Return the share of an item, or None if there is no item or it is not in the view.
+        """Return what an item contributes to the view, or None if it is not in the view.
 
-        ``mark`` identifies the item in the keys of its rows.
+        ``item`` is one image of a change, or None if the change has no such image. ``mark``
+        identifies the item in the keys of its rank rows. An item whose bucket has expired at
+        ``now`` is not in the view.
         """
         if item is None or (self._kind is not None and item.get(self._kind[0]) != self._kind[1]):
             return None
@@ -259,6 +274,8 @@ class ViewSource:
             return None
         if item.get(VERSION_ATTRIBUTE) != self._shape:
             item = self.of.current(item)
+        if not item.keys() >= self._filled:
+            item = with_defaults(self.of, item, self._filled)
         if self._where is not None and not evaluate(self._where, item):
             return None
         group = self._group(item)
@@ -270,7 +287,7 @@ class ViewSource:
             if value is not None:
                 sums = sums + measured.parts(value)
             else:
-                sums = sums + measured.made(self._absent(measured.name, item))
+                sums = sums + measured.made(missing_value(self.of, measured.name, item))
         return ItemShare(group, sums, self._rows(item, mark) if self._ordered else _NO_ROWS)
 
     def _group(self, item: Item) -> ViewGroup | None:
@@ -281,7 +298,7 @@ class ViewSource:
             if value is not None:
                 text = grouping.text(value)
             else:
-                text = grouping.made(self._absent(grouping.name, item))
+                text = grouping.made(missing_value(self.of, grouping.name, item))
             if text is None:
                 return None
             by = by + SEPARATOR + text if at else text
@@ -291,7 +308,7 @@ class ViewSource:
             if value is not None:
                 text = self._bucket.text(value)
             else:
-                text = self._bucket.made(self._absent(self._bucket.name, item))
+                text = self._bucket.made(missing_value(self.of, self._bucket.name, item))
             if text is None:
                 return None
             bucket = text
@@ -304,31 +321,31 @@ class ViewSource:
     def _rows(self, item: Item, mark: str) -> dict[str, Item]:
         rows = {}
         for name, (encoding, copied) in self._ordered.items():
-            value = self._decode[name](item[name]) if name in item else self._absent(name, item)
+            value = (
+                self._decode[name](item[name])
+                if name in item
+                else missing_value(self.of, name, item)
+            )
             if value is not None:
                 text = encoding.write(plain(value))
                 rows[f"{name}{SEPARATOR}{text}{SEPARATOR}{mark}"] = self._copy(item, name, copied)
         return rows
 
-    def _absent(self, name: str, item: Item) -> Any:
-        """Return the value of a field whose attribute is missing: None, or the field's default."""
-        if isinstance(self.of.fields[name].shape, Maybe):
-            return None
-        if self.of.large:
-            raise ItemMismatch(self.of.name, name, "the attribute is missing", None)
-        return getattr(self.of.as_stored(item), name)
-
     def _copy(self, item: Item, name: str, copied: frozenset[str] | None) -> Item:
-        if copied is None:
+        item = self.of.with_key_fields(item)
+        if copied is None:  # with the version, so that later versions can upcast the copy
+            fields = self.of.fields
             return {
-                attribute: value for attribute, value in item.items() if attribute in self.of.fields
+                attribute: value
+                for attribute, value in item.items()
+                if attribute in fields or attribute == VERSION_ATTRIBUTE
             }
         return {attribute: item[attribute] for attribute in (*copied, name) if attribute in item}
 
     # -- expiry
 
     def end(self, bucket: str) -> float | None:
-        """Return when the items of a bucket expire, in seconds since the epoch.
+        """Return the time at which the items of a time bucket expire, in seconds since the epoch.
 
         None means never.
         """
@@ -369,7 +386,8 @@ class ViewSource:
     def bucket_text(self, moment: datetime) -> str:
         if self._bucket is None:
             raise DesignError(
-                "this view has no time buckets", hint="declare it with bucket=(field, 'hour')"
+                f"this view of {self.of.name} has no time buckets",
+                hint="declare it with bucket=(field, 'hour')",
             )
         if not isinstance(moment, datetime) or moment.tzinfo is None:
             raise DesignError(
@@ -379,7 +397,10 @@ class ViewSource:
         return period_text(self._bucket.period, moment)
 
     def values_of(self, group: ViewGroup) -> dict[str, Any]:
-        """Return the field values of a group. The value of the bucket is its first moment."""
+        """Return the field values of a group, by name.
+
+        The value of the bucket's field is the first moment of the time bucket.
+        """
         texts = group.by.split(SEPARATOR) if self._by else []
         python = self.of.info.python_names
         values = {
@@ -393,7 +414,10 @@ class ViewSource:
 
 
 def _orders(metrics: Mapping[str, Metric]) -> dict[str, list[Ordered]]:
-    """Return the ordered metrics by field. Metrics of one field share its rows."""
+    """Return the ordered metrics by the field that orders them.
+
+    Metrics that are ordered by the same field share their rank rows.
+    """
     found: dict[str, list[Ordered]] = {}
     for metric in metrics.values():
         if isinstance(metric, Ordered):
@@ -402,7 +426,7 @@ def _orders(metrics: Mapping[str, Metric]) -> dict[str, list[Ordered]]:
 
 
 def _copied(metrics: Sequence[Ordered]) -> frozenset[str] | None:
-    """Return the fields that rows copy from their source, or None for all."""
+    """Return the fields that rank rows copy from their source; None means all fields."""
     names: set[str] = set()
     for metric in metrics:
         if metric.copies is None:
@@ -412,7 +436,7 @@ def _copied(metrics: Sequence[Ordered]) -> frozenset[str] | None:
 
 
 def bound(where: Any, of: EntityMap) -> BoundCondition:
-    """Return a condition that evaluates items in this process as DynamoDB would."""
+    """Return ``where`` as a condition that tests items in this process as DynamoDB would."""
     condition = as_condition(where)
     for reference in references(condition):
         if reference.name not in of.fields or reference.name in of.large:

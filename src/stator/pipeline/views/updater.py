@@ -22,7 +22,7 @@ _REMEMBERED_SCOPES = 1000
 
 
 class MaintainedView:
-    """A view in one database, with the objects that update its items."""
+    """A view in one database, with the objects that read and write its items."""
 
     def __init__(
         self, name: str, declared: ViewDeclaration, context: Context, *, has_sums: bool
@@ -117,7 +117,10 @@ class MaintainedView:
 
 
 class ViewUpdater:
-    """The subscriber that keeps views and projections up to date. Each change counts once."""
+    """The base of ``View`` and ``Projection``: the subscriber that updates them.
+
+    Each change counts once.
+    """
 
     is_exact = True
 
@@ -138,7 +141,7 @@ class ViewUpdater:
         return self._name
 
     def in_database(self, context: Context) -> MaintainedView:
-        """Return the view in a database. A few databases are cached."""
+        """Return the view in one database. The last few databases are cached."""
         for each in self._views:
             if each.context is context:
                 return each
@@ -147,7 +150,10 @@ class ViewUpdater:
         return view
 
     def prepare(self, context: Context) -> None:
-        """Check the view against a database's design. Workers call this when they start."""
+        """Raise an error if the view does not fit the database's design.
+
+        Workers call this when they start.
+        """
         self.in_database(context)
 
     def tables(self, context: Context) -> Sequence[str]:
@@ -159,7 +165,7 @@ class ViewUpdater:
         return self.in_database(context).wants(record)
 
     def attend(self, scope: HandlerScope, position: str) -> Work[None]:
-        """Check whether the view is being rebuilt (``generations``), and merge old partials."""
+        """Do the periodic work: notice a rebuild of the view, and merge old partials."""
         return self.in_database(scope.context).attend(scope, position)
 
     def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
@@ -169,8 +175,8 @@ class ViewUpdater:
         """
         if not scope.shard:
             raise ConfigurationError(
-                f"the view {self._name} needs to know the shard of every change",
-                hint="run its app with `stator work`",
+                f"the view {self._name} got a change without its shard, and cannot count it",
+                hint="run the app with `stator work`, which passes the shard",
             )
         return self.in_database(scope.context).handle(records, scope)
 

@@ -21,9 +21,11 @@ from stator.pipeline.views.metrics import Additive, Metric, Ordered, field_of
 from stator.pipeline.views.reader import ViewReader, check_groupable
 from stator.pipeline.views.sources import ViewDeclaration
 from stator.pipeline.views.updater import ViewUpdater, as_fields
-from stator.tables.operation import D
+from stator.tables.argument_rules import checks_arguments
+from stator.tables.operation import D, context_of
 
 
+@checks_arguments("View")
 class View(ViewUpdater):
     """A summary of items, kept up to date by workers: counts, sums, percentiles, top lists.
 
@@ -37,7 +39,8 @@ class View(ViewUpdater):
         )
 
     ``app.add(orders_by_day)`` maintains it, and ``orders_by_day.on(db)`` reads it. Each keyword
-    that is not an option is a metric, and names the attribute of the rows that holds it.
+    that is not an option of ``View`` declares a metric. Rows have an attribute of that name:
+    ``row.revenue``.
     """
 
     def __init__(
@@ -54,11 +57,10 @@ class View(ViewUpdater):
     ) -> None:
         """Declare a view.
 
-        ``by`` are the fields of a group; ``bucket`` is a datetime field and a period.
-
-        Periods are minute, hour, day, month and year. Items for which ``where`` does not hold, or
-        that have None in one of these fields, are not counted. A bucket expires ``keep`` after its
-        end; without ``keep``, it never expires.
+        ``by`` are the fields of a group. ``bucket`` is a datetime field and a period: minute, hour,
+        day, month or year. Items for which ``where`` does not hold, or that have None in a field of
+        ``by`` or ``bucket``, are not counted. A bucket expires ``keep`` after its end; without
+        ``keep``, it never expires.
         """
         fields = tuple(field_of(each, "by") for each in as_fields(by))
         check_groupable(fields)
@@ -68,8 +70,8 @@ class View(ViewUpdater):
             time = (field_of(bucket[0], "bucket"), bucket[1])
         if keep is not None and not is_seconds(keep.total_seconds()):
             raise DesignError(
-                f"keep={keep} is not a duration above 0, and up to a hundred years",
-                hint="for example keep=timedelta(days=90)",
+                f"keep={keep} is out of range",
+                hint="use more than 0 and at most a hundred years: keep=timedelta(days=90)",
             )
         if keep is not None and time is None:
             raise DesignError(
@@ -84,7 +86,8 @@ class View(ViewUpdater):
 
     def on(self, db: D) -> ViewReader[D]:
         """Return a reader of the view in a database. With an AsyncDb, await every call."""
-        return ViewReader(db, self.in_database(db.context))
+        context = context_of(db, "view.on()", "view.on(connect(shop))")
+        return ViewReader(db, self.in_database(context))
 
 
 def _check_metrics(metrics: dict[str, Metric], names: list[str]) -> None:
@@ -98,6 +101,6 @@ def _check_metrics(metrics: dict[str, Metric], names: list[str]) -> None:
             )
         if name in names or name.startswith("_"):
             raise DesignError(
-                f"the metric {name} has the name of a group field or starts with _",
+                f"a metric cannot be named {name}: the name starts with _ or is a group field",
                 hint="rename the metric",
             )

@@ -36,6 +36,7 @@ from stator.pipeline.workers.handlers.change_handlers import ChangeHandler, Chan
 from stator.pipeline.workers.handlers.subscribers import (
     ChangeFilter,
     EachBatch,
+    EntitySubscriber,
     Subscriber,
     stream_views,
 )
@@ -61,10 +62,25 @@ class StreamApp:
     """
 
     def __init__(self, design: Design, name: str, *, concurrency: int = 1) -> None:
-        """Create an app. ``concurrency`` is how many items of a shard are handled at once.
+        """Create an app. ``concurrency`` is how many items of a shard its functions handle at once.
 
-        Handlers that wait for other services are faster with more than one.
+        A number above 1 speeds up functions that wait for other services. They then run in several
+        threads.
         """
+        if not isinstance(design, Design):
+            raise DesignError(
+                f"an app needs a Design, not {design!r}",
+                hint='pass the design first: StreamApp(shop, "billing")',
+            )
+        if not isinstance(name, str):
+            raise DesignError(
+                f"{name!r} cannot name a group of workers", hint="pass text, such as billing"
+            )
+        if type(concurrency) is not int or concurrency < 1:
+            raise DesignError(
+                f"app {name!r}: concurrency={concurrency!r} is not a number of 1 or more",
+                hint="use 1, or a small number such as 8 for functions that wait",
+            )
         if not name or "#" in name:
             raise DesignError(
                 f"{name!r} cannot name a group of workers",
@@ -78,7 +94,17 @@ class StreamApp:
         self._handlers = ChangeHandlers(concurrency)
 
     def add(self, subscriber: Subscriber) -> None:
-        """Register a view, a sink, or a subscriber of your own."""
+        """Register a view, a sink, or a subscriber of your own.
+
+        Raises DesignError if a sink's ``only=`` names an entity outside the design.
+        """
+        if isinstance(subscriber, type) or not isinstance(subscriber, Subscriber):
+            raise DesignError(
+                f"app {self.name!r} cannot add {subscriber!r}",
+                hint="pass a View, a Projection, a sink, or a subscriber of your own",
+            )
+        if isinstance(subscriber, EntitySubscriber):
+            self.entities_checked(subscriber.entities)
         self._refuse_name(subscriber.name)
         self.subscribers.append(subscriber)
 
@@ -112,9 +138,10 @@ class StreamApp:
     def refresh(
         self, links: AnyLinks | Callable[[Any], AnyLinks], *, name: str | None = None
     ) -> None:
-        """Update the copies in Links when an entity changes.
+        """Keep Links up to date: refresh their copies when an entity changes.
 
-        Delete its links when the entity is deleted.
+        When an entity is deleted, its links are deleted. ``links`` is a Links, or a function that
+        creates one from a Db. ``name`` defaults to the name of the function.
         """
         self.add(LinkRefresher(links, name))
 
@@ -127,17 +154,18 @@ class StreamApp:
     ) -> None:
         """Deliver the messages of an Outbox when they are written.
 
-        ``to`` is a function, which may be async, or a ``Sink``, which gets JSON with id, topic,
-        key, body and time.
+        ``outbox`` is an Outbox, or a function that creates one from a Db. ``to`` receives the
+        messages. It is a function, which may be async, or a ``Sink``, which gets JSON with id,
+        topic, key, body and time.
         """
         self.add(OutboxRelay(outbox, to, name))
 
     def release_guards(self, *entities: type[Any]) -> None:
-        """Free the guarded values of items that expired or that another program deleted.
+        """Delete the guards of items that expired, or that were deleted without the data layer.
 
-        Guarded values are ``unique()`` values. An identity is guarded, too, if the table's key
-        contains more than the identity. Without arguments, this covers all entities with guarded
-        values.
+        A guard is an item that reserves a ``unique()`` value. If the table's key contains more than
+        the identity, a guard also reserves the identity. Without arguments, the app releases the
+        guards of all entities that have any.
         """
         given = self.entities_checked(entities or self.design.entities)
         plan = self.design.plan()
@@ -145,22 +173,28 @@ class StreamApp:
         without = next((cls for cls in entities if cls not in guarded), None)
         if not guarded or without is not None:
             shown = (
-                f"{self.design.name} has no entity"
+                f"no entity of {self.design.name} has guards"
                 if without is None
-                else f"{without.__name__} has no field"
+                else f"{without.__name__} has no guards"
             )
-            raise DesignError(f"{shown} with unique()", hint="there are no guards to release")
+            raise DesignError(
+                f"{shown} to release",
+                hint="leave out the entity, or the call: an entity has guards only if it has a "
+                "unique() field, or if the table's key contains more than its identity",
+            )
         self.add(GuardReleaser(guarded))
 
     # -- work
 
     def ensure(self, db: Db, settings: TableSettings | None = None) -> list[str]:
-        """Create missing tables, and streams that show what the handlers need.
+        """Create missing tables, and turn on their streams with the images that the handlers need.
 
-        A stream that shows more is left as it is. Returns what changed, in words.
+        A stream that shows more than needed is left as it is. Returns a line of text for each thing
+        that changed.
         """
         streams = stream_views(self.subscribers, db.context)
-        return db.ensure(replace(settings or TableSettings(), streams=streams))
+        declared = settings or db.context.schema.design.settings or TableSettings()
+        return db.ensure(replace(declared, streams=streams))
 
     def start(self, db: Db, options: WorkerOptions | None = None) -> RunningWorker:
         """Start a worker in threads of this process, and return it.
@@ -195,11 +229,11 @@ def _view(needs: StreamView) -> StreamView:
 
 
 class On:
-    """The decorators that register functions with an app, and return them unchanged.
+    """The decorators that register functions with an app: ``@app.on.insert(Order)``.
 
-    ``name`` defaults to the name of the function. ``needs`` is the smallest view type of the
-    stream with which a handler works. A handler that uses only ``change.identity`` works with
-    KEYS_ONLY.
+    Each returns the function unchanged. ``name`` defaults to the name of the function. ``needs`` is
+    the smallest view type of the stream with which the function works. A function that uses only
+    ``change.identity`` works with KEYS_ONLY.
     """
 
     def __init__(self, app: StreamApp) -> None:
@@ -223,7 +257,8 @@ class On:
     ) -> Callable[[Callable[[Modify[E]], Any]], Callable[[Modify[E]], Any]]:
         """Register a function to be called for each update to an existing item.
 
-        With ``when_changed``, a field or several, it gets only updates that changed one of them.
+        ``when_changed`` is one field or several. The function then gets only updates that changed
+        at least one of these fields.
         """
         changed = _field_names(entity, when_changed)
         given = ChangeFilter(frozenset({"MODIFY"}), self._app.entities_checked([entity]), changed)
@@ -239,7 +274,8 @@ class On:
     ) -> Callable[[Callable[[Remove[E]], Any]], Callable[[Remove[E]], Any]]:
         """Register a function to be called for each deleted item.
 
-        With ``expired=True``, it gets only items that TTL deleted; with ``False``, only the others.
+        With ``expired=True``, the function gets only items that TTL deleted; with ``False``, only
+        the others.
         """
         given = ChangeFilter(
             frozenset({"REMOVE"}), self._app.entities_checked([entity]), expired=expired
@@ -267,7 +303,8 @@ class On:
     ) -> Any:
         """Register a function to be called for every change.
 
-        ``@on.any`` gets the changes to all items, ``@on.any(Order)`` those to one entity.
+        With ``@on.any``, the function gets the changes to all items; with ``@on.any(Order)``, the
+        changes to one entity.
         """
         if isinstance(entity, type):
             given = ChangeFilter(entities=self._app.entities_checked([entity]))
@@ -282,7 +319,7 @@ class On:
     ) -> Callable[[Callable[[list[Change[Any]]], Any]], Callable[[list[Change[Any]]], Any]]:
         """Register a function to be called with lists of changes.
 
-        Without ``entities``, it gets the changes to all entities. If the function raises, it is
+        Without ``entities``, the function gets the changes to all entities. If it raises, it is
         called again with each half of the list.
         """
         given = ChangeFilter(entities=self._app.entities_checked(entities))
@@ -299,6 +336,11 @@ class On:
         self, given: ChangeFilter, name: str | None, needs: StreamView
     ) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
         def register(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+            if not callable(function):
+                raise DesignError(
+                    f"{function!r} is not a function that can handle changes",
+                    hint="write @app.on... above a function that takes one change",
+                )
             self._app.add_handler(
                 ChangeHandler(name or function.__name__, function, given, _view(needs))
             )

@@ -3,10 +3,10 @@
 The event source mapping must have ``ReportBatchItemFailures``.
 
 Lambda reads the shards, keeps their order and its own checkpoints, and starts again from the
-lowest sequence number that is reported as failed. So nothing is set aside or parked here: the batch
-is handled up to the first change that fails, and that change is reported. Lambda delivers it and
-everything after it again, also to subscribers that have handled some of it. Lambda's retries,
-bisection and destinations do the rest.
+lowest sequence number that is reported as failed. So nothing is set aside or parked here. The
+handler handles the batch up to the first change that fails, and reports that change. Lambda then
+delivers this change and everything after it again. Some subscribers may have handled some of these
+changes already. Retries, bisection and on-failure destinations are Lambda's own.
 """
 
 from __future__ import annotations
@@ -42,8 +42,10 @@ LambdaHandler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 def lambda_handler(app: StreamApp, db: Db) -> LambdaHandler:
     if exact := exact_subscribers(app.subscribers):
         raise ConfigurationError(
-            f"{exact[0].name} needs the shard of every change, which Lambda does not pass",
-            hint="run its app with `stator work`; put other handlers into an app for Lambda",
+            f"{exact[0].name} cannot run on Lambda: it needs the shard of every change, which"
+            " Lambda does not pass",
+            hint="run this app with `stator work`, or move the other handlers to an app of their"
+            " own for Lambda",
         )
 
     def handler(event: Mapping[str, Any], context: Any = None) -> dict[str, Any]:
@@ -63,7 +65,10 @@ def _view_of(record: Record) -> str | None:
 
 
 def _handled(app: StreamApp, context: Context, records: list[Record]) -> Work[str | None]:
-    """Handle records. Return the lowest sequence number that failed, or None."""
+    """Hand the records to all subscribers. Return the lowest sequence number that failed, or None.
+
+    After a failure, the remaining subscribers get only the records before the failed one.
+    """
     scope = HandlerScope(context, app.name, "", 0, lambda: None)
     failed: str | None = None
     for subscriber in app.subscribers:
@@ -91,10 +96,10 @@ def _handled(app: StreamApp, context: Context, records: list[Record]) -> Work[st
 def _failures(
     subscriber: Subscriber, records: list[Record], scope: HandlerScope, concurrency: int
 ) -> Work[list[HandlerFailure]]:
-    """Hand records to a subscriber, and return its failures.
+    """Call one subscriber with the records, and return its failures.
 
-    Handlers of single changes stop at the first failure, because Lambda delivers everything after
-    it again. Handlers that run in parallel, and other subscribers, get the whole batch.
+    Functions for single changes stop at the first failure, because Lambda delivers everything after
+    it again. Functions that run in parallel, and other subscribers, get the whole batch.
     """
     is_one_by_one = isinstance(subscriber, ChangeHandlers) and concurrency < 2
     for part in [[record] for record in records] if is_one_by_one else [records]:

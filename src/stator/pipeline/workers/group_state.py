@@ -1,7 +1,7 @@
 """A group of workers seen from outside: who reads which shard, and how far behind it is.
 
 The lag is computed from the first change in the stream after each checkpoint. The lag that a worker
-last reported would not do, because a dead worker reports nothing new.
+last reported would be misleading, because a dead worker reports nothing new.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ _MANY = 1000
 
 @dataclass(frozen=True, slots=True)
 class ShardState:
-    """The state of one shard. ``owner`` is None if no worker reads it.
+    """The state of one shard. ``owner`` is the worker that reads it, or None.
 
-    ``waiting`` says that its parent has not been read to the end. ``lag_seconds`` is the age of the
-    first change that has not been read, or None if it is unknown.
+    ``waiting`` says that the shard cannot be read yet, for example because its parent has not been
+    read to the end. ``lag_seconds`` is the age of the first change after the checkpoint, 0 if there
+    is none, or None if it is unknown. ``lost`` says that the shard was gone before it was read.
     """
 
     table: str
@@ -54,10 +55,11 @@ class ShardState:
 
 @dataclass(frozen=True, slots=True)
 class GroupState:
-    """The shards of a group, and how many of its items are set aside or parked.
+    """The shards of a group of workers, and how many items are set aside or parked.
 
-    Workers retry items that are set aside; parked items wait for an operator. ``oldest_set_aside``
-    is the time of the oldest change that is set aside.
+    Workers retry items that are set aside; parked items wait for an operator. ``parked_changes``
+    counts the stored changes of the parked items. ``oldest_set_aside`` is the time of the oldest
+    change that is set aside, in seconds since the epoch.
     """
 
     shards: tuple[ShardState, ...]
@@ -72,13 +74,13 @@ class GroupState:
 
     @property
     def lag_seconds(self) -> float | None:
-        """The lag of the slowest shard, or None if the lag of a shard is unknown."""
+        """The lag of the slowest shard, or None if the lag of any shard is unknown."""
         known = [shard.lag_seconds for shard in self.shards if shard.lag_seconds is not None]
         return max(known) if known and len(known) == len(self.shards) else None
 
 
 class GroupWatch:
-    """Reads the state of a group without joining it."""
+    """Reads the state of a group of workers from outside of the group."""
 
     def __init__(self, context: Context, group: str) -> None:
         defaults = WorkerOptions()
@@ -124,7 +126,7 @@ class GroupWatch:
         return 0.0 if first is None else max(0.0, now - first)
 
     def _first(self, iterator: ShardCursor, lease: ShardLease) -> Work[float | None]:
-        """Return the time of the first change after a position, or None if there is none."""
+        """Return the time of the first change in the stream after a lease's checkpoint, or None."""
         place = self._context.schema.place
         is_own = lease.table == place.table
         following: str | None = iterator.text

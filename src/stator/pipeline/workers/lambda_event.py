@@ -1,9 +1,11 @@
 """Reads the event of an AWS Lambda function: the records of one shard of a DynamoDB stream.
 
-Anything may invoke a function, so every part of the event that is used is checked first, and
-nothing is handled if one of them is wrong. The records are returned in the order of their sequence
-numbers. Lambda sends them in this order, and the number that a function reports as failed promises
-that all lower ones are handled.
+Anything may invoke a function. So every part of the event that is used is checked first, and if any
+part is wrong, no record is handled.
+
+Records are returned in the order of their sequence numbers, which is also Lambda's order. The order
+matters: a function that reports a sequence number as failed promises that it has handled all
+records with lower numbers.
 """
 
 from __future__ import annotations
@@ -43,14 +45,18 @@ def _records(event: Any) -> Sequence[Any]:
     records = event.get("Records")
     if not isinstance(records, list):
         raise ConfigurationError(
-            f"the event is not from a DynamoDB stream: it has no Records but {_shown(event)}",
+            f"the event is not from a DynamoDB stream: it has no list Records; it has"
+            f" {_shown(event)}",
             hint=_HINT,
         )
     return records
 
 
 def _read(raw: Any, context: Context) -> Record:
-    """Read a record. Raises ConfigurationError if it is from another service or table."""
+    """Return a record of a Lambda event as a ``Record``.
+
+    Raises ConfigurationError if it is from another service or table.
+    """
     if not isinstance(raw, Mapping):
         raise _malformed(f"a record is a {type(raw).__name__}")
     source = raw.get("eventSource") or raw.get("EventSource")
@@ -65,7 +71,7 @@ def _read(raw: Any, context: Context) -> Record:
     tables = (*context.schema.tables, context.schema.place.table)
     if name not in tables:
         raise ConfigurationError(
-            f"the event is from table {name or arn or '(none)'}; the app follows"
+            f"the event is from table {name or arn or '(none)'}; the design has the tables"
             f" {', '.join(tables)}",
             hint="map the stream of one of these tables, or pass the right prefix= to connect()",
         )
@@ -73,7 +79,10 @@ def _read(raw: Any, context: Context) -> Record:
 
 
 def _check_form(raw: Mapping[str, Any]) -> None:
-    """Raise ConfigurationError if a member that is read is missing or has another type."""
+    """Raise ConfigurationError if a member of a record is missing or has a wrong type.
+
+    Checks only the members that ``read_record`` uses.
+    """
     kind, body = raw.get("eventName"), raw.get("dynamodb")
     if not isinstance(kind, str) or kind not in CHANGES:
         raise _malformed(f"eventName is {kind!r}, not one of {', '.join(CHANGES)}")

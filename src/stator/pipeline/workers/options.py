@@ -22,9 +22,11 @@ class WorkerOptions:
 
     A lease lasts ``lease_seconds`` and is renewed three times in that time. The clocks of workers
     may differ by ``drift_seconds``. A worker that is asked for a lease has ``handover_seconds`` to
-    hand it over; after that the lease is taken from it. A batch is handled when it has
-    ``batch_records`` records or is ``window_seconds`` old. An idle shard is polled at least every
-    ``idle_seconds``. Shards are listed every ``sync_seconds``.
+    hand it over. If it does not, the other worker takes the lease. A worker takes at most
+    ``max_leases`` leases.
+
+    A batch is handled when it has ``batch_records`` records or is ``window_seconds`` old. An idle
+    shard is polled at least every ``idle_seconds``. Shards are listed every ``sync_seconds``.
 
     A change that fails is tried ``max_attempts`` times in all, and then its item is parked. The
     first retry comes after about ``retry_seconds``, and the wait doubles with each failure up to

@@ -88,7 +88,7 @@ class Worker:
         if exact and options.start == "snapshot":
             raise ConfigurationError(
                 f"{exact[0].name} cannot start from a snapshot: some changes would count twice",
-                hint="start from latest, and fill it with `stator views rebuild`",
+                hint="start from latest, then add the existing items with `stator views rebuild`",
             )
         for each in exact:
             each.prepare(context)
@@ -130,7 +130,7 @@ class Worker:
             consumer.stop()
 
     def look_again(self) -> None:
-        """List the shards again in the next round."""
+        """List the shards again in the next turn, even before ``sync_seconds`` have passed."""
         self._is_stale = True
 
     @property
@@ -155,7 +155,10 @@ class Worker:
         return total
 
     def has_caught_up(self, since: float) -> bool:
-        """Whether this worker has handled all changes in its shards from before ``since``."""
+        """Whether this worker has handled all changes in its shards from before ``since``.
+
+        The worker must also have listed the shards since then, and be reading all that it can read.
+        """
         if self._looked_at < since or any(lease not in self.consumers for lease in self._to_do):
             return False
         return all(consumer.caught_up_at >= since for consumer in list(self.consumers.values()))
@@ -241,7 +244,7 @@ class Worker:
             self._streams[table] = StreamInfo(table, arn, (yield from list_shards(arn, _LABEL)))
 
     def _tables(self) -> list[str]:
-        """Return the tables whose changes a subscriber wants."""
+        """Return the tables whose changes at least one subscriber wants."""
         wanted = {
             table for each in self._app.subscribers for table in tables_of(each, self._context)
         }
@@ -270,7 +273,7 @@ class Worker:
         return (yield from self._leases.load()) if changed else group
 
     def _begin(self, stream: StreamInfo) -> Work[Beginning]:
-        """Store where this group begins to read a stream, and return it.
+        """Store where this group begins to read a stream, and return what is stored.
 
         If another worker has already stored a beginning, return that one.
         """
@@ -321,7 +324,10 @@ class Worker:
             yield from self._leases.ask(lease, self.name)
 
     def _former_end(self, lease: ShardLease) -> float:
-        """Return the time until which the former owner may believe that it holds the lease."""
+        """Return the time until which a lease's former owner may believe that it holds the lease.
+
+        Returns 0 if no other worker held it.
+        """
         if lease.owner in (None, self.name):
             return 0.0
         return lease.until + self._options.drift_seconds
@@ -353,7 +359,7 @@ class Worker:
             self._restarts.pop(name, None)
 
     def _hold_back(self, consumer: LeaseHolder) -> float:
-        """Delay the restart of a consumer that failed. Return how long to wait.
+        """Choose when to restart a consumer that failed. Return the wait in seconds.
 
         The waits grow with each failure, and start over once the consumer has handled a batch.
         """

@@ -40,7 +40,7 @@ _POLL_SECONDS = 0.02
 
 
 class _WakefulRunner(Runner):
-    """A runner whose pauses end early when ``wake`` is called."""
+    """Runs work in a thread. A call of ``wake`` ends the pauses of the work early."""
 
     def __init__(self, runner: Runner) -> None:
         super().__init__(
@@ -129,12 +129,13 @@ class RunningWorker:
     # -- from outside
 
     def progress(self) -> ShardProgress:
+        """Return how many changes were handled, parked and lost, and the lag."""
         return self.worker.progress()
 
     def tell_to_stop(self) -> None:
-        """Start no further batch, and wake all callers of ``wait``.
+        """Tell the worker to start no further batch, and wake all callers of ``wait``.
 
-        ``stop`` also waits for the end.
+        Returns at once. ``stop`` does the same, and then waits until the worker has ended.
         """
         self.worker.stop()
         self._over.set()
@@ -213,7 +214,7 @@ class RunningWorker:
                 )
 
     def _group_has_caught_up(self, since: float) -> bool:
-        """Whether every change from before ``since`` has been read, and none waits for a retry."""
+        """Whether the group has read every change made before ``since``, and none is set aside."""
         now = self._db.context.now()
         state = self._db.run(self._watching.look())
         if state.oldest_set_aside is not None and state.oldest_set_aside <= since:
@@ -233,4 +234,6 @@ class RunningWorker:
             error, self.error = self.error, None
             if isinstance(error, StatorError):
                 raise error
-            raise StreamError(f"the worker ended: {type(error).__name__}: {error}") from error
+            raise StreamError(
+                f"an unexpected error ended the worker {self.name}: {type(error).__name__}: {error}"
+            ) from error

@@ -6,11 +6,11 @@ and stored as a map that says how:
     note  {"M": {"stator:packed": {"S": "zstd"}, "kind": {"S": "S"}, "size": {"N": "20480"},
                  "data": {"B": "..."}}}
 
-A value still larger than the field's ``offload_over_bytes`` goes to the blob store, and the map
-holds its name and hash instead of data:
+A value still larger than the field's ``offload_over_bytes`` goes to the blob store. The map then
+holds the name and the hash of the blob instead of data:
 
     note  {"M": {"stator:packed": {"S": "zstd"}, "kind": ..., "size": ...,
-                 "at": {"S": "Order/5a.../note/9f...-3c"}, "sha256": {"S": "9f..."}}}
+                 "at": {"S": "shop/Order/5a.../note/9f...-3c"}, "sha256": {"S": "9f..."}}}
 
 The blob is written before the item, under a name no other write ever uses. An old blob is deleted
 only once no item names it any more. So an item always names a blob that exists; a crash or a failed
@@ -42,8 +42,8 @@ MARK = "stator:packed"
 def packed(of: EntityMap, item: Item, store: BlobStore | None, nonce: str) -> Work[Item]:
     """Pack the large values of an item in place, and return the item.
 
-    Values to be offloaded have been written to the store when this returns. ``nonce`` is text that
-    makes the names of their blobs unique to this write.
+    Offloaded values are written to the blob store before this function returns. ``nonce`` is text
+    that makes the names of their blobs unique to this write.
     """
     uploads: list[tuple[str, bytes]] = []
     for name, marker in of.large.items():
@@ -81,8 +81,8 @@ def _packed_value(
     if limit is not None and len(made) > limit:
         if store is None:
             raise ConfigurationError(
-                f"{of.name}.{name} has {len(made):,} bytes, more than the table takes, "
-                "and there is no blob store",
+                f"{of.name}.{name} has {len(made):,} bytes, more than its offload_over_bytes "
+                f"({limit:,}), and there is no blob store",
                 hint='connect with blobs="s3://bucket/prefix" or blobs="folder"',
             )
         digest = hashlib.sha256(made).hexdigest()
@@ -98,15 +98,15 @@ def _packed_value(
 
 
 def blob_prefix(of: EntityMap) -> str:
-    """Return the prefix of the names of an entity's blobs.
+    """Return the text that the names of an entity's blobs start with, such as ``shop/Order/``.
 
-    It contains the table's name, so environments that share a store do not collide.
+    The text contains the table's name, so environments that share a store do not collide.
     """
     return f"{of.table.name}/{of.name}/"
 
 
 def _content(value: Value) -> tuple[str, bytes]:
-    """Return the kind and the bytes of a value.
+    """Return the kind of a value ("S", "B" or "JSON") and the bytes to compress.
 
     Text and binary values are unchanged; any other value becomes JSON.
     """
@@ -125,7 +125,7 @@ def unpacked(of: EntityMap, items: list[Item], store: BlobStore | None) -> Work[
     if keys:
         if store is None:
             raise ConfigurationError(
-                f"a {of.name} has values in a blob store, and none is connected",
+                f"items of {of.name} have values in a blob store, and this connection has none",
                 hint='connect with blobs="s3://bucket/prefix" or blobs="folder"',
             )
         contents = gathered((yield Gather([_download(store, key) for key in keys])))
@@ -183,7 +183,7 @@ def blob_keys(of: EntityMap, item: Item | None) -> list[str]:
 
 
 def kept(store: BlobStore | None, keys: Iterable[str]) -> Work[None]:
-    """Move blobs to names under ``kept/``, which audits ignore."""
+    """Move blobs to names under ``kept/``, where ``BlobAudit`` does not look."""
     for key in keys:
         assert store is not None
         content = yield BlockingCall(partial(store.get, key))

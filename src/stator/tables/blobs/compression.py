@@ -1,6 +1,6 @@
 """Compression of large values.
 
-The stored map names the method, so values of any method can be read.
+A packed value names its compression method, so values of every method can be read.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def _library(method: str) -> Any:
         return importlib.import_module(name)
     except ImportError:
         raise ConfigurationError(
-            f"{method} is not installed", hint="pip install 'stator[blobs]'"
+            f"the library for {method} compression is not installed",
+            hint="pip install 'stator[blobs]'",
         ) from None
 
 

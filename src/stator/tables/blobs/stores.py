@@ -1,7 +1,7 @@
-"""Blob stores: where large values go when they leave the table.
+"""Blob stores: they hold large values outside the table.
 
-``S3Store`` is S3 or anything that speaks its protocol. ``FolderStore`` is a folder, for programs on
-one machine and for tests.
+``S3Store`` is a bucket in S3, or in a service with the same API. ``FolderStore`` is a folder, for
+programs on one machine and for tests.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ class BlobStore(Protocol):
     Its methods block; callers that must not block run them in threads.
     """
 
-    def put(self, key: str, content: bytes) -> None: ...
+    def put(self, key: str, content: bytes) -> None:
+        """Store content under a key, in place of any earlier content."""
 
     def get(self, key: str) -> bytes:
-        """Return the bytes. Raises BlobMissing if there is no such blob."""
+        """Return the content of a blob. Raises BlobMissing if there is no blob of this name."""
         ...
 
     def delete(self, keys: Iterable[str]) -> None:
@@ -33,17 +34,19 @@ class BlobStore(Protocol):
         ...
 
     def keys(self, prefix: str) -> Iterator[tuple[str, float]]:
-        """Yield every key with this prefix, and the time it was written."""
+        """Yield the name of every blob with this prefix, and the Unix time when it was written."""
         ...
 
 
 class FolderStore:
+    """Large values as files in a folder, one for each key."""
+
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = Path(folder)
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def put(self, key: str, content: bytes) -> None:
-        """Write all or nothing: write a temporary file, then rename it to its final name."""
+        """Write a blob completely or not at all: to a temporary file, which is then renamed."""
         path = self._folder / key
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
@@ -54,16 +57,19 @@ class FolderStore:
         beside.replace(path)
 
     def get(self, key: str) -> bytes:
+        """Return the content of a key's file. Raises BlobMissing if there is none."""
         try:
             return (self._folder / key).read_bytes()
         except FileNotFoundError:
             raise BlobMissing(key) from None
 
     def delete(self, keys: Iterable[str]) -> None:
+        """Delete the files of keys. Absent files are skipped."""
         for key in keys:
             (self._folder / key).unlink(missing_ok=True)
 
     def keys(self, prefix: str) -> Iterator[tuple[str, float]]:
+        """Yield each key that starts with a prefix, and when its file was written."""
         for path in sorted(self._folder.rglob("*")):
             key = path.relative_to(self._folder).as_posix()
             if path.is_file() and key.startswith(prefix) and not path.name.startswith("."):
@@ -71,7 +77,7 @@ class FolderStore:
 
 
 class S3Store:
-    """A store in S3. ``client`` is a botocore or boto3 S3 client; by default, boto3 creates one."""
+    """A store in S3. ``client`` is a boto3 or botocore S3 client, by default a new one."""
 
     def __init__(self, bucket: str, prefix: str = "", *, client: Any = None) -> None:
         self._bucket = bucket
@@ -79,9 +85,11 @@ class S3Store:
         self._client = client or _s3_client()
 
     def put(self, key: str, content: bytes) -> None:
+        """Store content as an object, in place of any earlier one."""
         self._client.put_object(Bucket=self._bucket, Key=self._prefix + key, Body=content)
 
     def get(self, key: str) -> bytes:
+        """Return the content of an object. Raises BlobMissing if there is none."""
         from botocore.exceptions import ClientError
 
         try:
@@ -95,10 +103,12 @@ class S3Store:
         return content
 
     def delete(self, keys: Iterable[str]) -> None:
+        """Delete objects, up to a thousand in one request."""
         for key in keys:
             self._client.delete_object(Bucket=self._bucket, Key=self._prefix + key)
 
     def keys(self, prefix: str) -> Iterator[tuple[str, float]]:
+        """Yield each key that starts with a prefix, and when its object was written."""
         pages = self._client.get_paginator("list_objects_v2").paginate(
             Bucket=self._bucket, Prefix=self._prefix + prefix
         )

@@ -1,4 +1,4 @@
-"""Generated writers, one set per entity and plan: key attributes, and whole items as JSON bytes.
+"""Generated functions that write an entity's key attributes, and whole items as JSON bytes.
 
 The codec, which encodes and decodes an entity's fields and does not depend on its keys, is
 generated in ``stator.design.entities``.

@@ -1,4 +1,4 @@
-"""Key attributes as generated functions. Every item has them, so they must be fast.
+"""Generated functions that compute key attributes. Every write needs them, so they must be fast.
 
 For ``PK "USER#" {user_id}`` and a sparse ``GSI1PK "OPEN#" {region}`` the code is about
 
@@ -53,9 +53,9 @@ def key_writer(known: EntityInfo, attributes: Iterable[PlannedKeyAttribute]) -> 
 
 
 def key_reader(known: EntityInfo, key: PlannedKeyAttribute) -> KeyReader:
-    """Return a function from field values to a key attribute's value.
+    """Return a function that computes a key attribute from a mapping of field values.
 
-    The function returns None if the attribute is not written.
+    The function returns None if an item with these values does not have the attribute.
     """
     writer = _KeySource(
         known, lambda field: f"o[{field!r}]" if field in known.fields else "None", is_checked=False
@@ -66,7 +66,10 @@ def key_reader(known: EntityInfo, key: PlannedKeyAttribute) -> KeyReader:
 
 
 def _of_object(known: EntityInfo, field: str) -> str:
-    """Return source that reads a field, which is None if only another variant has it."""
+    """Return the source that reads a field of the object ``o``, such as ``o.user_id``.
+
+    The source is ``None`` if only another variant of the entity has the field.
+    """
     if field not in known.own_fields and field != CLASS_TAG:
         return "None"
     return attribute("o", known.python_names.get(field, field))
@@ -75,7 +78,8 @@ def _of_object(known: EntityInfo, field: str) -> str:
 class _KeySource:
     """Generates the Python source that computes key attributes.
 
-    ``read`` returns the source that reads a field.
+    ``read`` maps the name of a field to the source that reads the field. ``is_checked`` says that
+    the codec has already checked the types of the values.
     """
 
     def __init__(self, known: EntityInfo, read: Callable[[str], str], *, is_checked: bool) -> None:
@@ -85,7 +89,11 @@ class _KeySource:
         self._is_checked = is_checked
 
     def statements(self, key: PlannedKeyAttribute) -> list[str]:
-        """Return statements that put the attribute into ``item`` if the object has it."""
+        """Return statements that write the key attribute into ``item``.
+
+        They leave the attribute out if one of its fields is None, or if a condition of its sparse
+        path is false.
+        """
         if self._is_checked and is_simple(self._known, key):
             parts = " + ".join(
                 key_text(self.source, self._known, each) for each in key.template.parts
@@ -118,7 +126,7 @@ class _KeySource:
         value = self._value(part, lines)
         tests.append(f"{value} is not None")
         wire = self.source.bind("wire", wire_value)
-        return f"{wire}({part.encoding!r}, {self._stepped(part, value)})"
+        return f"{wire}({part.encoding!r}, {self._stepped(part, value)}, {part.name!r})"
 
     def _part(self, part: Part, lines: list[str], tests: list[str]) -> str:
         if part.kind == "text":
@@ -133,9 +141,9 @@ class _KeySource:
         return self._encoded(part, value)
 
     def _member(self, part: Part, lines: list[str]) -> str:
-        """Return the source for one field of the identity whose hash determines a shard.
+        """Return the source for one identity field, in a key that has a shard number.
 
-        None is written as "None".
+        A hash of all identity fields determines the shard number. The hash sees None as "None".
         """
         if part.kind == "text":
             return repr(part.value)
@@ -181,12 +189,15 @@ def fields_of(key: PlannedKeyAttribute) -> set[str]:
 
 
 def is_the_field(key: PlannedKeyAttribute) -> bool:
-    """Whether a key attribute is itself a field, so that changing the field changes the key."""
+    """Whether a key attribute is a field itself, stored under the field's own name."""
     return key.template.native and not key.when and key.template.parts[0].value == key.name
 
 
 def is_simple(known: EntityInfo, key: PlannedKeyAttribute) -> bool:
-    """Whether every item has the key, and the key consists only of text and fields."""
+    """Whether every item has the key attribute, and it consists only of text and whole fields.
+
+    Simple keys have no condition, shard number, derived part or optional field.
+    """
     if key.when or key.template.native:
         return False
     return all(

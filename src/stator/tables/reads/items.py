@@ -12,6 +12,7 @@ from stator.model.limits import BATCH_GET_KEYS
 from stator.model.values import Item
 from stator.tables.blobs.blobs import unpacked
 from stator.tables.context import Context
+from stator.tables.reads.item_list import ItemList
 from stator.tables.reads.locator import locate
 from stator.tables.reads.page_stream import comparable
 from stator.tables.schema import EntityMap
@@ -29,7 +30,11 @@ def get(
     include_expired: bool = False,
     include_deleted: bool = False,
 ) -> Work[Any]:
-    """Return the entity with these field values, or None."""
+    """Return the entity that ``values`` identify, or None if it does not exist or is hidden.
+
+    Values of fields that are not in the key must equal the stored ones. Expired and deleted items
+    are hidden unless ``include_expired`` or ``include_deleted`` is set.
+    """
     key = of.key_from(values) if of.has_base(values) else (yield from locate(of, values))
     if key is None:
         return None
@@ -95,10 +100,10 @@ def get_many(
     entities = yield from decoded(context, of, found)
     by_key = {key_text(of.stored_key(item)): entity for item, entity in zip(found, entities)}
     read = [None if key is None else by_key.get(key_text(key)) for key in keys]
-    return [
+    return ItemList(
         entity if entity is not None and _has(entity, of.beside_the_key(values)) else None
         for entity, values in zip(read, identities)
-    ]
+    )
 
 
 def batch_get(
@@ -111,7 +116,7 @@ def batch_get(
 def batch_get_with(
     chance: random.Random, table: str, keys: list[Item], label: str, *, consistent: bool
 ) -> Work[list[Item]]:
-    """Return the items with these keys like ``batch_get``. ``chance`` adds jitter to back-off."""
+    """Do what ``batch_get`` does, without a Context. ``chance`` supplies the back-off's jitter."""
     chunks = [keys[at : at + BATCH_GET_KEYS] for at in range(0, len(keys), BATCH_GET_KEYS)]
     parts = [_batch_get_chunk(chance, table, chunk, label, consistent) for chunk in chunks]
     if len(parts) == 1:
@@ -141,8 +146,8 @@ def _batch_get_chunk(
 
 
 def key_text(key: Item) -> tuple[tuple[str, Any], ...]:
-    """Return a key in a form that can be compared and hashed.
+    """Return a key as a tuple that can be compared and hashed.
 
-    Numbers compare by value, not by spelling.
+    Numbers compare by value, not by spelling: 1 equals 1.0.
     """
     return tuple(sorted((name, comparable(value)) for name, value in key.items()))

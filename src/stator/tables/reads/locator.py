@@ -1,12 +1,12 @@
-"""Finds the table's key from an identity.
+"""Finds an item's key in the table from its identity.
 
 Usually the key consists of the identity alone. If the planner chose otherwise (for example, orders
-under their user, by time), the key needs other fields. The caller passes them, or an index keyed by
-the identity is queried first.
+under their user, by time), the key contains other fields, too. The caller passes their values;
+otherwise an index keyed by the identity is queried first.
 
-An index entry always carries the table's key. What else it carries depends on the projection. If
-the entry lacks the identity, the identity is read from the table's key (``key_identity``). If the
-key does not settle it, the base item is read.
+An index entry always contains the item's key in the table. The projection decides what else it
+contains. If the entry lacks the identity, the identity is read from the key (``key_identity``). If
+the key lacks the identity, too, or might belong to another entity, the whole item is read.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from stator.tables.writes.expressions import Expressions
 
 
 def locate(of: EntityMap, values: Mapping[str, Any]) -> Work[Item | None]:
-    """Find the key of the item with these values.
+    """Return the table key of the item that ``values`` identify.
 
-    Returns None if a queried index has no such item.
+    If ``values`` have all fields of the key, nothing is read, so the item need not exist. Otherwise
+    an index is queried, and the result is None if it has no such item.
     """
     if of.has_base(values):
         return of.key_from(values)

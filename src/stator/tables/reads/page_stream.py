@@ -1,17 +1,20 @@
-"""Page streams: the answers of one request, page by page, from where the caller stopped.
+"""Page streams: the items that one request finds, page by page, from where the caller stopped.
 
 Most patterns make one request. A pattern makes several if its partition is sharded, if a field may
-have one of several values, or if it reads several entities with one request each. Requests of one
-step are merged in order. Items of a step follow those of the step before it. A stream knows its
-position as the key of the last item taken from it. A page may therefore stop in the middle of a
-DynamoDB page and still have an exact cursor.
+have one of several values, or if it reads several entities with one request each. The items of one
+step's requests are merged in the pattern's order. The items of the next step follow them.
 
-**Backward.** A stream reads in the pattern's order, or backward from a position to the start of the
-answers. DynamoDB starts *after* a key, in either direction. A page that began after key K must
-therefore not turn round at K, because K itself would be left out. It turns round at the first item
-it received after K, taken or not: the items before that one are K and those before K. If it
-received none, nothing followed K, and it turns round at the end. Items inserted or deleted since do
-not matter, because a position need not be the key of an existing item.
+The position of a stream is the key of the last item taken from it. A page may therefore stop in the
+middle of a DynamoDB page and still have an exact cursor.
+
+**Backward.** A stream reads in the pattern's order, or backward from a position to the first item.
+DynamoDB starts *after* the ExclusiveStartKey, in either direction.
+
+Example: the items are A B C D E, and a page that began after B received C and D. The page before
+it ends with B. A backward read that began at B would leave B out. So it begins at C, the first item
+that the page received, whether the caller took it or not. If the page received no items, none
+follow B, and the backward read begins at the end. Items inserted or deleted meanwhile do not
+matter, because a position need not be the key of an existing item.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from decimal import Decimal
 from functools import total_ordering
 from typing import Any
 
+from stator.design.plan.filtered_page import filtered_page_items
 from stator.design.plan.plan import Step
 from stator.model.values import Item, Value
 from stator.tables.reads.cursors import Position
@@ -32,8 +36,9 @@ from stator.tables.work import Call, Work
 class PageStream:
     """The answers to one request of a pattern, read page by page.
 
-    ``request`` has no ``Limit``, because each call sets its own. A forward stream reads from
-    ``position`` to "end". A ``backward`` stream reads from ``position`` to "start".
+    ``request`` has no ``Limit``, because each call sets its own. A position is the key of an item,
+    or "start" or "end" for the two ends of the answers. A forward stream reads from ``position`` to
+    the end, a ``backward`` stream from ``position`` to the start.
     """
 
     def __init__(
@@ -74,7 +79,7 @@ class PageStream:
 
     @property
     def position(self) -> Position:
-        """Where the caller stopped: "start", the key of the last item taken, or "end"."""
+        """Where the caller stopped: the key of the last item taken, or "start" or "end"."""
         if self.is_done:
             return self._goal
         if self._last is None:
@@ -92,7 +97,7 @@ class PageStream:
         return {name: item[name] for name in self.route.key if name in item}
 
     def next_call(self, want: int | None) -> Call:
-        """Return the request for the next page of about ``want`` items, or a full page for None."""
+        """Return the next request, for about ``want`` items. None requests a whole page."""
         request = dict(self._request)
         if self.step.operation == "GetItem":
             return Call("GetItem", request, self.label)
@@ -102,8 +107,12 @@ class PageStream:
             # With a filter, DynamoDB counts the items it reads, not those it returns: ask for more.
             # One item more than a backward page wants shows whether the page is the first one.
             most = want + 1 if self._goal == "start" else want
-            request["Limit"] = most if self.step.filter is None else max(want * 2, 100)
+            request["Limit"] = most if not self.step.is_filtered else self.page_items(want)
         return Call(self.step.operation, request, self.label)
+
+    def page_items(self, want: int) -> int:
+        """Return the ``Limit`` with which about ``want`` items should pass the step's filter."""
+        return filtered_page_items(want, is_fetched=self.step.fetched_filter is not None)
 
     def receive(self, reply: dict[str, Any]) -> None:
         """Accept the answer to ``next_call``."""
@@ -140,10 +149,23 @@ class PageStream:
         self._last = items[-1] if items else self._last
         return items
 
-    def order(self, item: Item) -> tuple[Any, ...]:
-        """Return a sort key for merging the items of several requests.
+    @property
+    def last(self) -> Item | None:
+        """The last item taken, or None."""
+        return self._last
 
-        Items are ordered by the fields that the pattern sorts by, then by their sort key.
+    def put_back(self, items: list[Item], last: Item | None) -> None:
+        """Return items to the front of the stream, so that they are taken again.
+
+        ``last`` is the item that was taken before them, or None.
+        """
+        self._buffer.extendleft(reversed(items))
+        self._last = last
+
+    def order(self, item: Item) -> tuple[Any, ...]:
+        """Return the value by which the items of several requests are compared and merged.
+
+        Items are ordered by the fields that the pattern sorts by, then by their DynamoDB sort key.
         """
         step = self.step
         named = () if step.order is None else (step.order, *step.then)
@@ -160,7 +182,7 @@ class PageStream:
 
 @total_ordering
 class Descending:
-    """A value that sorts before smaller ones."""
+    """Wraps a value, so that Python sorts larger values first."""
 
     __slots__ = ("_value",)
 
@@ -177,7 +199,7 @@ class Descending:
 
 
 def in_order(item: Item, step: Step) -> tuple[Any, ...]:
-    """Return a key by which the items of a step that is sorted in memory are sorted."""
+    """Return the value by which an item is compared when a step's items are sorted in memory."""
     named = () if step.order is None else (step.order, *step.then)
     values = [comparable(item[name]) if name in item else None for name in named]
     return tuple(
@@ -192,7 +214,7 @@ def in_order(item: Item, step: Step) -> tuple[Any, ...]:
 
 
 def comparable(value: Value) -> Any:
-    """Return a key value as a Python value that sorts in DynamoDB's order."""
+    """Return a value as a Python value that sorts as DynamoDB sorts keys: text by its UTF-8."""
     [(kind, content)] = value.items()
     if kind == "N":
         return Decimal(content)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -10,8 +9,7 @@ from typing import Any, Generic, TypeVar
 from stator.design.entities.shapes import type_name
 from stator.design.entities.wire import REQUIRED, absent_value
 from stator.design.patterns.explanation import Explanation, explain_call
-from stator.design.patterns.pattern import Question
-from stator.design.plan.html_table import html_table
+from stator.design.patterns.pattern import Pattern, Question
 from stator.design.plan.plan import IndexPlan, PatternPlan, Step
 from stator.design.plan.projection import projected
 from stator.design.plan.templates import wire_value
@@ -20,6 +18,7 @@ from stator.model.values import Item
 from stator.tables.blobs.blobs import unpacked
 from stator.tables.context import Context
 from stator.tables.reads.cursors import Position, make_cursor, read_cursor
+from stator.tables.reads.item_list import ItemList, items_table
 from stator.tables.reads.items import batch_get, decoded, key_text
 from stator.tables.reads.page_stream import PageStream, in_order
 from stator.tables.schema import EntityMap, StepRoute
@@ -27,7 +26,6 @@ from stator.tables.work import Call, Gather, Work, gathered
 
 E = TypeVar("E")
 _MERGE_PAGE = 100
-_MOST_SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,8 @@ class Page(Generic[E]):
     """Some of the items a pattern finds, in the pattern's order.
 
     ``cursor`` leads to the next page, and is None on the last page. ``previous`` leads to the page
-    before. ``previous`` is None on the first page, and for patterns that are only read forward.
+    before, and is None on the first page. A pattern that scans has no ``previous``, because
+    DynamoDB cannot scan backward.
     """
 
     items: list[E]
@@ -50,27 +49,8 @@ class Page(Generic[E]):
 
     def _repr_html_(self) -> str:
         """Return a table of the items for a notebook: one row each, one column for each field."""
-        rows = [_shown_fields(item) for item in self.items[:_MOST_SHOWN]]
-        columns = list(dict.fromkeys(name for row in rows for name in row))
-        count = f"{len(self.items)} item{'' if len(self.items) == 1 else 's'}"
-        shown = f", the first {_MOST_SHOWN} shown" if len(self.items) > _MOST_SHOWN else ""
         more = "more follow" if self.cursor is not None else "the last page"
-        return html_table(
-            f"Page: {count}{shown}; {more}",
-            columns,
-            ([row.get(name) for name in columns] for row in rows),
-        )
-
-
-def _shown_fields(item: Any) -> dict[str, Any]:
-    """Return the columns of an item. Results of ``only`` are tuples, whose columns are numbered."""
-    if isinstance(item, tuple):
-        return {str(at): value for at, value in enumerate(item, 1)}
-    if dataclasses.is_dataclass(item):
-        names = [field.name for field in dataclasses.fields(item)]
-    else:  # an object of another library
-        names = [name for name in getattr(item, "__dict__", ()) if not name.startswith("_")]
-    return {"entity": type(item).__name__, **{name: getattr(item, name) for name in names}}
+        return items_table("Page: ", self.items, f"; {more}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +64,11 @@ class ReadOptions:
 
 def check_declared(query: Any) -> None:
     """Raise RequestRefused unless ``query`` is the result of calling a declared pattern."""
+    if isinstance(query, Pattern):
+        raise RequestRefused(
+            f"the pattern {query.name} was passed without being called",
+            hint=f"call it with its arguments: {query.name}(...)",
+        )
     if not isinstance(query, Question) or query.pattern is None:
         raise RequestRefused(
             "this query is not part of a declared pattern, and only declared patterns can be run",
@@ -117,7 +102,10 @@ class PatternRead:
         self._walk = self.streams[::-1] if self.backward else self.streams
 
     def _declared_limit(self) -> int | None:
-        """Return the pattern's own limit. A step that gets one item has none; another step may."""
+        """Return the limit that the pattern declares, or None.
+
+        The limit is that of the first step with a limit. A step that reads a single item has none.
+        """
         for step in self.plan.steps:
             if step.limit_param is not None:
                 given: int = self.arguments[step.limit_param]
@@ -220,11 +208,15 @@ class PatternRead:
         return all(stream.is_done for stream in self.streams)
 
     def refuse_part(self, what: str) -> None:
-        """Raise RequestRefused for a call that wants the first items of a sort in memory."""
+        """Raise RequestRefused if the pattern is sorted in memory.
+
+        ``what`` names a call or option that reads only a part of the result, such as ``page()``. A
+        sort in memory needs the whole result.
+        """
         if self.plan.in_memory:
             raise RequestRefused(
-                f"{what} reads a part of {self.plan.name}, which is planned to be sorted in "
-                f"memory: only its whole result has an order",
+                f"{what} reads only a part of {self.plan.name}, which is planned to be sorted in "
+                "memory: the sort needs the whole result",
                 hint="read it with db.all(...), or declare @read(paged=True) or .limit(...) and "
                 "plan again, so that a key holds the order",
             )
@@ -246,11 +238,11 @@ class PatternRead:
         return Page(items, self._forward_cursor(far, after), self._backward_cursor(near, before))
 
     def _counts(self, found: int, far: list[Position]) -> tuple[int, int]:
-        """Return the numbers of items before the start and before the end of this page.
+        """Return how many items come before this page, and how many up to its end.
 
         ``found`` is the number of items on the page, ``far`` the positions where the read stopped.
-        Going backward, the numbers are estimates if items were inserted or deleted meanwhile. They
-        are exact on the first page.
+        After a backward read, the numbers are estimates if items were inserted or deleted
+        meanwhile. The numbers of the first page are always exact.
         """
         if not self.backward:
             return self.returned, self.returned + found
@@ -276,16 +268,53 @@ class PatternRead:
                 break
             want = None if limit is None else limit - len(found)
             group = [stream for stream in live if stream.step is live[0].step]
-            if len(group) == 1:
-                yield from group[0].fill(want)
-                items = group[0].take_some(want)
+            step = group[0].step
+            if step.fetched_filter is not None:
+                items = yield from self._passing(group, want)
             else:
-                items = yield from self._merge(group, want)
+                items = [item for _, item in (yield from self._taken(group, want, want))]
+                items = yield from self._whole_items(step, items)
             if items:
-                found += yield from self._entities(group[0].step, items)
+                found += yield from self._entities(step, items)
             if limit is None and found:
                 break
         return found
+
+    def _taken(
+        self, group: list[PageStream], want: int | None, most: int | None
+    ) -> Work[list[tuple[PageStream, Item]]]:
+        """Read until there are items, and take up to ``most``, paired with their streams.
+
+        ``group`` holds the streams of one step. ``want`` is the number of items to ask DynamoDB
+        for. None means a whole DynamoDB page for ``want``, and no limit for ``most``.
+        """
+        if len(group) == 1:
+            [stream] = group
+            yield from stream.fill(want)
+            return [(stream, item) for item in stream.take_some(most)]
+        return (yield from self._merge(group, want, most))
+
+    def _passing(self, group: list[PageStream], want: int | None) -> Work[list[Item]]:
+        """Take up to ``want`` items that pass the step's fetched filter.
+
+        The index entries lack the filtered fields. So the items of a page of entries are fetched
+        from the table, and filtered here. Entries after the last wanted item go back to their
+        streams, which keeps the cursor exact.
+        """
+        step, before = group[0].step, {id(stream): stream.last for stream in group}
+        most = None if want is None else group[0].page_items(want)
+        taken = yield from self._taken(group, want, most)
+        found = yield from self._whole_items(step, [item for _, item in taken])
+        if want is None or len(found) <= want:
+            return found
+        last = key_text(step.fetched_key(found[want - 1]))
+        keys = [key_text(step.fetched_key(item)) for _, item in taken]
+        kept = keys.index(last) + 1
+        for stream in group:
+            own = [item for each, item in taken[:kept] if each is stream]
+            rest = [item for each, item in taken[kept:] if each is stream]
+            stream.put_back(rest, own[-1] if own else before[id(stream)])
+        return found[:want]
 
     def _start_steps(self, want: int | None) -> Work[None]:
         """Send the first requests of all steps at once, if there are several and none has begun."""
@@ -296,14 +325,16 @@ class PatternRead:
         for stream, reply in zip(fresh, replies):
             stream.receive(reply)
 
-    def _merge(self, streams: list[PageStream], want: int | None) -> Work[list[Item]]:
+    def _merge(
+        self, streams: list[PageStream], want: int | None, most: int | None
+    ) -> Work[list[tuple[PageStream, Item]]]:
         """Take the next items of several requests, merged in the direction of the read.
 
-        Returns up to ``want`` items, or up to ``_MERGE_PAGE`` without ``want``.
+        Returns up to ``most`` items, or up to ``_MERGE_PAGE`` without ``most``.
         """
-        limit = want or _MERGE_PAGE
+        limit = most or _MERGE_PAGE
         choose = min if streams[0].step.forward is not self.backward else max
-        taken: list[Item] = []
+        taken: list[tuple[PageStream, Item]] = []
         while len(taken) < limit:
             dry = [stream for stream in streams if not stream.is_buffered and not stream.is_done]
             while dry:
@@ -314,12 +345,14 @@ class PatternRead:
             heads = [stream for stream in streams if stream.is_buffered]
             if not heads:
                 break
-            taken.append(choose(heads, key=lambda stream: stream.order(stream.peek())).take())
+            first = choose(heads, key=lambda stream: stream.order(stream.peek()))
+            taken.append((first, first.take()))
         return taken
 
     def _entities(self, step: Step, items: list[Item]) -> Work[list[Any]]:
-        """Decode items. Items that have expired or belong to no entity of the step are skipped."""
-        return (yield from self._objects((yield from self.live_items(step, items))))
+        """Decode whole items, except those that ``live_items`` leaves out."""
+        live = yield from self._whole_old_items(step, self.live_items(step, items))
+        return (yield from self._objects(live))
 
     def sorted_entities(self) -> Work[list[Any]]:
         """Read the whole result and sort it in memory, however many items there are."""
@@ -327,7 +360,9 @@ class PatternRead:
         for stream in self.streams:
             while not stream.is_done:
                 yield from stream.fill(None)
-                live += yield from self.live_items(stream.step, stream.take_some(None))
+                items = yield from self._whole_items(stream.step, stream.take_some(None))
+                found = self.live_items(stream.step, items)
+                live += yield from self._whole_old_items(stream.step, found)
         step = self.plan.steps[0]
         live.sort(key=lambda each: in_order(each[1], step))
         return (yield from self._objects(live))
@@ -336,7 +371,8 @@ class PatternRead:
         found: list[Any] = []
         for of, item in live:
             if self.only:
-                [whole] = yield from unpacked(of, [of.with_key_fields(item)], self.context.blobs)
+                item = of.current_item(item)
+                [whole] = yield from unpacked(of, [item], self.context.blobs)
                 found.append(tuple(_field(of, name, whole) for name in self.only))
             elif of.large:
                 found += yield from decoded(self.context, of, [item])
@@ -344,14 +380,42 @@ class PatternRead:
                 found.append(of.decode(item))
         return found
 
-    def live_items(self, step: Step, items: list[Item]) -> Work[list[tuple[EntityMap, Item]]]:
-        """Return pairs of the items that a step has read and their entities.
+    def _whole_old_items(
+        self, step: Step, live: list[tuple[EntityMap, Item]]
+    ) -> Work[list[tuple[EntityMap, Item]]]:
+        """Fetch the whole items of an earlier entity version, if the step read some fields only.
 
-        If an index holds only a part of an item, the whole item is fetched. Items that have
-        expired, and items of other entities, are left out.
+        Upcasts need all fields of an item. Items that are gone by now are left out.
         """
-        if step.fetch:
-            items = yield from self._whole_items(step, items)
+        if not self.only or step.fetch:
+            return live
+        old = {
+            key_text(key): key
+            for key in (of.stored_key(item) for of, item in live if of.is_old(item))
+        }
+        if not old:
+            return live
+        consistent = bool(self.options.consistent or step.consistent)
+        fetched = yield from batch_get(
+            self.context, step.table, list(old.values()), self.plan.name, consistent
+        )
+        whole = {
+            key_text(of.stored_key(item)): (of, item) for of, item in self.live_items(step, fetched)
+        }
+        found: list[tuple[EntityMap, Item]] = []
+        for of, item in live:
+            if not of.is_old(item):
+                found.append((of, item))
+            elif (pair := whole.get(key_text(of.stored_key(item)))) is not None:
+                found.append(pair)
+        return found
+
+    def live_items(self, step: Step, items: list[Item]) -> list[tuple[EntityMap, Item]]:
+        """Return the items that a step has read, each with its entity: ``[(entity, item)]``.
+
+        Items of entities that the step does not ask for are left out, and so are the expired and
+        deleted items that the read hides.
+        """
         schema, now = self.context.schema, self.context.now()
         found: list[tuple[EntityMap, Item]] = []
         for item in items:
@@ -360,13 +424,19 @@ class PatternRead:
                 continue
             if of.ttl is not None and not self.options.include_expired and of.is_expired(item, now):
                 continue
-            if of.deleted in self._hidden and of.is_deleted(item):
+            if of.is_tombstone(item) or (of.deleted in self._hidden and of.is_deleted(item)):
                 continue
             found.append((of, item))
         return found
 
     def _whole_items(self, step: Step, items: list[Item]) -> Work[list[Item]]:
-        """Read the whole items for keys that an index or a guard returned, in the index's order."""
+        """Return the whole items of what a step has read, in the same order.
+
+        If the step read guards, or index entries without all fields, the items are fetched from
+        the table. Fetched items that fail the step's fetched filter are left out.
+        """
+        if not step.fetch or not items:
+            return items
         # An item whose index key changes between two requests is in both answers.
         keys = {key_text(key): key for item in items if (key := step.fetched_key(item))}
         consistent = self.options.consistent
@@ -380,13 +450,17 @@ class PatternRead:
         if step.guard is not None:
             found = [item for item in found if self._has_value(step, item)]
         by_key = {key_text({name: item[name] for name in step.fetch}): item for item in found}
-        return [by_key[text] for text in keys if text in by_key]
+        whole = [by_key[text] for text in keys if text in by_key]
+        if step.fetched_filter is None:
+            return whole
+        passes = step.fetched_filter.condition(self.arguments)
+        return [item for item in whole if passes(item)]
 
     def _has_value(self, step: Step, item: Item) -> bool:
         """Whether an item still has the unique value that its guard was looked up by."""
         assert step.guard is not None
         part = step.key[0].bounds[0].parts[-1]
-        wanted = wire_value(part.encoding, self.arguments[part.value])
+        wanted = wire_value(part.encoding, self.arguments[part.value], part.value)
         return bool(item.get(step.guard.field) == wanted)
 
     # -- numbers
@@ -394,8 +468,9 @@ class PatternRead:
     def count(self) -> Work[int]:
         """Count the items.
 
-        DynamoDB sends the number alone. It sends items only if their keys are needed to tell them
-        apart from items of other entities.
+        Usually DynamoDB counts them (``Select="COUNT"``). The items are read and counted here if
+        only their keys tell apart the entities that a query finds, or if a filter needs whole
+        items.
         """
         total = 0
         for stream in self.streams:
@@ -404,12 +479,14 @@ class PatternRead:
                 if stream.step.operation == "GetItem":
                     stream.receive((yield call))
                     items = stream.take_some(None)
+                    items = yield from self._whole_items(stream.step, items)
                     total += len((yield from self._entities(stream.step, items)))
                     break
-                if self._are_told_by_keys(stream.step):
+                if self._are_told_by_keys(stream.step) or stream.step.fetched_filter is not None:
                     call.request.pop("Select", None)
                     reply = yield call
-                    total += len((yield from self.live_items(stream.step, reply["Items"])))
+                    items = yield from self._whole_items(stream.step, reply["Items"])
+                    total += len(self.live_items(stream.step, items))
                 else:
                     call.request["Select"] = "COUNT"
                     self._exclude_expired(stream.route, call)
@@ -419,12 +496,16 @@ class PatternRead:
         return total if self.limit is None else min(total, self.limit)
 
     def _are_told_by_keys(self, step: Step) -> bool:
-        """Whether a query may find other entities, which only the keys of the items tell."""
+        """Whether a step may find items of other entities that only their keys tell apart."""
         schema = self.context.schema
         return any(schema.named(name).told_by_key is not None for name in step.entities)
 
     def _exclude_expired(self, route: StepRoute, call: Call) -> None:
-        """Filter expired and deleted items out of a count, as far as the index shows them."""
+        """Add a filter to a count, so that it leaves out expired and deleted items.
+
+        An index that lacks the expiry time leaves expired items in the count. Raises RequestRefused
+        if the index does not show which items are deleted.
+        """
         schema = self.context.schema
         request = call.request
         entities = [schema.named(name) for name in route.step.entities]
@@ -479,7 +560,7 @@ def _field(of: EntityMap, name: str, item: Item) -> Any:
 
 
 def check_whole(query: Question) -> None:
-    """Raise RequestRefused if a query returns only some fields, where whole items are needed."""
+    """Raise RequestRefused if a query has ``.only(...)``, for callers that need whole items."""
     if query.ask.only:
         raise RequestRefused(
             f"this call needs whole items, and the query returns only {', '.join(query.ask.only)}",
@@ -498,7 +579,7 @@ class PatternFetch:
 
     def __init__(self, read: PatternRead, limit: int | None) -> None:
         self._read = read
-        if limit != 0:  # a limit of 0 reads nothing
+        if limit != 0 or type(limit) is not int:  # a limit of 0 reads nothing
             check_limit(limit)
             if limit is not None:
                 read.refuse_part(f"limit={limit}")
@@ -532,7 +613,7 @@ def check_limit(limit: int | None) -> None:
         return
     if isinstance(limit, bool) or not isinstance(limit, int):
         raise RequestRefused(
-            f"limit is a whole number, not {type(limit).__name__}", hint="for example limit=25"
+            f"limit must be a whole number, not {type(limit).__name__}", hint="for example limit=25"
         )
     if limit < 1:
         raise RequestRefused(f"limit={limit} must be 1 or more", hint="for example limit=25")
@@ -555,7 +636,7 @@ def by_entity(context: Context, query: Question, found: list[Any]) -> tuple[list
         )
     schema = context.schema
     at = {schema.of(target).name: place for place, target in enumerate(targets)}
-    groups: tuple[list[Any], ...] = tuple([] for _ in targets)
+    groups: tuple[list[Any], ...] = tuple(ItemList() for _ in targets)
     for each in found:
         groups[at[schema.of_object(each).name]].append(each)
     return groups

@@ -1,4 +1,4 @@
-"""A scan of one entity's table, for callers who confirm that they intend it."""
+"""A scan of one entity's table, for callers who confirm it with ``allow=True``."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _CONFLICTS = 8
 
 
 class Get(Generic[E]):
-    """An item of a snapshot: ``Get(Order, order_id="o1")``."""
+    """Names an item to read in a snapshot: ``Get(Order, order_id="o1")``."""
 
     __slots__ = ("entity", "values")
 
@@ -47,8 +47,8 @@ def read_snapshot(
         return []
     if len(keys) > TRANSACTION_ITEMS:
         raise RequestRefused(
-            f"the snapshot has {len(keys)} items; DynamoDB takes {TRANSACTION_ITEMS}",
-            hint="read fewer items, or use get_many, which does not show one moment",
+            f"the snapshot has {len(keys)} items; DynamoDB takes at most {TRANSACTION_ITEMS}",
+            hint="read fewer items, or use get_many, which does not read all items at one moment",
         )
     for is_last in (False, True):
         items = yield from _items(context, list(keys.values()))
@@ -72,7 +72,7 @@ def _located(context: Context, get: Get[Any]) -> tuple[EntityMap, Item]:
     values = of.given(get.values)
     if not of.has_base(values):
         raise RequestRefused(
-            f"{get!r} is not the whole key of {of.name}, and a snapshot reads by key only",
+            f"{get!r} lacks fields of the key of {of.name}, and a snapshot reads by key only",
             hint=f"pass {of.info.listed(of.base_fields)}",
         )
     return of, of.key_from(values)
@@ -92,7 +92,8 @@ def _items(context: Context, keys: list[tuple[EntityMap, Item]]) -> Work[list[It
         else:
             return [each.get("Item") for each in reply["Responses"]]
     raise TransactionConflict(
-        f"other transactions were changing items of the snapshot in {_CONFLICTS + 1} attempts"
+        f"the snapshot failed in {_CONFLICTS + 1} attempts, because other transactions were "
+        "changing its items; try again later"
     )
 
 

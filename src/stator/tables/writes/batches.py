@@ -24,28 +24,33 @@ from typing import Any, Literal, get_args
 import orjson
 
 from stator.backoff import Backoff
+from stator.design.plan.html_table import html_table
 from stator.errors import (
     BatchFailed,
     DesignError,
+    OutcomeUnknown,
     RequestRefused,
     SerializationFailed,
     ServiceError,
     StatorError,
     Throttled,
+    ValidationFailed,
 )
 from stator.errors.data import FailedWrite
 from stator.model.limits import BATCH_WRITE_BYTES, BATCH_WRITE_ITEMS
+from stator.model.quantities import plural
 from stator.model.values import Item
 from stator.tables.context import Context
 from stator.tables.schema import EntityMap, refused_by_hook
 from stator.tables.unknown_outcome import unproven
 from stator.tables.work import Call, Gather, Pause, Work
-from stator.tables.writes.sender import write
+from stator.tables.writes.sender import too_large, write
 from stator.tables.writes.statements import Statement
 from stator.tables.writes.writes import WritePlanner
+from stator.transport import ResentReply
 
 OnError = Literal["raise", "collect"]
-"""What a batch does about changes that failed: raise BatchFailed, or return them."""
+"""What a batch does with changes that failed: raise BatchFailed, or return them."""
 WINDOW_REQUESTS = 40
 _LEFT_OUT_ATTEMPTS = 12
 _BACKOFF = Backoff(base_seconds=0.05, cap_seconds=5.0)
@@ -70,16 +75,26 @@ class Delete:
 class BatchResult:
     """The result of a batch.
 
-    ``written`` counts the changes that were made, and those replaced by a later change to the same
-    key.
+    ``written`` counts the changes that were made. A change that a later change to the same key
+    replaced counts as made.
     """
 
     written: int = 0
     failures: list[FailedWrite] = field(default_factory=list)
     requests: int = 0
 
+    def _repr_html_(self) -> str:
+        """Return the failures for a notebook, below the counts."""
+        return html_table(
+            f"{self.written:,} written in {plural(self.requests, 'request')}, "
+            f"{len(self.failures)} failed",
+            ("change", "error"),
+            ((repr(each.change), str(each.error)) for each in self.failures),
+        )
+
     @property
     def ok(self) -> bool:
+        """Whether every change was written."""
         return not self.failures
 
     def raise_for_failures(self) -> None:
@@ -88,7 +103,7 @@ class BatchResult:
             raise BatchFailed(self.written, self.failures) from self.failures[0].error
 
     def settled(self, on_error: OnError) -> BatchResult:
-        """Return this result, or raise BatchFailed for failures with ``on_error="raise"``."""
+        """Return this result. If a write failed and ``on_error`` is "raise", raise BatchFailed."""
         if on_error == "raise":
             self.raise_for_failures()
         return self
@@ -104,7 +119,7 @@ def check_on_error(on_error: OnError) -> None:
     if on_error not in get_args(OnError):
         raise RequestRefused(
             f"on_error={on_error!r} is neither 'raise' nor 'collect'",
-            hint="use 'collect' to get the failures in the result",
+            hint="use 'raise' to get an exception, or 'collect' to get the failures in the result",
         )
 
 
@@ -112,8 +127,8 @@ class BatchWrite:
     """The one write that a batch sends for a key: the last of the changes to that key.
 
     ``stands_for`` counts these changes. ``entry`` is the write's part of RequestItems, as JSON.
-    ``key_of`` returns the key of an item of the table, to compare with ``key``. ``done`` is called
-    once the write has succeeded.
+    ``key`` is the key of the written item. ``key_of`` returns the key of an unprocessed item of a
+    reply in the same form. ``done`` is called once the write has succeeded.
     """
 
     __slots__ = ("done", "entry", "key", "key_of", "source", "stands_for", "table")
@@ -256,22 +271,49 @@ def keep_last_write(changes: dict[Any, BatchWrite], change: BatchWrite) -> None:
 
 
 def send_writes(
-    context: Context, chunk: list[BatchWrite], label: str = "batch"
+    context: Context,
+    chunk: list[BatchWrite],
+    label: str = "batch",
+    *,
+    is_uncertain: bool = False,
+    unprocessed_to: list[BatchWrite] | None = None,
+    raise_table_limit: bool = False,
 ) -> Work[BatchResult]:
-    """Send one BatchWriteItem until every write in it is done or has failed."""
+    """Send one BatchWriteItem, and repeat it until every write has succeeded or failed.
+
+    ``is_uncertain`` says that an earlier answer was lost: a write that fails now may have been
+    applied then. Unprocessed writes are retried. A caller that spreads hot keys passes the list
+    ``unprocessed_to``. Unprocessed writes are then added to the list instead, and a write that is
+    refused for a hot key fails without a retry. With ``raise_table_limit``, so does one that is
+    refused for a limit of its table.
+    """
     result = BatchResult()
     left = chunk
+    is_spread = unprocessed_to is not None
     for attempt in range(_LEFT_OUT_ATTEMPTS):
         result.requests += 1
+        request = {"RequestItems": _entries(left)}
         try:
-            reply = yield Call("BatchWriteItem", {"RequestItems": _entries(left)}, label)
+            reply = yield Call(
+                "BatchWriteItem",
+                request,
+                label,
+                raise_hot_key=is_spread,
+                raise_table_limit=raise_table_limit,
+            )
         except StatorError as error:
             if not isinstance(error, ServiceError) or error.retryable or len(left) == 1:
-                failed = unproven(error)
+                failed = unproven(error, is_uncertain=is_uncertain)
+                if isinstance(failed, ValidationFailed) and len(left) == 1:
+                    failed = _explained_refusal(left[0], failed)
                 result.failures += [FailedWrite(change.source, failed) for change in left]
             else:
-                yield from _halves(context, left, result, label)
+                is_uncertain = is_uncertain or error.sent
+                yield from _halves(
+                    context, left, result, label, unprocessed_to, is_uncertain=is_uncertain
+                )
             return result
+        is_uncertain = is_uncertain or isinstance(reply, ResentReply)
         unprocessed = _unprocessed(reply, left)
         for change in left:
             if change.key not in unprocessed:
@@ -281,18 +323,39 @@ def send_writes(
         left = [change for change in left if change.key in unprocessed]
         if not left:
             return result
+        if unprocessed_to is not None and not is_uncertain:
+            unprocessed_to += left
+            return result
         yield Pause(context.backoff(attempt, _BACKOFF))
-    late = Throttled(f"DynamoDB left the item unprocessed {_LEFT_OUT_ATTEMPTS} times")
+    late: StatorError = Throttled(f"DynamoDB left the item unprocessed {_LEFT_OUT_ATTEMPTS} times")
+    if is_uncertain:
+        late = OutcomeUnknown(f"the write may or may not have happened: {late.message}")
     result.failures += [FailedWrite(change.source, late) for change in left]
     return result
 
 
+def _explained_refusal(change: BatchWrite, refused: ValidationFailed) -> ValidationFailed:
+    if not refused.message.startswith("Item size "):
+        return refused
+    put = orjson.loads(change.entry).get("PutRequest", {})
+    return too_large(f"put of {type(change.source).__name__}", put.get("Item"), refused)
+
+
 def _halves(
-    context: Context, chunk: list[BatchWrite], result: BatchResult, label: str
+    context: Context,
+    chunk: list[BatchWrite],
+    result: BatchResult,
+    label: str,
+    unprocessed_to: list[BatchWrite] | None,
+    *,
+    is_uncertain: bool,
 ) -> Work[None]:
     middle = len(chunk) // 2
     for half in (chunk[:middle], chunk[middle:]):
-        result.add((yield from send_writes(context, half, label)))
+        sent = send_writes(
+            context, half, label, is_uncertain=is_uncertain, unprocessed_to=unprocessed_to
+        )
+        result.add((yield from sent))
 
 
 def vars_of(entity: Any, of: EntityMap) -> dict[str, Any]:

@@ -39,9 +39,10 @@ class Expressions:
         return written
 
     def condition(self, given: Any, of: EntityMap) -> str:
-        """Return the text of a user's condition, ready to be joined to others by AND.
+        """Return the text of a user's condition, so that AND can join it to other conditions.
 
-        It is in parentheses if AND would otherwise split it.
+        A condition that AND would split, such as ``a OR b``, is put in parentheses. It treats an
+        attribute that a stored item lacks as the field's default, as reads do.
         """
         condition: Condition = as_condition(given)
         for reference in references(condition):
@@ -56,7 +57,7 @@ class Expressions:
                     f"DynamoDB cannot compare it",
                     hint="store the value to compare in a field of its own",
                 )
-        return self._conditions.term(condition, of.info)
+        return self._conditions.term(condition, of.info, of.table.partition)
 
     def into(self, request: dict[str, Any]) -> dict[str, Any]:
         names = {

@@ -23,7 +23,7 @@ E = TypeVar("E")
 
 
 class OpenUpdate(Generic[E]):
-    """An update that records changes.
+    """An update whose changes are being recorded in a ``with`` block.
 
     ``result`` is the item before or after the update, if ``returns`` asked for it.
     """
@@ -98,7 +98,7 @@ class OpenUpdate(Generic[E]):
             preparation = WritePlanner(self._context)
             key = yield from preparation.key(of, self._values)
             item = yield from preparation.stored(of, key)
-        if item is None:
+        if item is None or (statements[0].replaces_gone and self._returns == "old"):
             return
         [fresh] = yield from decoded(self._context, of, [item])
         if self._returns is not None:

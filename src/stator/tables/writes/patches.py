@@ -69,7 +69,9 @@ def _check_name(of: EntityMap, name: str) -> None:
 def _value(of: EntityMap, name: str, value: Any) -> Any:
     shape = of.fields[name].shape
     if value is None and not isinstance(shape, Maybe):
-        raise ItemMismatch(of.name, name, "it is required, so a patch cannot remove it", None)
+        raise ItemMismatch(
+            of.name, name, "the field is required, so a patch cannot set it to None", None
+        )
     try:
         return _typed(shape, value)
     except (ValueError, TypeError, ArithmeticError) as error:
@@ -92,7 +94,7 @@ def _typed(shape: Shape, value: Any) -> Any:
             return packed.from_file(value)
         case ListOf(elements, container, fixed) if isinstance(value, (list, tuple)):
             if fixed and len(value) != len(elements):
-                raise ValueError(f"it has {len(elements)} elements, not {len(value)}")
+                raise ValueError(f"expected {len(elements)} elements, got {len(value)}")
             shapes = elements if fixed else elements * len(value)
             return container(_typed(each, member) for each, member in zip(shapes, value))
         case SetOf(element, frozen) if isinstance(value, (list, set, frozenset)):
@@ -111,7 +113,7 @@ def _scalar(python: type, value: Any) -> Any:
         try:
             return read(value)
         except (ValueError, ArithmeticError):
-            raise ValueError(f"this text is not a {_NAMES.get(python, python.__name__)}") from None
+            raise ValueError(f"the text is not a {_NAMES.get(python, python.__name__)}") from None
     if python is Decimal and isinstance(value, float):
         return Decimal(str(value))  # 0.1 in JSON means 0.1
     return value
@@ -123,7 +125,7 @@ def _choice(shape: Choice, value: Any) -> Any:
     found = _scalar(shape.scalar.python, value)
     # True == 1 in Python, and both are hashable: compare the types as well
     if not any(type(found) is type(known) and found == known for known in shape.values):
-        raise ValueError(f"it is one of {', '.join(map(repr, shape.values))}")
+        raise ValueError(f"expected one of {', '.join(map(repr, shape.values))}")
     return found if shape.enum is None else shape.enum(found)
 
 

@@ -47,9 +47,11 @@ from stator.design.entities.conditions import (
 )
 from stator.design.entities.derived_parts import PartComparison
 from stator.design.patterns.pattern import Param, Question, references
+from stator.design.plan.html_table import html_table
 from stator.design.plan.plan import Step
 from stator.errors import (
     ConditionFailed,
+    ConnectionTrouble,
     ItemNotFound,
     OutcomeUnknown,
     RequestRefused,
@@ -96,9 +98,11 @@ class FailedItem:
 class PatternWriteResult:
     """The result of ``delete_where`` or ``update_where``, and the progress up to a cursor.
 
-    ``written`` items were deleted or updated. ``changed`` items no longer matched, or had another
-    version. ``gone`` items were deleted by another writer. ``cursor`` is where the next call
-    continues, and None if everything was read.
+    ``found`` counts the items that were read. ``written`` counts items that were deleted or
+    updated. An item also counts as written if a delete got no answer, and the repeated delete found
+    no item. ``changed`` counts items that no longer matched the pattern or had another version,
+    ``gone`` items that another writer deleted. The next call continues at ``cursor``, which is None
+    if everything was read.
     """
 
     found: int = 0
@@ -107,6 +111,15 @@ class PatternWriteResult:
     gone: int = 0
     failures: list[FailedItem] = field(default_factory=list)
     cursor: str | None = None
+
+    def _repr_html_(self) -> str:
+        """Return the failures for a notebook, below the counts."""
+        return html_table(
+            f"{self.found:,} found, {self.written:,} written, {self.changed:,} changed, "
+            f"{self.gone:,} gone, {len(self.failures)} failed",
+            ("entity", "identity", "error"),
+            ((each.entity.__name__, dict(each.identity), each.error) for each in self.failures),
+        )
 
     @property
     def ok(self) -> bool:
@@ -124,7 +137,7 @@ class PatternWriteResult:
             raise self.failures[0].error
 
     def add(self, other: PatternWriteResult) -> None:
-        """Add the counts and failures of another result to this one. The cursor stays."""
+        """Add the counts and failures of another result to this one. The cursor does not change."""
         self.found += other.found
         self.written += other.written
         self.changed += other.changed
@@ -136,7 +149,7 @@ class PatternWriteResult:
 class PatternWritePreview:
     """The result of a dry run: the items that a write by pattern would touch, and its cost.
 
-    ``count`` items match. ``sample`` has the identities of the first ones. ``write_units`` is
+    ``count`` items match. ``sample`` has the identities of the first items. ``write_units`` is
     computed from the stored items, with their indexes and guards. ``read_units`` is the cost of
     reading the items, which the real run pays again. ``dollars`` is the price of the real run, at
     the on-demand prices of us-east-1. ``cursor`` is None unless a ``limit`` ended the dry run.
@@ -147,6 +160,16 @@ class PatternWritePreview:
     read_units: float
     write_units: int
     cursor: str | None = None
+
+    def _repr_html_(self) -> str:
+        """Return the first items for a notebook, below the count and the price."""
+        names = list(dict.fromkeys(name for each in self.sample for name in each))
+        return html_table(
+            f"{self.count:,} items, such as these: {self.read_units:g} RCU, "
+            f"{self.write_units:,} WCU, ${self.dollars:,.4f}",
+            names,
+            ([each.get(name) for name in names] for each in self.sample),
+        )
 
     @property
     def dollars(self) -> Decimal:
@@ -164,7 +187,11 @@ class PatternWritePreview:
 
 @dataclass(frozen=True, slots=True)
 class PatternWriteOptions:
-    """Options of a write by pattern. ``max_failures`` failures end the run."""
+    """Options of a write by pattern.
+
+    ``parallel`` is the number of items written at once. The run ends after ``max_failures``.
+    ``on_progress`` receives the result so far after each window of items.
+    """
 
     cursor: str | None = None
     limit: int | None = None
@@ -246,7 +273,8 @@ class PatternUpdate:
         check_whole(query)
         if len(query.ask.targets) != 1:
             raise RequestRefused(
-                "update_where takes a pattern that finds items of one entity",
+                f"the pattern finds items of {len(query.ask.targets)} entities, and update_where "
+                "takes a pattern over one entity",
                 hint="write one pattern for each entity, and call update_where for each",
             )
         self.query = query
@@ -367,9 +395,9 @@ def _argument(value: Any, arguments: Mapping[str, Any]) -> Any:
 
 
 def _if_there(of: EntityMap, condition: Condition | None) -> Condition | None:
-    """Return a condition that also holds if there is no item.
+    """Return a condition that holds if there is no item, or if ``condition`` holds for the item.
 
-    A delete that is sent again after a lost answer then succeeds.
+    A delete that succeeded and is sent again after a lost answer then succeeds again.
     """
     if condition is None:
         return None
@@ -380,7 +408,7 @@ def _if_there(of: EntityMap, condition: Condition | None) -> Condition | None:
 
 
 class _FoundItems(PatternRead):
-    """A pattern's items as ``FoundItem``, for one kind of write."""
+    """Reads the items of a pattern as ``FoundItem`` objects, for one kind of write."""
 
     def __init__(
         self,
@@ -396,7 +424,7 @@ class _FoundItems(PatternRead):
             self.refuse_part(f"limit={options.limit}")
 
     def _shown_arguments(self) -> dict[str, str]:
-        """Return the arguments as text, with the kind of write and the reversed indexes.
+        """Return the arguments as text, with the kind of write and the indexes read backward.
 
         A cursor is therefore valid only for the same kind of write in the same direction.
         """
@@ -420,8 +448,9 @@ class _FoundItems(PatternRead):
     def _forward(self, route: StepRoute) -> bool | None:
         """Return the read direction in which updated items move behind the reader.
 
-        True is forward, False is backward. Returns None if no ``updated()`` field is in the sort
-        key that is read, or if the pattern has a limit: its order decides which items it finds.
+        True is forward, False is backward. None leaves the pattern's own direction: no
+        ``updated()`` field is in the sort key, or the pattern has a limit. With a limit, the
+        direction decides which items are found, so it must not change.
         """
         if not self._kind.moving or self.plan.steps[0].limit or self.plan.steps[0].limit_param:
             return None
@@ -449,7 +478,8 @@ class _FoundItems(PatternRead):
         }
 
     def _entities(self, step: Step, items: list[Item]) -> Work[list[Any]]:
-        live = yield from self.live_items(step, items)
+        yield from ()
+        live = self.live_items(step, items)
         return [FoundItem(of, item, _as_read(of, item)) for of, item in live]
 
 
@@ -540,7 +570,7 @@ class PatternWrite:
         return PatternWritePreview(count, tuple(sample), sum(consumed), units, read.cursor())
 
     def _window(self, found_before: int) -> Work[list[FoundItem]]:
-        """Read the next items, without those that this call has written."""
+        """Read the next items, and leave out items that this call has already written."""
         read, limit = self._read, self.options.limit
         want = max(_WINDOW_ITEMS, 4 * self.options.parallel)
         if limit is not None:
@@ -591,14 +621,27 @@ class PatternWrite:
                 result.gone += not is_there
 
     def _attempts(self, found: FoundItem) -> Work[bool]:
-        """Write one item, and retry after throttling. Return False if a delete found no item."""
+        """Write one item, and retry after throttling. Return False if a delete found no item.
+
+        A delete is also repeated after a lost answer. If the repeated delete finds no item, or an
+        item that is marked as deleted, the first attempt is assumed to have deleted it.
+        """
+        may_be_done = False
         for attempt in range(_ATTEMPTS):
             try:
-                return (yield from self._one(found))
-            except OutcomeUnknown:
-                if isinstance(self.kind, PatternUpdate) or attempt + 1 == _ATTEMPTS:
+                return (yield from self._one(found)) or may_be_done
+            except ConnectionTrouble as error:
+                may_be_done = may_be_done or error.sent
+                may_pass = error.retryable or isinstance(error, OutcomeUnknown)
+                if not may_pass or isinstance(self.kind, PatternUpdate) or attempt + 1 == _ATTEMPTS:
                     raise  # a delete can be repeated; the next answer says whether it was done
+            except ConditionFailed as failed:
+                stored = failed.item
+                if may_be_done and (not stored or found.of.is_gone(stored, self.context.now())):
+                    return True
+                raise
             except ServiceError as error:
+                may_be_done = may_be_done or error.sent
                 if not error.retryable or attempt + 1 == _ATTEMPTS:
                     raise
             yield Pause(self.context.backoff(attempt, _BACKOFF))
@@ -609,7 +652,7 @@ class PatternWrite:
 
         def read(statements: list[Statement], item: Item | None) -> Work[bool]:
             yield from ()
-            return bool(item) or bool(statements[0].old) or not is_delete
+            return bool(item) or any(each.old for each in statements[:1]) or not is_delete
 
         is_there: bool = yield from write(
             self.context,

@@ -1,10 +1,11 @@
 """The recording proxy: changes made to it in ``with db.update(...) as order`` become one update.
 
     order.status = Status.SHIPPED              SET
-    order.stock -= 2                           SET stock = stock - 2, from the default if absent
+    order.stock -= 2                           SET stock = stock - 2; the default stands in for a
+                                               missing stock
     order.note = None, or del order.note       REMOVE
     order.lines.append(line)                   list_append
-    order.tags.add("late")                     ADD; discard is DELETE
+    order.tags.add("late")                     ADD; order.tags.discard("late") is DELETE
     order.address.city = "Bern"                SET of a nested path
     order.seen = if_not_exists(order.seen, t)  SET seen = if_not_exists(seen, t); + and - may follow
 
@@ -39,7 +40,8 @@ Path = tuple[str | int, ...]
 
 def _unread(shown: str, use: Use) -> NoReturn:
     raise RequestRefused(
-        f"{shown} has no value here: an update is recorded, not read", hint=_HINTS.get(use, _READ)
+        f"{shown} has no value here: an update records changes and does not read the item",
+        hint=_HINTS.get(use, _READ),
     )
 
 
@@ -62,7 +64,7 @@ class Computed(Symbol):
 
     def _refuse(self, use: Use) -> NoReturn:
         shown = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
-        _unread(f"what is computed from {shown.lstrip('.')}", use)
+        _unread(f"the value to be computed from {shown.lstrip('.')}", use)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,7 +173,8 @@ class Recording:
         self._check_names(path)
         if isinstance(given, RecordedField):
             raise RequestRefused(
-                f"{given!r} has no value here: an update is recorded, not read",
+                f"{given!r} has no value here: an update records changes and does not read "
+                "the item",
                 hint="assign a value, or change the field itself, for example "
                 "`p.stock = p.stock - 2`",
             )
@@ -283,7 +286,7 @@ class Recording:
         return [path for path in self.actions if len(path) > 1]
 
     def added_to(self) -> list[Path]:
-        """Return the paths of numbers that must exist, because they have no default."""
+        """Return the paths of numbers that must exist, because sums on them have no start value."""
         return [
             path
             for path, action in self.actions.items()
@@ -315,7 +318,7 @@ def _is_known(action: RecordedAction) -> bool:
 
 
 def _combined(earlier: RecordedAction, later: RecordedAction, shown: str) -> RecordedAction:
-    """Return one action for two changes to the same path in one update.
+    """Return one action for two changes to the same path, ``shown``, in one update.
 
     Two sums are added up. Two additions to a set are joined, and so are two removals from a set,
     and two additions at the same end of a list. Anything else raises RequestRefused.
@@ -499,7 +502,8 @@ class RecordedField(Symbol):
     def insert(self, at: int, element: Any) -> None:
         if at != 0:
             raise RequestRefused(
-                "DynamoDB inserts at the ends of a list only", hint="insert(0, ...) or append(...)"
+                f"{self!r}.insert({at!r}, ...): DynamoDB adds elements only at the ends of a list",
+                hint="use insert(0, ...) or append(...)",
             )
         self._recording.set(self._path, self._joined([element], in_front=True))
 

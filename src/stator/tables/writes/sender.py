@@ -2,17 +2,22 @@
 
 If a condition fails, the statement itself says which error to raise.
 
-A transaction always carries a token, so that sending it again after a lost answer applies it once.
-It is also sent again if it was cancelled only because another transaction held an item
+A transaction always carries a ClientRequestToken, so sending it again after a lost answer applies
+it once. It is also sent again if it was cancelled only because another transaction held an item
 (TransactionConflict) or an item was throttled.
 
-Success is reported only where it is proven. If the answer to a single conditional write is lost,
-the client sends the write again and marks the answer (``after_unknown``). If the condition fails
-then, either another writer was first, or the write's own first attempt succeeded. An equal item
-proves nothing, because another writer may have stored the same values. So the write ends in
-OutcomeUnknown, unless the entity has a ``write_token()`` and the stored item still carries the
-token of this write. Transactions need no such proof: DynamoDB remembers their token for ten
-minutes, and the client stops repeating them before that.
+**Lost answers.** Success is reported only if it is proven. If the answer to a single write is lost,
+the client sends the write again and marks the second answer.
+
+- The condition of the repeated write fails (``after_unknown``). Either another writer was first, or
+  the write's own first attempt succeeded. An equal item proves nothing, because another writer may
+  have stored the same values. So the write ends in OutcomeUnknown, unless the entity has a
+  ``write_token()`` field and the stored item still has the token of this write.
+- The repeated write succeeds (``ResentReply``). The old item in its answer may be the item that the
+  first attempt stored. So a write with ``returns="old"`` ends in OutcomeUnknown.
+
+Transactions need no such proof: DynamoDB remembers their token for ten minutes, and the client
+stops repeating them before that.
 """
 
 from __future__ import annotations
@@ -40,13 +45,16 @@ from stator.errors import (
     TransactionFailed,
     ValidationFailed,
 )
-from stator.model.limits import TRANSACTION_ITEMS
-from stator.model.values import Item
+from stator.model.limits import ITEM_SIZE_BYTES, TRANSACTION_ITEMS
+from stator.model.values import Item, item_size, size_bytes
 from stator.tables.blobs.blobs import kept, removed, unpacked
 from stator.tables.context import Context
 from stator.tables.schema import EntityMap
+from stator.tables.unknown_outcome import after_write
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.statements import LostRace, Prepare, Statement
+from stator.throttle_reason import is_table_limit, may_be_hot_key, throttle_reasons
+from stator.transport import ResentReply
 
 E = TypeVar("E", bound=ServiceError | ConnectionTrouble)
 Returns = Literal["old", "new"]
@@ -63,12 +71,12 @@ def write(
     once: bool = False,
     read: Callable[[list[Statement], Item | None], Work[Any]] | None = None,
 ) -> Work[Any]:
-    """Plan and send a write. Return the item that ``returns`` asks for.
+    """Plan and send a write. Return the item that ``returns`` asks for, or the result of ``read``.
 
-    If an item changed between its read and the write (``LostRace``), the write is planned and sent
-    again. ``once`` sends even a single write as a transaction with a token. ``read`` returns the
-    result, given the statements that were applied and the item. It runs before obsolete blobs are
-    deleted, because the item may need them.
+    ``prepare`` plans the statements. If an item changed between its read and the write
+    (``LostRace``), the write is planned and sent again. ``once`` sends even a single write as a
+    transaction with a token. ``read`` makes the result from the applied statements and the item. It
+    runs before obsolete blobs are deleted, because an old item may still name them.
     """
     for attempt in range(_RACES):
         statements = yield from prepare()
@@ -77,15 +85,33 @@ def write(
         except ServiceError as failed:
             error = failed.failures[0][2] if isinstance(failed, TransactionFailed) else failed
             if not isinstance(error, LostRace):
-                if certainly_not_applied(error):
+                if not error.sent:
                     yield from forget_blobs(context, statements, has_happened=False)
                 raise error from None
             yield Pause(context.backoff(attempt))
         else:
-            result = item if read is None else (yield from read(statements, item))
-            yield from forget_blobs(context, statements, has_happened=True)
-            return result
-    raise TransactionConflict(f"{label}: other writers changed its unique values {_RACES} times")
+            return (
+                yield from after_write(
+                    _finished(context, statements, item, read),
+                    f"the write ({label}) is stored",
+                    "do not send the write again; read the item for its result",
+                )
+            )
+    raise TransactionConflict(
+        f"{label}: other writers changed the item in each of {_RACES} attempts",
+        hint="try the write again later",
+    )
+
+
+def _finished(
+    context: Context,
+    statements: list[Statement],
+    item: Item | None,
+    read: Callable[[list[Statement], Item | None], Work[Any]] | None,
+) -> Work[Any]:
+    result = item if read is None else (yield from read(statements, item))
+    yield from forget_blobs(context, statements, has_happened=True)
+    return result
 
 
 def _sent(
@@ -97,8 +123,9 @@ def _sent(
         return (yield from send_one(statements[0], label, returns))
     if once and returns == "old" and not statements[0].old:
         raise RequestRefused(
-            "a transaction cannot return the item it replaces",
-            hint="leave out once=True or returns='old'",
+            "once=True sends a transaction, and a transaction cannot return the old item",
+            hint="read the item with get_one(consistent=True), then write or delete that object "
+            "with once=True; version() makes sure that it is still the stored one",
         )
     yield from send_all(context, statements, label)
     return statements[0].old if returns == "old" else None
@@ -113,10 +140,10 @@ def write_entity(
     returns: Returns | None = None,
     once: bool = False,
 ) -> Work[Any]:
-    """Plan and send a write like ``write``.
+    """Plan and send a write of an entity, with the retries and parameters of ``write``.
 
-    Return the old item, decoded, if ``returns`` asks for it. Otherwise return the entity as stored,
-    or None for a delete.
+    Return the entity as stored, or None for a delete. With ``returns``, return instead the item
+    before ("old") or after ("new") the write, decoded.
     """
 
     def read(statements: list[Statement], item: Item | None) -> Work[Any]:
@@ -144,25 +171,24 @@ def send_one(statement: Statement, label: str, returns: Returns | None) -> Work[
             raise statement.meaning(failed.item) from None
         reply = _proven(statement, failed, failed.item, returns)
     except (ServiceError, ConnectionTrouble) as error:
-        if not _may_have_happened(error):
+        if not error.sent:
             raise _explained(statement, error) from None
         stored = yield from _stored(statement, label)
         reply = _proven(statement, error, stored, returns)
+    else:
+        if returns == "old" and isinstance(reply, ResentReply):
+            raise _old_item_lost(statement)
     if statement.done is not None:
         statement.done()
     found: Item | None = reply.get("Attributes")
     return found
 
 
-def _may_have_happened(error: ServiceError | ConnectionTrouble) -> bool:
-    """Whether a write that ended with this error may have been applied nevertheless."""
-    if isinstance(error, ConnectionTrouble):
-        return error.sent
-    return not certainly_not_applied(error)
-
-
 def _stored(statement: Statement, label: str) -> Work[Item | None]:
-    """Read the item of a write whose outcome is not known, if a write token could prove it."""
+    """Read the item after a lost answer, because its write token may prove that it was written.
+
+    Returns None if the entity has no write token, if there is no item, or if the read fails.
+    """
     proof = statement.proof
     if proof is None:
         return None
@@ -185,7 +211,10 @@ def _proven(
     stored: Item | None,
     returns: Returns | None,
 ) -> dict[str, Any]:
-    """Return the reply of a write if the stored item proves it. Otherwise raise OutcomeUnknown."""
+    """Return the reply of a write if the stored item proves that the write was applied.
+
+    Otherwise raise OutcomeUnknown.
+    """
     if isinstance(error, ConditionFailed):
         cause: BaseException | None = statement.meaning(stored)
         found = f"its answer was lost, and when it was sent again, {cause}"
@@ -195,11 +224,18 @@ def _proven(
     if statement.proof is None or not statement.proof.is_in(stored):
         raise OutcomeUnknown(f"{statement.shown} may or may not have happened: {found}") from cause
     if returns == "old":
-        raise OutcomeUnknown(
-            f"{statement.shown} has happened, but its answer was lost, and with it the old item",
-            hint="read the item; the write needs no repetition",
-        ) from cause
+        raise _old_item_lost(statement) from cause
     return {"Attributes": stored}
+
+
+def _old_item_lost(statement: Statement) -> OutcomeUnknown:
+    return OutcomeUnknown(
+        f"{statement.shown} has happened, but its answer was lost, and the old item with it: when "
+        "the write was sent again, its own first attempt may have been the old item",
+        hint="do not send the write again. Where the old item must not be lost, read it with "
+        "get_one(consistent=True) and then delete or put that object: version() makes sure that "
+        "it is still the stored one, and once=True proves the outcome",
+    )
 
 
 def _unknown(shown: str, error: ServiceError | ConnectionTrouble) -> OutcomeUnknown:
@@ -209,9 +245,31 @@ def _unknown(shown: str, error: ServiceError | ConnectionTrouble) -> OutcomeUnkn
 
 
 def _explained(statement: Statement, refused: E) -> E | ValidationFailed:
-    if statement.explain is None or not isinstance(refused, ValidationFailed):
+    if not isinstance(refused, ValidationFailed):
         return refused
-    return statement.explain(refused)
+    if refused.message.startswith("Item size "):
+        return too_large(statement.shown, statement.request.get("Item"), refused)
+    return refused if statement.explain is None else statement.explain(refused)
+
+
+def too_large(shown: str, item: Item | None, refused: ValidationFailed) -> ValidationFailed:
+    """Add the item's size and its largest attribute to DynamoDB's refusal of an item over 400 KB.
+
+    ``item`` is None for an update: only DynamoDB knows the whole item. If ``item`` is not too
+    large, another item of the request was refused, and ``refused`` is returned unchanged.
+    """
+    facts = shown
+    if item:
+        whole = item_size(item)
+        if whole <= ITEM_SIZE_BYTES:
+            return refused
+        sizes = {name: size_bytes(value) for name, value in item.items()}
+        largest = max(sizes, key=lambda name: sizes[name])
+        facts += f" has {whole:,} bytes, of which {largest} takes {sizes[largest]:,}"
+    return ValidationFailed(
+        f"{refused.message}: {facts}; the limit is {ITEM_SIZE_BYTES:,} bytes",
+        hint="declare the largest field as large(), which moves it to a blob store, or divide it",
+    )
 
 
 def items_equal(left: Any, right: Any) -> bool:
@@ -242,18 +300,22 @@ def send_all(
     *,
     token: str | None = None,
     on_conflict: int = _CONFLICTS,
+    raise_hot_key: bool = False,
+    raise_table_limit: bool = False,
 ) -> Work[None]:
     """Send statements as one transaction: all of them are applied, or none.
 
     ``token`` is DynamoDB's ClientRequestToken, by default a new one. ``on_conflict`` is how often
-    the transaction is sent again after conflicts or throttling.
+    the transaction is sent again after conflicts or throttling. With ``raise_hot_key``, throttling
+    that may concern one partition is raised at once; with ``raise_table_limit``, throttling by a
+    limit of a table.
     """
     if not statements:
         return
     if len(statements) > TRANSACTION_ITEMS:
         raise RequestRefused(
             f"the transaction has {len(statements)} writes, guards of unique fields included; "
-            f"DynamoDB takes {TRANSACTION_ITEMS}",
+            f"DynamoDB takes at most {TRANSACTION_ITEMS}",
             hint="split it, or use write_many for writes that need not be all or nothing",
         )
     request = {
@@ -262,15 +324,24 @@ def send_all(
     }
     for attempt in range(on_conflict + 1):
         try:
-            yield Call("TransactWriteItems", request, label)
+            yield Call(
+                "TransactWriteItems",
+                request,
+                label,
+                raise_hot_key=raise_hot_key,
+                raise_table_limit=raise_table_limit,
+            )
         except TransactionCanceled as canceled:
-            if attempt == on_conflict or not is_transient(canceled):
+            is_final = attempt == on_conflict or not is_transient(canceled)
+            reasons = throttle_reasons(canceled)
+            is_spread = raise_hot_key and may_be_hot_key(reasons)
+            if is_final or is_spread or (raise_table_limit and is_table_limit(reasons)):
                 raise failed_transaction(canceled, statements) from None
             yield Pause(context.backoff(attempt))
         except ValidationFailed as refused:
             raise _refused_transaction(refused, statements) from None
         except (ServiceError, ConnectionTrouble) as error:
-            if _may_have_happened(error):
+            if error.sent:
                 raise _unknown(label, error) from error
             raise
         else:
@@ -280,22 +351,13 @@ def send_all(
             statement.done()
 
 
-def certainly_not_applied(error: ServiceError) -> bool:
-    """Whether this error proves that the write was not applied.
-
-    A server fault does not prove it, nor does the failure of a retry whose first attempt got no
-    answer.
-    """
-    return error.status < 500 and not error.after_unknown
-
-
 def forget_blobs(
     context: Context, statements: list[Statement], *, has_happened: bool
 ) -> Work[None]:
     """Delete blobs that no item names, now that the outcome of the statements is known.
 
-    If they were applied (``has_happened``), the obsolete blobs are deleted and the kept ones are
-    moved aside. Otherwise the new blobs are deleted.
+    If the statements were applied (``has_happened``), the obsolete blobs are deleted and the kept
+    blobs are moved aside. Otherwise the new blobs are deleted.
     """
     keys = [
         key
@@ -341,8 +403,9 @@ def failed_transaction(
 def _refused_transaction(refused: ValidationFailed, statements: list[Statement]) -> ServiceError:
     """Return an error that names the statement at fault, if only one can be the cause.
 
-    Otherwise return ``refused``. AWS cancels a transaction for a missing path and names the
-    statement; DynamoDB Local refuses the whole request.
+    Otherwise return ``refused``. If an update names a path that the item lacks, AWS cancels the
+    transaction and says which statement is at fault. DynamoDB Local refuses the whole request
+    without saying so.
     """
     explained = [_explained(statement, refused) for statement in statements]
     meant = [at for at, error in enumerate(explained) if error is not refused]

@@ -1,19 +1,21 @@
 """Upgrades of items that were stored in an earlier shape, before a write that relies on the shape.
 
-An update sets single attributes. On an item of an earlier version it would mix two shapes: it must
-neither set fields that only the current version has, nor mark the item as current. A condition of
-the user's has the same trouble, because it names fields of the current shape.
+An update sets single attributes. On an item of an earlier version, an update would mix two shapes:
+the item would have some fields of the current version, and old values in all others. A user's
+condition has the same problem, because it names fields of the current shape.
 
 So these writes require that the item has the current version (``_v``). The requirement costs
-nothing while it holds. If it fails, the item is upgraded first: it is read, upcast and written back
-by one conditional write. Then the original write is planned again. An upgrade changes nothing that
-a reader can see, so a program may stop between the two.
+nothing while it holds. If it fails, an update is planned again, and writes its changes together
+with the upcast item (``computed_update``). All other writes upgrade the item first: it is read,
+upcast and written back by one conditional write. Then the original write is planned again. An
+upgrade changes nothing that a reader can see, so a program may stop between the upgrade and the
+original write, and the original write may be refused.
 
 The upgrade is an UpdateItem that sets what the upcasts changed, on condition that every attribute
 is as it was read. Attributes that another writer adds meanwhile stay.
 
-An item of a later version raises NewerVersion. With ``on_newer="ignore_unknown"``, the write
-requires the version that it found, and leaves it as it is.
+If the item has a later version than the class, the write raises NewerVersion. An entity with
+``on_newer="ignore_unknown"`` allows such writes: they require the later version, and keep it.
 """
 
 from __future__ import annotations
@@ -37,10 +39,11 @@ _Place = tuple[str, tuple[tuple[str, str], ...]]
 
 
 class ShapeUpgrade:
-    """Makes each write of a planner require the current shape version of its item.
+    """Makes each write of a ``WritePlanner`` require that its item has the current shape version.
 
-    It remembers which items failed writes found in another version, until the writes are planned
-    again.
+    A write fails if its item has another version. This object remembers such items. When the write
+    is planned again, an older item is upgraded first. A newer item keeps its version, if
+    ``on_newer`` allows the write.
     """
 
     def __init__(self, context: Context) -> None:
@@ -58,7 +61,22 @@ class ShapeUpgrade:
         if place in self._older:
             yield from self._upgraded(of, key)
             self._older.discard(place)
-        found = self._newer.get(place)
+        return self.required_shape(of, key)
+
+    def older_item(self, of: EntityMap, key: Item) -> Work[Item | None]:
+        """Return the stored item if an earlier attempt found that its version is older, or None.
+
+        An update writes such an item in the current shape, together with its own changes.
+        """
+        if _place(of, key) not in self._older:
+            return None
+        request = {"TableName": of.table.name, "Key": key, "ConsistentRead": True}
+        stored: Item | None = (yield Call("GetItem", request, f"upgrade {of.name}")).get("Item")
+        return stored if stored is not None and of.is_old(stored) else None
+
+    def required_shape(self, of: EntityMap, key: Item) -> Value | None:
+        """Return the version that a write must require, as far as it is known without a read."""
+        found = self._newer.get(_place(of, key))
         return of.shape_version.value if found is None else {"N": str(found)}
 
     def required(self, of: EntityMap, key: Item, terms: Terms, otherwise: Meaning) -> Work[Meaning]:
@@ -124,7 +142,7 @@ class ShapeUpgrade:
             old = (yield Call("GetItem", request, label)).get("Item")
             if old is None or version_of(old) >= of.shape_version.version:
                 return
-            new = _upgraded_item(of, old)
+            new = upgraded_item(of, old)
             statements = [
                 _statement(of, key, old, new),
                 *guards(self._context.schema.place, of, old, new, key, self._context.now()),
@@ -149,8 +167,8 @@ def _place(of: EntityMap, key: Item) -> _Place:
     return of.table.name, tuple((name, str(value)) for name, value in key.items())
 
 
-def _upgraded_item(of: EntityMap, old: Item) -> Item:
-    """Return an item in the current shape, with the index keys that its fields give it now."""
+def upgraded_item(of: EntityMap, old: Item) -> Item:
+    """Return an item in the current shape, with its index keys computed from the new fields."""
     new = dict(of.current(old))
     values = _KeyFields(of, new)
     for key in of.plan.keys:
@@ -192,13 +210,17 @@ class _KeyFields(Mapping[str, Any]):
         return len(self._of.fields)
 
 
+def unchanged_since(of: EntityMap, old: Item) -> dict[str, Value | None]:
+    """Return the attributes that show whether an item has changed since it was read as ``old``."""
+    shape = {VERSION_ATTRIBUTE: old.get(VERSION_ATTRIBUTE)}
+    if of.version is not None and of.version in old:
+        return shape | {of.version: old[of.version]}
+    return shape | {name: value for name, value in old.items() if name not in of.key_names}
+
+
 def _statement(of: EntityMap, key: Item, old: Item, new: Item) -> Statement:
     terms = Terms(of)
-    terms.equal(VERSION_ATTRIBUTE, old.get(VERSION_ATTRIBUTE))
-    if of.version is not None and of.version in old:
-        terms.equal(of.version, old[of.version])
-    else:
-        terms.stored({name: value for name, value in old.items() if name not in of.key_names})
+    terms.stored(unchanged_since(of, old))
     written = terms.expressions
     sets = [
         f"{written.name(name)} = {written.value(value)}"

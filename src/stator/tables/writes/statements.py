@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from stator.design.entities.entity_versions import VERSION_ATTRIBUTE
+from stator.design.entities.shapes import CLASS_TAG
 from stator.errors import (
     ConditionFailed,
     ItemExists,
     ItemNotFound,
+    NewerVersion,
     ValidationFailed,
     VersionConflict,
 )
@@ -39,11 +41,11 @@ Meaning = Callable[[Item | None], ConditionFailed]
 
 @dataclass(slots=True)
 class Guard:
-    """The guard that a statement writes or deletes, so that its unique value is taken or free.
+    """The guard of a unique value that a statement writes (takes the value) or deletes (frees it).
 
-    ``taking`` is None if the statement frees the value. If it takes the value, ``taking(owner)``
-    plans the statement again for the case that the present owner, another item, frees the value in
-    the same transaction.
+    ``owner`` is the item that takes or frees the value. ``taking`` is None if the statement frees
+    the value. Otherwise ``taking(other)`` returns a statement that also succeeds if the item
+    ``other`` has the value. It is used if ``other`` frees the value in the same transaction.
     """
 
     key: bytes
@@ -55,7 +57,7 @@ class Guard:
 class WriteProof:
     """The write token that a write puts into its item.
 
-    As long as the stored item carries it, the write has certainly been applied.
+    As long as the stored item carries the token, the write has certainly been applied.
     """
 
     key: Item
@@ -68,13 +70,13 @@ class WriteProof:
 
 @dataclass(slots=True)
 class Statement:
-    """One write, check or guard.
+    """One write, check or guard, which is a request of its own or part of a transaction.
 
-    ``shown`` says what it does, for messages. ``meaning`` turns a failed condition into an error,
-    based on the stored item. ``done`` is called once the statement is applied. ``wanted`` is the
-    item afterwards and ``old`` the item before, if known. Once the statement is applied, no item
-    names ``obsolete_blobs``; if it certainly was not applied, no item names ``new_blobs``.
-    ``kept_blobs`` are moved aside once it is applied. ``stored`` is the entity that a put stores.
+    ``shown`` describes the statement in messages. ``meaning`` turns a failed condition into an
+    error, based on the stored item. ``done`` is called once the statement is applied. ``wanted`` is
+    the item afterwards and ``old`` the item before, if known. ``stored`` is the entity that a put
+    stores. Once the statement is applied, ``obsolete_blobs`` are deleted and ``kept_blobs`` moved
+    aside. If it certainly was not applied, ``new_blobs`` are deleted.
     """
 
     kind: Kind
@@ -91,9 +93,11 @@ class Statement:
     explain: Callable[[ValidationFailed], ValidationFailed] | None = None
     """Turns DynamoDB's refusal of the request into an error in terms of the entity."""
     relative: bool = False
-    """Whether doing it twice is not the same as doing it once."""
+    """Whether applying the statement twice differs from applying it once, as with ``+=``."""
     proof: WriteProof | None = None
     stored: Any = None
+    replaces_gone: bool = False
+    """Whether the write replaces an expired or deleted item, which then is not its old item."""
 
     @property
     def operation(self) -> str:
@@ -148,7 +152,8 @@ class Terms:
     def version(self, expected: int, now: float | None = None) -> None:
         """Require that the stored version is ``expected``.
 
-        0 also allows a missing item, a missing version and an expired item.
+        If ``expected`` is 0, require that there is no item, or an item without a version. With
+        ``now``, an expired or deleted item passes, too.
         """
         assert self.of.version is not None
         name = self.expressions.name(self.of.version)
@@ -170,13 +175,26 @@ class Terms:
         else:
             self.terms.append(f"{name} = {self.expressions.value(value)}")
 
+    def missing_or_equal(self, attribute: str, value: Value) -> None:
+        """Require that the attribute has this value or does not exist."""
+        name = self.expressions.name(attribute)
+        bound = self.expressions.value(value)
+        self.terms.append(f"(attribute_not_exists({name}) OR {name} = {bound})")
+
     def stored(self, values: Mapping[str, Value | None]) -> None:
-        """Require that the item has these attributes."""
+        """Require that the item has these attribute values. None requires a missing attribute."""
         for name, value in values.items():
             self.equal(name, value)
 
+    def variant(self, tags: tuple[str, ...]) -> None:
+        """Require that the item is of one of the variants with these tags. Empty allows any."""
+        if tags:
+            name = self.expressions.name(CLASS_TAG)
+            values = ", ".join(self.expressions.value({"S": tag}) for tag in tags)
+            self.terms.append(f"{name} IN ({values})")
+
     def absent_or_stored(self, values: Mapping[str, Value | None]) -> None:
-        """Require that there is no item, or that it has these attributes."""
+        """Require that there is no item, or that it has these attribute values (see ``stored``)."""
         if values:
             inner = Terms(self.of, self.expressions)
             inner.stored(values)
@@ -188,7 +206,7 @@ class Terms:
             )
 
     def shape(self, version: Value | None, *, may_be_absent: bool) -> None:
-        """Require that the item's shape has this version, or that there is no item.
+        """Require that the item's shape has this version. ``may_be_absent`` also allows no item.
 
         None stands for version 1, whose items carry no version.
         """
@@ -205,7 +223,7 @@ class Terms:
 
 
 def read_as_far_as_possible(of: EntityMap, item: Item | None) -> Any:
-    """Decode the item. Returns None if there is no item, or if parts of it are in a blob store."""
+    """Decode the item. Returns None if there is no item, or if it has values in a blob store."""
     return of.decode(plain(of, item, {})) if item and not blob_keys(of, item) else None
 
 
@@ -224,7 +242,12 @@ def meaning_of(
     """
 
     def means(item: Item | None) -> ConditionFailed:
-        entity = read_as_far_as_possible(of, item)
+        try:
+            entity = read_as_far_as_possible(of, item)
+        except NewerVersion:
+            if not creates:
+                raise
+            entity = None  # the item exists, even if this class cannot read it
         is_there = bool(item) and item is not None and not of.is_deleted(item)
         if creates and is_there:
             exists = ItemExists(f"{shown} exists already", item=item)
@@ -239,7 +262,7 @@ def meaning_of(
                 conflict = VersionConflict(
                     f"{shown} has version {stored}, not {expected}: another writer changed it"
                     if item
-                    else f"{shown} is gone: it was to have version {expected}",
+                    else f"{shown} does not exist any more; version {expected} was expected",
                     item=item,
                     expected=expected,
                 )

@@ -1,14 +1,14 @@
 """Tokens: a transaction sent again with the same token is applied once.
 
-DynamoDB's own tokens compare whole requests, and a transaction planned a second time differs in its
-times and versions. So a token from the user is an item. The transaction writes it, on condition
-that it does not exist:
+DynamoDB accepts a ClientRequestToken again only with the same request. A transaction that is
+planned a second time has other times and versions, so its request differs. Therefore a user's token
+is stored as an item. The transaction writes this item, on condition that it does not exist:
 
     PK  TOKEN#payment-17    SK  TOKEN    sum  <checksum of its writes>    <ttl>  a day from now
 
 If the token exists with the same checksum, the transaction has been applied. With another checksum,
-the token was used for something else. The checksum covers the ``repr`` of conditions and recorded
-actions: those texts are stored data and must not change.
+the token was used for other writes. The checksum covers the ``repr`` of conditions and recorded
+actions. The form of these texts must not change, because stored checksums depend on it.
 """
 
 from __future__ import annotations

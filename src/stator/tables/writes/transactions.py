@@ -8,11 +8,12 @@ from typing import Any, TypeVar, overload
 
 from stator.design.entities.storable import Storable
 from stator.errors import RequestRefused, TransactionConflict, TransactionFailed
+from stator.tables.argument_rules import checks_arguments
 from stator.tables.context import Context
 from stator.tables.schema import EntityMap
 from stator.tables.work import Pause, Work
 from stator.tables.writes.recorder import Recorder, Recording
-from stator.tables.writes.sender import certainly_not_applied, forget_blobs, send_all
+from stator.tables.writes.sender import forget_blobs, send_all
 from stator.tables.writes.statements import LostRace, Prepare, Statement
 from stator.tables.writes.transaction_tokens import is_done_before, token_statement
 from stator.tables.writes.unique_guards import merge_guard_handovers
@@ -23,6 +24,7 @@ _RACES = 20
 _MOST_SHOWN = 10
 
 
+@checks_arguments("tx")
 class Transaction:
     """Up to 100 writes and checks, all or nothing.
 
@@ -49,6 +51,7 @@ class Transaction:
         )
 
     def put(self, entity: Storable, *, when: Any = None) -> None:
+        """Add a write of an item, whether it exists or not, as ``db.put`` does."""
         of = self._context.schema.of_object(entity)
         self._add(
             lambda: f"put {of.shown_entity(entity)}",
@@ -89,7 +92,8 @@ class Transaction:
         of, values, _ = target(self._context, entity, identity)
         if when is None and not must_exist:
             raise RequestRefused(
-                f"this check of {of.name} always holds", hint="pass when=..., or must_exist=True"
+                f"this check of {of.name} can never fail: it has no condition",
+                hint="pass when=..., or must_exist=True",
             )
         self._add(
             lambda: f"check {of.shown(values)}",
@@ -135,13 +139,13 @@ class Transaction:
         """Make the transaction fail unless this condition holds for the item of the open update."""
         if not self._open:
             raise RequestRefused(
-                "require() adds to the open update, and none is open",
+                "require() adds a condition to an open update, and no update is open",
                 hint="use it inside `with tx.update(...)`, or tx.check(Product, sku=..., when=...)",
             )
         self._open[-1][1].append(condition)
 
     def include(self, prepare: Prepare) -> None:
-        """Add the statements of a pattern, such as an outbox, to the transaction.
+        """Add the statements of a pattern object, such as an outbox, to the transaction.
 
         ``prepare`` plans them when the transaction is sent, and again after a ``LostRace``.
         """
@@ -188,12 +192,13 @@ class Transaction:
                     yield from forget_blobs(self._context, statements, has_happened=False)
                     return
                 if not all(isinstance(error, LostRace) for _, _, error in failed.failures):
-                    if certainly_not_applied(failed):
+                    if not failed.sent:
                         yield from forget_blobs(self._context, statements, has_happened=False)
                     raise
                 yield Pause(self._context.backoff(attempt))
         raise TransactionConflict(
-            f"other writers changed the unique values of this transaction {_RACES} times"
+            f"other writers changed items of the transaction in each of {_RACES} attempts",
+            hint="try the transaction again later",
         )
 
     def _statements(self) -> Work[list[Statement]]:
@@ -218,7 +223,7 @@ def target(
         return of, dict(of.given(identity)), None
     if identity:
         raise RequestRefused(
-            "an object carries its identity; identity fields were passed with it",
+            "identity fields were passed together with an object, which has its own identity",
             hint="pass the class and the identity, or the object alone",
         )
     of = context.schema.of_object(entity)

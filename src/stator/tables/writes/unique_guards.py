@@ -73,8 +73,8 @@ def guard_put(
 ) -> Statement:
     """Return the statement that takes a unique value for the item ``owner``.
 
-    It succeeds if the value is free, if ``owner`` has it already, or if the item ``freed_by`` frees
-    it in the same transaction.
+    The statement succeeds if the value is free, if ``owner`` has it already, or if the item
+    ``freed_by`` frees it in the same transaction.
     """
     item: Item = guard_key(place, of, field, value) | {
         OWNER: owner_of(owner),
@@ -172,8 +172,8 @@ def guards(
 ) -> list[Statement]:
     """Return the guard statements for a write that turns ``old`` into ``new``.
 
-    None stands for no item. If a value does not change, its guard is written again only if its
-    expiry changes.
+    None stands for no item. ``key`` is the key of the item. If a value does not change, its guard
+    is written again only if the item's expiry changes.
     """
     found = []
     if old is not None and of.is_gone(old, now):
@@ -215,8 +215,9 @@ def unique_value(of: EntityMap, field: str, item: Item | None) -> Any:
 def watched_attributes(of: EntityMap, old: Item | None) -> dict[str, Value | None]:
     """Return the attributes of ``old`` that must be unchanged when the guards are written.
 
-    The value is None for an attribute that must be missing. A guarded identity is represented by
-    its first attribute: an identity cannot change under a key, so only its existence matters.
+    None stands for an attribute that must be missing. For a guarded identity, the result has only
+    the first attribute of the identity. It shows whether the item exists, and that is enough: the
+    identity of a stored item never changes.
     """
     names = [of.identity[0] if name == IDENTITY else name for name in of.guarded]
     names += [of.deleted] if of.deleted is not None else []

@@ -21,7 +21,7 @@ from stator.expr.paths import INVALID_PATH
 from stator.expr.update import MISSING
 from stator.model.values import Item, Value
 from stator.tables.codegen.key_writer import fields_of, is_the_field
-from stator.tables.schema import EntityMap
+from stator.tables.schema import KEPT_EXPIRY, EntityMap
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.recorder import Recording
 from stator.tables.writes.statements import Statement, Terms, WriteProof, meaning_of
@@ -38,18 +38,23 @@ def update_statement(
     or_create: bool = False,
     now: float,
     as_stored: Mapping[str, Value | None] | None = None,
+    beside: Mapping[str, Value | None] | None = None,
+    tags: tuple[str, ...] = (),
     token: str | None = None,
     shape: Value | None = None,
     marks_deleted: bool = False,
+    kept_expiry: Value | None = None,
 ) -> Statement:
     """Return the UpdateItem statement of a recording.
 
-    ``values`` are fields known because the key contains them. ``entity`` is the object that the
-    update was started with, if any. The item must have the attribute values in ``as_stored``.
-    ``token`` is the value of the entity's ``write_token()`` field, if it has one. ``shape`` is the
-    version of the entity's shape that the item must have. None stands for version 1.
-    With ``marks_deleted``, the recording may change the ``soft_delete()`` field, and a deleted item
-    may be changed.
+    ``values`` are the field values that the item's key contains. ``entity`` is the object that the
+    update was started with, if any. The update requires that the item has the attribute values in
+    ``as_stored``, and that its shape has the version ``shape``; None stands for version 1. It
+    requires the values in ``beside`` of an existing item only. ``tags`` are the variants that the
+    item may be of; empty stands for any.
+    ``token`` is the value of the entity's ``write_token()`` field, if it has one. With
+    ``marks_deleted``, the recording may change the ``soft_delete()`` field, and a deleted item may
+    be changed. The item then gets the attribute ``kept_expiry``, or loses it if that is None.
     """
     shown = of.shown(values)
     if not marks_deleted:
@@ -74,10 +79,21 @@ def update_statement(
         expected = int(getattr(entity, of.version))
         terms.version(expected)
     terms.stored(as_stored or {})
+    if or_create:
+        terms.absent_or_stored(beside or {})
+    else:
+        terms.stored(beside or {})
+    terms.variant(tags)
     terms.shape(shape, may_be_absent=or_create)
     for condition in when:
         terms.user(condition)
     own = _own_changes(of, key_changes, stamps, written)
+    if marks_deleted and of.ttl is not None:
+        kept = written.name(KEPT_EXPIRY)
+        if kept_expiry is None:
+            own["REMOVE"].append(kept)
+        else:
+            own["SET"].append(f"{kept} = {written.value(kept_expiry)}")
     if or_create:
         own["SET"] += _of_a_new_item(of, recording, values, key_changes, now, written, shape)
     update = recording.expression(written, own)
@@ -106,14 +122,14 @@ def _missing_path(
     if INVALID_PATH in refused.message:
         found, trouble = (
             recording.inner_paths(),
-            "is inside something that the item does not have, or that is of another kind",
+            "is inside a value that the item does not have, or that is no map or list",
         )
         hint = (
             "set the whole field, for example `order.address = Address(...)`, "
             "or read the item and put it back"
         )
     elif MISSING in refused.message:
-        found, trouble = recording.added_to(), "is not there to be added to"
+        found, trouble = recording.added_to(), "does not exist, so nothing can be added to it"
         hint = (
             "use a start value, for example `p.counts[key] = if_not_exists(p.counts[key], 0) + 1`, "
             "or set it to a value"
@@ -225,7 +241,10 @@ def _own_changes(
     stamps: Mapping[str, Any],
     written: Expressions,
 ) -> dict[str, list[str]]:
-    """Return the changes that Stator adds to the user's: index keys, stamps and the version."""
+    """Return the changes that Stator adds to the user's: index keys, stamps and the version.
+
+    The result has update terms by clause: ``{"SET": ["#n1 = :v1"], "REMOVE": ["#n2"]}``.
+    """
     sets = [
         f"{written.name(name)} = {written.value(value)}"
         for name, value in keys.items()
@@ -314,15 +333,15 @@ def _defaults(of: EntityMap, recording: Recording) -> dict[str, Any]:
 
 
 def _refuse_doubtful(of: EntityMap, key: PlannedKeyAttribute) -> None:
-    """Raise UpdateRefused for an index key that an existing item may rightly lack.
+    """Raise UpdateRefused if some items are meant to lack an index key.
 
-    The update would set the key if it is missing, as a new item needs it. It cannot see whether an
-    existing item lacks the key on purpose.
+    A new item needs the key, so the update would set the key where it is missing. But the update
+    cannot see whether the item exists already and lacks the key on purpose.
     """
     if key.when or any(isinstance(of.fields[name].shape, Maybe) for name in fields_of(key)):
         raise UpdateRefused(
-            f"{key.name} of {key.index} depends on fields that an update which may create the item "
-            "cannot see",
+            f"an update with or_create=True cannot compute {key.name} of {key.index}: the key "
+            "depends on fields that the update cannot see",
             missing=tuple(sorted(fields_of(key))),
             hint="use db.upsert with the whole item, or set those fields in the block",
         )

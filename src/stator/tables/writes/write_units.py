@@ -24,9 +24,9 @@ def units_of_write(
 ) -> int:
     """Return the write units of a write that turns ``before`` into ``after``.
 
-    ``after`` is None for a delete. ``computed`` names the attributes that DynamoDB computes. They
-    count as changed, although ``after`` has their old values. Guards of unique values are written
-    in a transaction with the item, which doubles the units of both.
+    ``after`` is None for a delete. ``computed`` names the attributes that DynamoDB computes. These
+    attributes count as changed, although ``after`` has their old values. Guards of unique values
+    are written in a transaction with the item, which doubles the units of both.
     """
     written = guards(place, of, before, after, of.stored_key(before), now)
     size = max(item_size(before), 0 if after is None else item_size(after))

@@ -12,15 +12,17 @@ from typing import Any
 
 from stator.design.entities.entity_versions import VERSION_ATTRIBUTE
 from stator.design.entities.markers import NOT_YET
+from stator.design.entities.shapes import CLASS_TAG
 from stator.errors import ConditionFailed, RequestRefused, UpdateRefused
 from stator.model.values import Item, Value
 from stator.tables.blobs.blobs import blob_keys, packed
 from stator.tables.context import Context
 from stator.tables.reads.locator import locate
-from stator.tables.schema import EntityMap, Stamped
+from stator.tables.schema import KEPT_EXPIRY, EntityMap, Stamped
 from stator.tables.work import Call, Work
+from stator.tables.writes.computed_update import computed_update
 from stator.tables.writes.recorder import Recording
-from stator.tables.writes.shape_upgrade import ShapeUpgrade
+from stator.tables.writes.shape_upgrade import ShapeUpgrade, unchanged_since, upgraded_item
 from stator.tables.writes.statements import (
     LostRace,
     Meaning,
@@ -37,7 +39,7 @@ WRITE_TOKEN_CHARACTERS = 16
 
 
 class WritePlanner:
-    """Plans the statements of writes. Entities with unique fields are read first."""
+    """Plans the statements of writes. Reads the stored item first if a unique value may change."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -183,21 +185,25 @@ class WritePlanner:
     ) -> Work[list[Statement]]:
         key = yield from self.key(of, values)
         now = self.context.now()
-        if or_create and (of.ttl is not None or of.deleted is not None):
-            yield from self._clear_gone(of, key, now)
-        shape = yield from self._upgrade.shape(of, key)
+        gone = (yield from self._gone(of, key, now)) if or_create else None
+        older = (yield from self._upgrade.older_item(of, key)) if gone is None else None
+        if gone is None and older is None:
+            shape = self._upgrade.required_shape(of, key)
+        else:
+            shape = of.shape_version.value  # the update writes the whole item in this shape
         known = {name: values[name] for name in {*of.identity, *of.base_fields} & values.keys()}
         known |= of.tag
         if not of.has_base(values):  # the key was looked up, and holds more fields
             known = of.key_fields(key) | known
-        beside = _wire(of, of.beside_the_key(values)) if entity is None and not or_create else {}
+        beside = _wire(of, of.beside_the_key(values) if entity is None else of.tag)
+        tags = _tags_of_variants(of, recording, or_create)
         touched = [name for name in of.unique if name in recording.fields]
         _refuse_unseen(of, recording)
         expires = of.ttl is not None and of.guarded and of.ttl in recording.fields
         may_reserve = or_create and of.plan.is_guarded
         large = [name for name in of.large if name in recording.fields]
         new_blobs = (yield from self._pack_changes(of, recording, key, large)) if large else ()
-        if not (touched or expires or may_reserve or (large and of.offloads)):
+        if not (touched or expires or may_reserve or (large and of.offloads) or older):
             statement = update_statement(
                 of,
                 recording,
@@ -207,13 +213,19 @@ class WritePlanner:
                 when=when,
                 or_create=or_create,
                 now=now,
-                as_stored=beside,
+                beside=beside,
+                tags=tags,
                 token=self.new_write_token(of),
                 shape=shape,
             )
+            if gone is not None:
+                return [_replacing(of, statement, gone)]
             statement.meaning = self._upgrade.meaning(of, key, statement.meaning)
             return [statement]
-        old = yield from self.stored(of, key)
+        if older is not None:
+            old: Item | None = upgraded_item(of, older)
+        else:
+            old = (yield from self.stored(of, key)) if gone is None else None
         watched = watched_attributes(of, old)
         if of.ttl is not None:
             watched[of.ttl] = None if old is None else old.get(of.ttl)
@@ -226,7 +238,9 @@ class WritePlanner:
             when=when,
             or_create=or_create,
             now=now,
-            as_stored=watched | beside,
+            as_stored=watched,
+            beside=beside,
+            tags=tags,
             token=self.new_write_token(of),
             shape=shape,
         )
@@ -234,42 +248,37 @@ class WritePlanner:
         statement.old = old
         replaced = {name: (old or {})[name] for name in large if name in (old or {})}
         statement.obsolete_blobs, statement.new_blobs = tuple(blob_keys(of, replaced)), new_blobs
+        if gone is not None:
+            statement = _replacing(of, statement, gone)
+        if older is not None:
+            statement = computed_update(of, statement, older, old, unchanged_since(of, older))
         after = _after(of, old, recording, values, now if or_create else None)
-        return [statement, *guards(self.place, of, old, after, key, now)]
+        return [statement, *guards(self.place, of, older or old, after, key, now)]
 
-    def _clear_gone(self, of: EntityMap, key: Item, now: float) -> Work[None]:
-        """Delete the item with this key if it has expired or is marked as deleted.
+    def _gone(self, of: EntityMap, key: Item, now: float) -> Work[Item | None]:
+        """Return the item with this key if it has expired or is marked as deleted, or None.
 
-        An update with ``or_create`` would otherwise change that item instead of creating one.
+        An update with ``or_create`` must replace such an item, as if there were none.
         """
+        if of.ttl is None and of.deleted is None:
+            return None
         old = yield from self.stored(of, key)
-        if old is None or not of.is_gone(old, now):
-            return
-        terms = Terms(of)
-        terms.stored({name: old.get(name) for name in (of.ttl, of.deleted) if name is not None})
-        try:
-            yield Call(
-                "DeleteItem",
-                terms.into({"TableName": of.table.name, "Key": key}),
-                f"clear an expired or deleted {of.name}",
-            )
-        except ConditionFailed:
-            return  # another writer has replaced it
+        return old if old is not None and of.is_gone(old, now) else None
 
     def _pack_changes(
         self, of: EntityMap, recording: Recording, key: Item, names: list[str]
     ) -> Work[tuple[str, ...]]:
-        """Replace the large values in a recording by what the item stores for them.
+        """Replace the large values in a recording by their packed form.
 
-        That is the value, compressed, or the name of a blob outside the table. ``names`` are the
-        large fields that the update changes. Return the names of the blobs that were written.
+        The packed form is the compressed value, or the name of a blob that this method has written.
+        ``names`` are the large fields that the update changes. Return the names of the blobs.
         """
         found: Item = dict(key)
         for name in names:
             action = recording.actions.get((name,))
             if action is None or not (action.value is None or isinstance(action.value, dict)):
                 raise UpdateRefused(
-                    f"{of.name}.{name} is large(): it can only be set as a whole",
+                    f"{of.name}.{name} is large(): an update can replace it only as a whole",
                     hint="assign a whole value",
                 )
             if action.value is not None:
@@ -358,10 +367,12 @@ class WritePlanner:
         if expected is not None and old.get(str(of.version)) != {"N": str(expected)}:
             raise meaning(old)
         changes = {of.deleted: datetime.fromtimestamp(now, UTC)}
+        kept: Value | None = None
         marker = of.fields[of.deleted].marker
         if of.ttl is not None and marker is not None and marker.after is not None:
             changes[of.ttl] = datetime.fromtimestamp(now, UTC) + marker.after
-        return (yield from self._marked(of, key, old, changes, when, meaning, now))
+            kept = old.get(of.ttl, {"NULL": True})
+        return self._marked(of, key, old, changes, when, meaning, now, kept)
 
     def restore(self, of: EntityMap, values: Mapping[str, Any]) -> Work[list[Statement]]:
         """Plan the update that brings a deleted item back and takes its unique values again.
@@ -383,8 +394,10 @@ class WritePlanner:
         changes: dict[str, Any] = {of.deleted: None}
         marker = of.fields[of.deleted].marker
         if of.ttl is not None and marker is not None and marker.after is not None:
-            changes[of.ttl] = of.expiry(now)
-        return (yield from self._marked(of, key, old, changes, None, meaning, now))
+            changes[of.ttl] = _own_expiry(of, old, now)
+            if of.is_expired({of.ttl: old.get(KEPT_EXPIRY, {"NULL": True})}, now):
+                raise meaning(None)  # not deleted, it would have expired by now
+        return self._marked(of, key, old, changes, None, meaning, now)
 
     def _marked(
         self,
@@ -395,13 +408,19 @@ class WritePlanner:
         when: Any,
         meaning: Meaning,
         now: float,
-    ) -> Work[list[Statement]]:
-        """Plan an update of ``old`` to or from the deleted state, with its guards."""
+        kept_expiry: Value | None = None,
+    ) -> list[Statement]:
+        """Plan an update of ``old`` to or from the deleted state, with its guards.
+
+        An item of an earlier shape is upcast by the same write: the guards of its upcast values
+        may belong to other items, and a deleted item needs none.
+        """
         assert of.deleted is not None
         recording = Recording(of)
         for name, value in changes.items():
             recording.set((name,), value)
-        shape = yield from self._upgrade.shape(of, key)
+        base = upgraded_item(of, old) if of.is_old(old) else old
+        shape = self._upgrade.required_shape(of, key)
         statement = update_statement(
             of,
             recording,
@@ -410,18 +429,21 @@ class WritePlanner:
             entity=read_as_far_as_possible(of, old) if not of.large else None,
             when=[] if when is None else [when],
             now=now,
-            as_stored=watched_attributes(of, old) | {of.deleted: old.get(of.deleted)},
+            as_stored=watched_attributes(of, base) | {of.deleted: old.get(of.deleted)},
             token=self.new_write_token(of),
             shape=shape,
             marks_deleted=True,
+            kept_expiry=kept_expiry,
         )
 
         def means(item: Item | None) -> ConditionFailed:
-            return meaning(item) if item == old else LostRace(item=item)
+            return meaning(item) if item == base else LostRace(item=item)
 
         statement.meaning = self._upgrade.meaning(of, key, means)
+        if base is not old:
+            statement = computed_update(of, statement, old, base, unchanged_since(of, old))
         statement.done, statement.old = None, old
-        after = dict(old)
+        after = dict(base)
         for name, value in changes.items():
             stored = of.codec.attribute(name, value)
             after.pop(name, None)
@@ -459,6 +481,27 @@ class WritePlanner:
         reply = yield Call("GetItem", request, f"read {of.name} before a write")
         found: Item | None = reply.get("Item")
         return found
+
+
+def _own_expiry(of: EntityMap, deleted: Item, now: float) -> Any:
+    """Return the expiry that a deleted item had before, as a value of its field.
+
+    An item that an earlier version of Stator has deleted gets the expiry of a new item.
+    """
+    assert of.ttl is not None
+    kept = deleted.get(KEPT_EXPIRY)
+    if kept is None:
+        return of.expiry(now)
+    return None if "NULL" in kept else of.codec.decode_field[of.ttl](kept)
+
+
+def _replacing(of: EntityMap, planned: Statement, gone: Item) -> Statement:
+    """Return the update ``planned`` of no item as a write that replaces the item ``gone``."""
+    watched = {name: gone.get(name) for name in (of.ttl, of.deleted) if name is not None}
+    statement = computed_update(of, planned, gone, None, watched)
+    statement.obsolete_blobs = tuple(blob_keys(of, gone))
+    statement.replaces_gone = True
+    return statement
 
 
 def _proof(of: EntityMap, key: Item, item: Item) -> WriteProof | None:
@@ -517,10 +560,29 @@ def _raced_or(of: EntityMap, old: Item | None, otherwise: Meaning) -> Meaning:
     return means
 
 
+def _tags_of_variants(of: EntityMap, recording: Recording, or_create: bool) -> tuple[str, ...]:
+    """Return the tags of the variants that have all changed fields, if not every item has them.
+
+    An update by the entity's class may change a field of a variant, in items of that variant only.
+    """
+    fields = recording.fields - of.own_fields.keys() - {CLASS_TAG}
+    if not fields or not of.variants:
+        return ()
+    tags = tuple(tag for tag, each in of.variants.items() if fields <= each.fields.keys())
+    if or_create or not tags:
+        names = ", ".join(sorted(fields))
+        raise UpdateRefused(
+            f"{names} of {of.name} belongs to a variant, and "
+            + ("an update by the entity cannot create one" if tags else "no variant has all these"),
+            hint=f"pass the variant's class in place of {of.name}",
+        )
+    return tags
+
+
 def _refuse_unseen(of: EntityMap, recording: Recording) -> None:
     """Refuse updates that let DynamoDB compute a unique value, or the expiry of its guard.
 
-    The guard holds both, so they must be known before the write.
+    The guard item stores the value and its expiry, so Stator must know them before the write.
     """
     guarded = {*of.unique, *([of.ttl] if of.guarded and of.ttl else [])}
     unseen = (guarded & recording.fields) - recording.known().keys()
@@ -528,8 +590,8 @@ def _refuse_unseen(of: EntityMap, recording: Recording) -> None:
         name = min(unseen)
         raise UpdateRefused(
             f"{of.name}.{name} "
-            f"{'is unique' if name in of.unique else 'says when unique values expire'}: "
-            "updates cannot compute it, only set it to a known value",
+            f"{'is unique' if name in of.unique else 'sets the expiry of unique values'}, "
+            "so DynamoDB cannot compute it in an update",
             missing=(name,),
             hint="read the item and set the field, instead of computing it in the update",
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Container
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ import orjson
 
 from stator.errors import BulkError, ConfigurationError
 from stator.formats.compression import COMPRESSIONS, by_extension, compress, open_decompressed
-from stator.formats.parquet import join_parquet
 from stator.pipeline.bulk.export.parts import (
     PART_NAME,
     PartFile,
@@ -29,9 +29,12 @@ from stator.pipeline.bulk.export.parts import (
 from stator.pipeline.bulk.job.journal import sync_folder, unwritable, write_whole
 from stator.pipeline.bulk.s3 import s3_client, s3_errors, s3_place
 
-MANIFEST = "manifest.json"
+MANIFEST = "_manifest.json"
+"""The name of the manifest in a folder: Parquet readers skip names with a leading underscore."""
+EARLIER_MANIFEST = "manifest.json"
+"""The name of the manifest in exports of Stator 0.1."""
 SPOOL = ".spool"
-"""The sub-folder of parts that wait to become CSV."""
+"""The sub-folder for parts of CSV and Parquet exports until their columns are known."""
 _BY_EXTENSION = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
@@ -43,9 +46,11 @@ _BY_EXTENSION = {
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where an export goes.
+    """The destination of an export, and the local folder for its parts.
 
-    ``folder`` receives the parts; ``file`` is the single file they become, if any.
+    ``out`` is the destination as the user named it: a folder, a file or an ``s3://`` URL.
+    ``folder`` receives the parts. ``file`` is the single file into which the parts are joined, or
+    None for a folder or S3.
     """
 
     out: str
@@ -74,7 +79,7 @@ class Destination:
             own = format_name if format_name == "jsonl" else own
         if format_name not in (None, own):
             raise ConfigurationError(
-                f"{out} is named like {own}, but the format is {format_name}",
+                f"the name {out} stands for the format {own}, but --format says {format_name}",
                 hint="leave out --format, or use another file name",
             )
         return cls(out, own, packed or compression, Path(f"{out}.parts"), Path(out))
@@ -89,12 +94,23 @@ class Destination:
 
     @property
     def part_format(self) -> str:
-        """The format of parts. CSV parts are DynamoDB JSON until all columns are known."""
-        return "dynamodb-json" if self.format == "csv" else str(self.format)
+        """The format in which parts are first written: DynamoDB JSON for CSV and Parquet exports.
+
+        These parts are rewritten as CSV or Parquet once all columns are known.
+        """
+        return "dynamodb-json" if self.is_spooled else str(self.format)
+
+    @property
+    def is_spooled(self) -> bool:
+        """Whether parts are first written as DynamoDB JSON, and rewritten at the end.
+
+        CSV and Parquet need it: the columns are known only once all items were read.
+        """
+        return self.format in ("csv", "parquet")
 
     @property
     def part_compression(self) -> str | None:
-        return None if self.format == "csv" else self.compression
+        return None if self.is_spooled else self.compression
 
     @property
     def part_extension(self) -> str:
@@ -105,24 +121,28 @@ class Destination:
         return self.folder if self.file is None else self.file.parent
 
     def create_folder(self) -> None:
-        """Create the folder of the parts."""
+        """Create the folder that receives the parts, unless it exists."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise unwritable(self.folder, error) from None
 
     def check_empty(self) -> None:
-        """Raise BulkError if the folder has files or the file exists. S3 is not checked."""
+        """Raise BulkError if the export's folder has files, or if its file exists.
+
+        S3 is not checked.
+        """
         if self.file is None and not self.is_remote:
-            foreign = next(
-                (path for path in self.folder.iterdir() if not path.name.startswith(".")), None
+            found = sorted(
+                path.name for path in self.folder.iterdir() if not path.name.startswith(".")
             )
-            if foreign is not None:
+            if found:
+                is_finished = MANIFEST in found or EARLIER_MANIFEST in found
                 raise BulkError(
-                    f"the folder {self.folder} is not empty: it has {foreign.name}",
-                    hint="name an empty folder with --out"
-                    if foreign.name != MANIFEST
-                    else "it holds a finished export; name an empty folder with --out",
+                    f"the folder {self.folder} is not empty: it has {found[0]}",
+                    hint="it holds a finished export; name an empty folder with --out"
+                    if is_finished
+                    else "name an empty folder with --out",
                 )
         elif self.file is not None and self.file.exists():
             raise BulkError(
@@ -133,8 +153,9 @@ class Destination:
     def remove_leftovers(self, kept: Container[str]) -> None:
         """Remove part files that a killed run wrote but did not record in its journal.
 
-        ``kept`` holds the names of the recorded parts. If the source has changed since, the
-        resumed run would not overwrite all other parts, and they would stay in the export.
+        ``kept`` holds the names of the recorded parts. A resumed run usually writes the other parts
+        again under the same names. But if the source has changed since, there may be fewer, and an
+        old part would remain in the export.
         """
         for path in sorted(self.folder.rglob("*")):
             name = path.relative_to(self.folder).as_posix()
@@ -142,19 +163,20 @@ class Destination:
                 path.unlink()
 
     def remove_unfinished(self) -> None:
-        """Remove everything that a killed run wrote, to start over."""
+        """Remove everything that a killed run wrote, because the export starts over."""
         self.remove_leftovers(())
         if self.file is not None:
             self.file.unlink(missing_ok=True)
 
     # -- at the end
 
-    def publish(self, parts: list[PartFile], first: tuple[str, ...]) -> list[PartFile]:
-        if self.is_remote:
-            return self._uploaded(parts)
-        return parts if self.file is None else [self._joined(parts, self.file, first)]
+    def publish(self, parts: list[PartFile]) -> list[PartFile]:
+        return self.uploaded(parts) if self.file is None else [self._joined(parts, self.file)]
 
-    def _uploaded(self, parts: list[PartFile]) -> list[PartFile]:
+    def uploaded(self, parts: list[PartFile]) -> list[PartFile]:
+        """Upload finished part files if the destination is S3. Return ``parts``."""
+        if not self.is_remote:
+            return parts
         client = s3_client()
         bucket, prefix = s3_place(self.out)
         for part in parts:
@@ -174,14 +196,11 @@ class Destination:
                 hint="run the export again with --resume",
             )
 
-    def _joined(self, parts: list[PartFile], file: Path, first: tuple[str, ...]) -> PartFile:
+    def _joined(self, parts: list[PartFile], file: Path) -> PartFile:
         beside = file.with_name(f".{file.name}.tmp")
         paths = [self.folder / part.name for part in parts]
         try:
-            if self.format == "parquet":
-                join_parquet(paths, beside, first)
-            else:
-                _join_bytes(paths, beside, skip_header=self.format == "csv")
+            _join_bytes(paths, beside, skip_header=self.format == "csv")
             with beside.open("rb") as joined:
                 os.fsync(joined.fileno())
             found, size = file_md5(beside)
@@ -199,58 +218,60 @@ class Destination:
             with s3_errors(self.out):
                 s3_client().put_object(Bucket=bucket, Key=_below(prefix, MANIFEST), Body=content)
             return self.manifest
-        write_whole(self._manifest_path, content)
-        return str(self._manifest_path)
+        write_whole(Path(self.manifest), content)
+        return self.manifest
 
     @property
     def manifest(self) -> str:
         """The path or URL of the manifest."""
+        return self._manifest_place(MANIFEST)
+
+    def _manifest_place(self, name: str) -> str:
         if self.is_remote:
             bucket, prefix = s3_place(self.out)
-            return f"s3://{bucket}/{_below(prefix, MANIFEST)}"
-        return str(self._manifest_path)
-
-    @property
-    def _manifest_path(self) -> Path:
+            return f"s3://{bucket}/{_below(prefix, name)}"
         if self.file is None:
-            return self.folder / MANIFEST
-        return self.file.with_name(f"{self.file.name}.{MANIFEST}")
+            return str(self.folder / name)
+        beside = f"{self.file.name}.{EARLIER_MANIFEST}"
+        return str(self.file.with_name(f"_{beside}" if name == MANIFEST else beside))
 
     def read_manifest(self) -> dict[str, Any] | None:
         """Return the manifest of a finished export.
 
         Returns None if there is no readable manifest, or if Stator did not write it.
         """
-        try:
-            found = orjson.loads(
-                self._manifest_object() if self.is_remote else self._manifest_path.read_bytes()
-            )
-        except (OSError, ValueError):
-            return None
-        return found if isinstance(found, dict) and "stator_export" in found else None
+        for name in (MANIFEST, EARLIER_MANIFEST):
+            with suppress(OSError, ValueError):
+                found = orjson.loads(self._manifest_content(name))
+                if isinstance(found, dict) and "stator_export" in found:
+                    return found
+        return None
 
-    def _manifest_object(self) -> bytes:
+    def _manifest_content(self, name: str) -> bytes:
+        if not self.is_remote:
+            return Path(self._manifest_place(name)).read_bytes()
         bucket, prefix = s3_place(self.out)
         client = s3_client()
         with s3_errors(self.out):
             try:
-                reply = client.get_object(Bucket=bucket, Key=_below(prefix, MANIFEST))
+                reply = client.get_object(Bucket=bucket, Key=_below(prefix, name))
             except client.exceptions.NoSuchKey:
-                raise FileNotFoundError(self.manifest) from None
+                raise FileNotFoundError(name) from None
             return bytes(reply["Body"].read())
 
     def check_published(self, part: PartFile) -> None:
-        """Raise an error if a published file is missing or is not what the manifest lists."""
+        """Raise an error if a published file is missing or differs from its manifest entry."""
         if self.is_remote:
             self._check_uploaded(s3_client(), part)
         else:
             check_part(self.published_folder, part)
 
     def clean(self) -> None:
-        """Remove the temporary parts of a CSV export.
+        """Remove the files that were needed only while the export ran.
 
-        All parts are removed if they were joined into one file or uploaded. If the process crashes
-        just before this, the files stay until the export is resumed, but nothing reads them.
+        For a CSV or Parquet export, these are the temporary parts in DynamoDB JSON. If the
+        destination is a single file or S3, the whole local folder is removed. If the process dies
+        just before this call, the files stay until the export is resumed. Nothing reads them.
         """
         shutil.rmtree(self.folder / SPOOL, ignore_errors=True)
         if self.file is not None or self.is_remote:

@@ -1,17 +1,18 @@
 """``export`` writes a table, or an export that AWS made of a table, to files.
 
-Readers take pieces of the source (segments of a Scan, files of a snapshot) and write a part file
+Threads read pieces of the source (segments of a Scan, files of a snapshot) and write a part file
 for every few pages. After each part the journal records how far the piece has been read, which
 parts exist, and the count and checksum of their items. A resumed run continues after the last part
 of each piece; a part that was written but not recorded is written again under the same name.
 
-A folder gets the parts and, last of all, ``manifest.json``. An export with a manifest is complete:
+A folder gets the parts and, last of all, ``_manifest.json``. An export with a manifest is complete:
 a resumed run checks the files, removes what is left over, and writes nothing.
 
 A single file is joined from parts in a folder next to it, which is then removed; an export to S3 is
-uploaded from such a folder. CSV needs a header, and all attributes are known only at the end. Until
-then its parts are DynamoDB JSON. With a design, parts go into a folder for each entity, for example
-``entity=Order/part-...``.
+uploaded from such a folder. CSV needs a header and Parquet a schema, which is the same for all
+files. All attributes and their types are known only at the end, so until then the parts are
+DynamoDB JSON. With a design, parts go into a folder for each entity, for example
+``entity=Order/part-...``, and have the columns of its fields (``field_columns``).
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -29,11 +31,15 @@ from uuid import uuid4
 import orjson
 
 from stator.clock import Clock, SystemClock
+from stator.design.plan.html_table import html_report
 from stator.errors import BulkError, ConfigurationError, DataDiffers, JournalDamaged
+from stator.formats.parquet_columns import ColumnFacts, add_facts, merged_facts
 from stator.model.values import Item
 from stator.pipeline.bulk.checksum import Digest, digest
 from stator.pipeline.bulk.export.destinations import SPOOL, Destination
+from stator.pipeline.bulk.export.field_columns import FieldColumns
 from stator.pipeline.bulk.export.paged_source import PagedSource
+from stator.pipeline.bulk.export.parquet_schema import ParquetSchema
 from stator.pipeline.bulk.export.parts import (
     EXPORT_FORMATS,
     PartFile,
@@ -45,6 +51,7 @@ from stator.pipeline.bulk.export.parts import (
     write_part,
 )
 from stator.pipeline.bulk.job.daily_hours import Gate
+from stator.pipeline.bulk.job.interrupted_threads import end_threads
 from stator.pipeline.bulk.job.journal import Journal, JournalState
 
 _PART_PAGES = 16
@@ -75,7 +82,10 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExportProgress:
-    """How far an export is: the items and pieces that are written, and the units read."""
+    """How far an export is: the items and pieces of the source that are written.
+
+    ``units`` are the read units consumed so far.
+    """
 
     items: int
     pieces_done: int
@@ -87,7 +97,7 @@ class ExportProgress:
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """The result of an export: the files, what is in them, and what reading cost."""
+    """The result of an export: its files, what they contain, and what reading cost."""
 
     out: str
     format: str
@@ -103,16 +113,22 @@ class ExportReport:
     """Whether an earlier run had finished the export, so that this run wrote nothing."""
     finished_at: str = ""
 
+    def _repr_html_(self) -> str:
+        """Return the report as a table for a notebook."""
+        return html_report(f"Export to {self.out}", self.to_data())
+
     def to_data(self) -> dict[str, Any]:
-        """Return the report as the JSON that ``stator export --json`` prints."""
+        """Return the report as the dictionary that ``stator export --json`` prints."""
         return asdict(self)
 
 
 class ExportJob:
-    """One export. ``job`` describes the source for the journal.
+    """One export from a source to a destination.
 
-    ``first`` names the columns that come first. ``kind_of`` returns the name of an item's entity,
-    whose folder receives the item. ``expected`` is the number of items in the source, if known.
+    ``job`` describes the source for the journal. ``first`` names the attributes that become the
+    first columns. ``kind_of`` returns the name of an item's entity, whose folder receives the item;
+    ``fields`` has the columns of each entity. ``expected`` is the number of items in the source, if
+    known.
     """
 
     def __init__(
@@ -124,6 +140,7 @@ class ExportJob:
         *,
         first: tuple[str, ...] = (),
         kind_of: Callable[[Item], str | None] | None = None,
+        fields: Mapping[str, FieldColumns] | None = None,
         expected: int | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -138,6 +155,7 @@ class ExportJob:
             )
         self._first = first
         self._kind_of = kind_of
+        self._fields = fields or {}
         self._expected = expected
         self.journal_path = (
             Path(self.options.journal) if self.options.journal else self.to.default_journal
@@ -159,7 +177,10 @@ class ExportJob:
         self._units = 0.0
 
     def run(self, watch: Callable[[ExportProgress], None] | None = None) -> ExportReport:
-        """Export until the manifest is written, and return the result."""
+        """Write all files of the export, and the manifest last. Return the result.
+
+        ``watch`` is called with the progress from time to time.
+        """
         self._started, started_at = time.monotonic(), self.clock.now()
         is_unfinished = self._is_unfinished()
         state = self._journal.begin(resume=self.options.resume, restart=self.options.restart)
@@ -182,7 +203,12 @@ class ExportJob:
             self._files = [PartFile(**each) for each in place.get("files", [])]
             self._digest = Digest.from_data(place["digest"]) if place else Digest()
             self._columns: set[str] = set(place.get("columns", []))
+            self._facts: dict[str, dict[str, ColumnFacts]] = {
+                kind: {name: ColumnFacts.from_data(each) for name, each in facts.items()}
+                for kind, facts in place.get("facts", {}).items()
+            }
             self._units = float(place.get("units", 0.0))
+        self._check_spooled()
         self._journal.write(self._state())
         self._read(watch or (lambda _: None))
         if self._expected is not None and self._digest.items != self._expected:
@@ -194,13 +220,28 @@ class ExportJob:
         self._files.sort(key=lambda part: part.name)
         return self._finished(started_at)
 
+    def _check_spooled(self) -> None:
+        """Refuse to resume a Parquet export that an earlier version of Stator began.
+
+        Each part of such an export may have different column types.
+        """
+        if self.to.format == "parquet" and not all(
+            part.name.startswith(f"{SPOOL}/") for part in self._files
+        ):
+            raise BulkError(
+                f"the journal {self.journal_path} belongs to an export by an earlier version of"
+                " Stator, whose Parquet parts may differ in their column types",
+                hint="start over with --restart",
+            )
+
     # -- after an earlier run
 
     def _is_unfinished(self) -> bool:
         """Whether the journal shows that an earlier run to the same destination did not finish.
 
-        A damaged journal does not name its destination. At its default path it belongs to this one,
-        and --restart removes the parts there, unless a manifest says that they are complete.
+        Raises JournalDamaged for a damaged journal, which does not name its destination. With
+        ``--restart``, a damaged journal at the default path counts as one for this destination.
+        But if a manifest shows that the export there is complete, the result is False.
         """
         try:
             earlier = self._journal.earlier_job()
@@ -275,8 +316,7 @@ class ExportJob:
                 watch(self._progress())
         except BaseException:
             self._stop()
-            for thread in threads:
-                thread.join()
+            end_threads(threads, self.source.owned_transport)
             raise
         if self._error is not None:
             raise self._error
@@ -295,6 +335,7 @@ class ExportJob:
     def _stop(self) -> None:
         self._stopping.set()
         self._gate.stop()
+        self.source.stop()
 
     def _reader(self, waiting: queue.SimpleQueue[int]) -> None:
         try:
@@ -330,10 +371,18 @@ class ExportJob:
         before = self._pieces.get(str(piece), {"parts": 0})
         name = f"part-{piece:03d}-{before['parts']:05d}{self.to.part_extension}"
         written = []
-        spool = f"{SPOOL}/" if self.to.format == "csv" else ""
+        spool = f"{SPOOL}/" if self.to.is_spooled else ""
+        facts: dict[str, dict[str, ColumnFacts]] = {}
+        columns: set[str] = set()
         for kind, members in self._by_kind(items):
+            rows = self._rows(kind, members)
+            if self.to.format == "parquet":
+                add_facts(facts.setdefault(kind or "", {}), rows)
+            elif self.to.format == "csv":
+                columns.update(*rows)
+            is_raw = self.to.part_format == "dynamodb-json"
             content = encode_part(
-                members, self.to.part_format, self.to.part_compression, self._first
+                members if is_raw else rows, self.to.part_format, self.to.part_compression
             )
             written.append(
                 write_part(
@@ -347,8 +396,9 @@ class ExportJob:
             self._files += written
             self._digest += own
             self._units += units
-            if self.to.format == "csv":
-                self._columns.update(*items)
+            self._columns |= columns
+            for found, own_facts in facts.items():
+                self._facts[found] = merged_facts(self._facts.get(found, {}), own_facts)
             parts = before["parts"] + (1 if written else 0)
             self._pieces[str(piece)] = {"after": after, "done": after is None, "parts": parts}
             self._journal.write(self._state())
@@ -361,6 +411,14 @@ class ExportJob:
             ).append(item)
         return kinds.items()
 
+    def _rows(self, kind: str | None, items: list[Item]) -> list[Item]:
+        """Return items as rows of CSV or Parquet. Items of an entity lose their key attributes.
+
+        ``kind`` is the name of the entity, or None.
+        """
+        fields = self._fields.get(kind or "")
+        return items if fields is None else [fields.row(item) for item in items]
+
     def _state(self) -> JournalState:
         return JournalState(
             {
@@ -368,6 +426,10 @@ class ExportJob:
                 "files": [part.to_data() for part in self._files],
                 "digest": self._digest.to_data(),
                 "columns": sorted(self._columns),
+                "facts": {
+                    kind: {name: each.to_data() for name, each in facts.items()}
+                    for kind, facts in self._facts.items()
+                },
                 "units": self._units,
                 "run": self._run,
             }
@@ -378,10 +440,11 @@ class ExportJob:
     def _finished(self, started_at: float) -> ExportReport:
         if self.options.verify:
             self._verify(self._files)
-        parts = self._files
-        if self.to.format == "csv":
-            parts = self._as_csv()
-        files = self.to.publish(parts, self._first)
+        if self.to.format == "parquet":
+            files = self.to.uploaded(self._as_parquet())
+        else:
+            parts = self._as_csv() if self.to.format == "csv" else self._files
+            files = self.to.publish(parts)
         if self.options.verify and not self.to.is_remote:
             for part in files:
                 self.to.check_published(part)
@@ -437,19 +500,82 @@ class ExportJob:
 
     def _as_csv(self) -> list[PartFile]:
         """Rewrite the parts as CSV with one header, now that all attributes are known."""
-        columns = [name for name in self._first if name in self._columns]
+        first = self._first_columns()
+        columns = [name for name in first if name in self._columns]
         columns += sorted(self._columns - set(columns))
         parts = []
         for part in self._files:
-            items = list(read_items(self.to.folder / part.name))
-            content = encode_part(items, "csv", self.to.compression, self._first, columns)
-            name = part.name.removeprefix(f"{SPOOL}/").removesuffix(self.to.part_extension)
-            parts.append(
-                write_part(
-                    self.to.folder, name + extension("csv", self.to.compression), content, part.rows
-                )
-            )
+            items = self._rows(_kind(part), list(read_items(self.to.folder / part.name)))
+            content = encode_part(items, "csv", self.to.compression, columns)
+            name = self._final_name(part, extension("csv", self.to.compression))
+            parts.append(write_part(self.to.folder, name, content, part.rows))
         return parts
+
+    def _as_parquet(self) -> list[PartFile]:
+        """Rewrite the parts as Parquet with one schema for each entity.
+
+        With ``verify``, each file is read back and compared with the items.
+        """
+        verify = self.options.verify
+        if self.to.file is not None:
+            schema = self._schema(self._facts)
+            groups = [partial(self._group, part) for part in self._files]
+            written = schema.write(self.to.file, groups, self.to.compression, verify=verify)
+            return [PartFile(self.to.file.name, self._digest.items, *written)]
+        parts = []
+        schemas = {kind: self._schema({kind: facts}) for kind, facts in self._facts.items()}
+        for kind, schema in schemas.items():
+            own = [part for part in self._files if (_kind(part) or "") == kind]
+            names = [self._final_name(part, extension("parquet", None)) for part in own]
+            files = {
+                self.to.folder / name: [partial(self._group, part)]
+                for name, part in zip(names, own)
+            }
+            parts += [
+                PartFile(name, part.rows, *found)
+                for name, part, found in zip(
+                    names,
+                    own,
+                    schema.write_all(files, self.to.compression, verify=verify),
+                )
+            ]
+        return sorted(parts, key=lambda part: part.name)
+
+    def _group(self, part: PartFile) -> list[Item]:
+        return self._rows(_kind(part), list(read_items(self.to.folder / part.name)))
+
+    def _schema(self, facts: Mapping[str, Mapping[str, ColumnFacts]]) -> ParquetSchema:
+        """Return the schema of Parquet files that hold the items of the kinds in ``facts``.
+
+        A kind is an entity's name, or empty. With a single entity, the columns have the types that
+        the design gives its fields. If there are no items, the columns are those of the only entity
+        to export, or else the table's keys.
+        """
+        kinds = list(facts) or (list(self._fields) if len(self._fields) == 1 else [])
+        merged: dict[str, ColumnFacts] = {}
+        for each in facts.values():
+            merged = merged_facts(merged, each)
+        if not merged:
+            merged = {name: ColumnFacts() for name in self._first}
+        fields = self._fields.get(kinds[0]) if len(kinds) == 1 else None
+        if fields is not None and not facts:
+            merged = {}
+        return ParquetSchema(merged, self._first_columns(), fields)
+
+    def _first_columns(self) -> tuple[str, ...]:
+        """The names of the first columns: the fields of an entity, or the table's keys."""
+        names = [name for fields in self._fields.values() for name in fields.names]
+        return tuple(dict.fromkeys((*names, *self._first))) if self._fields else self._first
+
+    def _final_name(self, part: PartFile, ending: str) -> str:
+        name = part.name.removeprefix(f"{SPOOL}/").removesuffix(self.to.part_extension)
+        return name + ending
+
+
+def _kind(part: PartFile) -> str | None:
+    """Return the entity that a part belongs to: ``Order`` for ``entity=Order/part-...``."""
+    folder = part.name.removeprefix(f"{SPOOL}/").rpartition("/")[0]
+    return folder.removeprefix("entity=") or None
 
 
 def _shown(moment: float) -> str:

@@ -6,6 +6,7 @@ A source has pieces, which can be read in parallel. Reading can resume after any
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -17,7 +18,7 @@ from stator.pipeline.bulk.retried_call import retried_call
 from stator.transport import Transport
 
 _FIRST_PAGE_UNITS = 128.0
-"""A page of 1 MB, eventually consistent: the most a Scan may consume."""
+"""The units of a page of 1 MB, eventually consistent: the most that a page may consume."""
 
 
 _LARGEST_LIMIT = 4096
@@ -26,9 +27,10 @@ _LARGEST_LIMIT = 4096
 
 @dataclass(frozen=True, slots=True)
 class ItemPage:
-    """Some items of a piece.
+    """A page of items from one piece of a source, such as a segment of a Scan.
 
-    ``after`` is the place to continue from, as a JSON value; None after the last page of a piece.
+    ``after`` is a JSON value. Pass it to ``pages`` to continue after this page. It is None for the
+    last page of a piece. ``units`` are the read units that the page consumed.
     """
 
     items: list[Item]
@@ -38,19 +40,29 @@ class ItemPage:
 
 class PagedSource(Protocol):
     @property
+    def owned_transport(self) -> Transport | None:
+        """The transport that only this source uses, and that an interrupted job may close."""
+        ...
+
+    @property
     def pieces(self) -> int: ...
 
+    def stop(self) -> None: ...
+
     def pages(self, piece: int, after: Any = None) -> Iterator[ItemPage]:
-        """Yield the pages of a piece, from the beginning or after an earlier page."""
+        """Yield the pages of one piece of the source, beginning with the first.
+
+        To continue after a page that was read earlier, pass its ``ItemPage.after``.
+        """
         ...
 
 
 class TableScan:
-    """A parallel Scan; each segment is a piece.
+    """A parallel Scan as a paged source; each segment is a piece.
 
     ``filters`` are parameters of the request, such as a FilterExpression. ``first_items`` limits
-    the first page; each page may be twice as large as the one before. A job that is killed after
-    few items has then finished some pages.
+    the first page, and each further page may be twice as large. With small first pages, even a job
+    that is killed early has finished some.
     """
 
     def __init__(
@@ -65,8 +77,11 @@ class TableScan:
         consistent: bool = False,
         filters: dict[str, Any] | None = None,
         first_items: int | None = None,
+        owned: bool = False,
     ) -> None:
         self._transport = transport
+        self.owned_transport = transport if owned else None
+        self._stopping = threading.Event()
         self._first_items = first_items
         self._governor = governor
         self._clock = clock
@@ -79,6 +94,10 @@ class TableScan:
             "ReturnConsumedCapacity": "TOTAL",
             **(filters or {}),
         }
+
+    def stop(self) -> None:
+        """Stop retrying: a read in flight that fails from now on raises its error."""
+        self._stopping.set()
 
     def pages(self, piece: int, after: Any = None) -> Iterator[ItemPage]:
         expected, limit = _FIRST_PAGE_UNITS, self._first_items
@@ -93,7 +112,13 @@ class TableScan:
             if self._governor.gate.is_stopped:  # while it waited
                 return
             reply = retried_call(
-                self._transport, self._clock, self._chance, "Scan", request, self._governor
+                self._transport,
+                self._clock,
+                self._chance,
+                "Scan",
+                request,
+                self._governor,
+                self._stopping.is_set,
             )
             units = float(reply.get("ConsumedCapacity", {}).get("CapacityUnits", expected))
             self._governor.consumed(expected, units)

@@ -18,7 +18,6 @@ from stator.errors import DataDamaged, DataDiffers
 from stator.formats import dynamodb_json
 from stator.formats.compression import EXTENSIONS, by_extension, compress, open_decompressed
 from stator.formats.csv_rows import write_rows
-from stator.formats.parquet import encode_parquet
 from stator.formats.plain import cell_text, plain_line
 from stator.model.values import Item
 from stator.pipeline.bulk.checksum import Digest, digest
@@ -32,7 +31,7 @@ _EXTENSIONS = {"jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet", "dynamod
 
 @dataclass(frozen=True, slots=True)
 class PartFile:
-    """A file of an export.
+    """One file that an export has written.
 
     ``name`` is relative to the export's folder; ``md5`` is the MD5 of the file's bytes.
     """
@@ -55,22 +54,19 @@ def encode_part(
     items: list[Item],
     format_name: str,
     compression: str | None,
-    first: tuple[str, ...],
     columns: list[str] | None = None,
 ) -> bytes:
-    """Return a part's bytes. All CSV parts of an export have the same ``columns``.
+    """Return the bytes of a part file that holds ``items``: lines of JSON, or CSV.
 
-    ``first`` names the attributes that become the first columns of Parquet.
+    All CSV parts of an export have the same ``columns``.
     """
     match format_name:
         case "jsonl":
             return compress(b"".join(map(plain_line, items)), compression)
         case "dynamodb-json":
             return compress(b"".join(map(dynamodb_json.item_line, items)), compression)
-        case "csv":
-            assert columns is not None
-            return compress(csv_content(items, columns), compression)
-    return encode_parquet(items, first, compression)
+    assert format_name == "csv" and columns is not None
+    return compress(csv_content(items, columns), compression)
 
 
 def csv_content(items: list[Item], columns: list[str]) -> bytes:
@@ -116,7 +112,7 @@ def file_md5(path: Path) -> tuple[str, int]:
 
 
 def read_items(path: Path) -> Iterator[Item]:
-    """Yield the items of a part file, which is DynamoDB JSON, compressed or not."""
+    """Yield the items of a part file in DynamoDB JSON, which may be compressed."""
     with open_decompressed(path.open("rb"), by_extension(path.suffix)) as stream:
         try:
             yield from dynamodb_json.read_items(stream)

@@ -46,9 +46,10 @@ class DataFile:
 
 
 class Snapshot:
-    """A paged source; each data file is a piece."""
+    """An export that AWS wrote, as a paged source; each data file is a piece."""
 
     def __init__(self, path: str) -> None:
+        self.owned_transport = None
         self._place = _place(path)
         self.summary: dict[str, Any] = orjson.loads(self._place.checked(_SUMMARY))
         lines = self._place.checked(_FILES).splitlines()
@@ -62,6 +63,9 @@ class Snapshot:
                 hint="download the export again; it is incomplete",
             )
 
+    def stop(self) -> None:
+        """Do nothing: files are not retried."""
+
     @property
     def table(self) -> str:
         return str(self.summary.get("tableArn", "")).rpartition("/")[2]
@@ -71,7 +75,7 @@ class Snapshot:
         return len(self.files)
 
     def pages(self, piece: int, after: Any = None) -> Iterator[ItemPage]:
-        """Yield pages of a file; ``after`` is the number of records already read."""
+        """Yield the pages of one data file; ``after`` is the number of its records already read."""
         listed, skipped = self.files[piece], int(after or 0)
         read = 0
         held: list[Item] = []
@@ -187,12 +191,16 @@ def _check_manifest(name: str, content: bytes, checksum: str) -> None:
     found = md5(content, usedforsecurity=False).digest()
     if checksum.strip() not in (found.hex(), b64encode(found).decode()):
         raise DataDiffers(
-            f"{name} is not what AWS wrote: its MD5 differs", hint="download the file again"
+            f"{name} is not what AWS wrote: its MD5 differs from the one in the .md5 file",
+            hint="download the file again",
         )
 
 
 def _place(path: str) -> _Folder | _Bucket:
-    """Return the folder or bucket of the export at ``path``, or of the only export below it."""
+    """Return the folder or bucket that holds an export.
+
+    The export is at ``path`` itself, or it is the only one below ``path``.
+    """
     if path.startswith("s3://"):
         bucket, _ = s3_place(path)
         keys = [f"s3://{bucket}/{each['Key']}" for each in s3_keys(path)]

@@ -10,6 +10,7 @@ from stator.clock import Clock, SystemClock
 from stator.errors import ConfigurationError
 from stator.model.values import Item
 from stator.pipeline.bulk.export.export import ExportJob, ExportOptions
+from stator.pipeline.bulk.export.field_columns import FieldColumns
 from stator.pipeline.bulk.export.paged_source import TableScan
 from stator.pipeline.bulk.export.snapshots import Snapshot
 from stator.pipeline.bulk.job.governor import Governor
@@ -46,6 +47,7 @@ def table_export(
         chance,
         consistent=consistent,
         filters=_filters(target),
+        owned=target.owned_transport is not None,
     )
     job = {
         "address": target.address,
@@ -53,9 +55,15 @@ def table_export(
         "entity": target.entity_name,
         "consistent": consistent,
     }
-    kind_of = _kind_of(target.schema, target.table) if target.schema is not None else None
     return ExportJob(
-        scan, out, job, options, first=table_key(description).names, kind_of=kind_of, clock=clock
+        scan,
+        out,
+        job,
+        options,
+        first=table_key(description).names,
+        kind_of=None if target.schema is None else _kind_of(target.schema, target.table),
+        fields=_fields(target),
+        clock=clock,
     )
 
 
@@ -71,8 +79,8 @@ def snapshot_export(
 def _filters(target: BulkTarget) -> dict[str, Any]:
     """Return the filter of a Scan for items of the target's entity.
 
-    It is empty if the target names no entity, or if the entity's items have no discriminator. With
-    a filter the Scan reads just as much, but sends less.
+    The filter is empty if the target names no entity. It is also empty if the table has items of
+    one entity only. A filtered Scan costs just as much, but returns less.
     """
     entity = target.entity
     if entity is not None and entity.told_by_key is not None:
@@ -87,6 +95,18 @@ def _filters(target: BulkTarget) -> dict[str, Any]:
         "FilterExpression": "#type = :type",
         "ExpressionAttributeNames": {"#type": entity.plan.discriminator},
         "ExpressionAttributeValues": {":type": {"S": entity.name}},
+    }
+
+
+def _fields(target: BulkTarget) -> dict[str, FieldColumns]:
+    """Return the columns of each entity to export: the target's, or all entities of its table."""
+    if target.schema is None:
+        return {}
+    names = target.schema.tables[target.table].entities
+    maps = [target.schema.named(name) for name in names]
+    return {
+        each.name: FieldColumns(each, target.blob_store)
+        for each in (maps if target.entity is None else [target.entity])
     }
 
 

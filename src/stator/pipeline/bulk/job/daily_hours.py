@@ -26,14 +26,14 @@ _HOURS = re.compile(r"(\d{1,2}):(\d{2})-(\d{1,2}):(\d{2})")
 
 @dataclass(frozen=True, slots=True)
 class DailyHours:
-    """The hours from ``start`` until ``end``. If ``end`` is earlier, they pass midnight."""
+    """The hours of a day from ``start`` until ``end``, past midnight if ``end`` is earlier."""
 
     start: time
     end: time
 
     @classmethod
     def parse(cls, text: str) -> DailyHours:
-        """Parse ``HH:MM-HH:MM``. Raises ConfigurationError for anything else."""
+        """Parse text such as ``01:00-05:00``. Raises ConfigurationError if it has another form."""
         found = _HOURS.fullmatch(text.strip())
         if found is None:
             raise _refused(text, "is not a range of times")
@@ -43,13 +43,16 @@ class DailyHours:
         try:
             made = cls(time(start_hour, start_minute), time(end_hour, end_minute))
         except ValueError:
-            raise _refused(text, "has a time that no clock shows") from None
+            raise _refused(text, "has a time that does not exist") from None
         if made.start == made.end:
             raise _refused(text, "begins and ends at the same time")
         return made
 
     def opens_at(self, now: float) -> float | None:
-        """Return the moment at which the hours begin next, or None if ``now`` is within them."""
+        """Return when the hours begin next, or None if ``now`` is within the hours.
+
+        ``now`` and the result are in seconds since the epoch.
+        """
         local = datetime.fromtimestamp(now)  # the hours are local time
         clock_time = local.time()
         if self.start < self.end:
@@ -72,7 +75,7 @@ def _refused(text: str, reason: str) -> ConfigurationError:
 
 
 class Gate:
-    """Keeps the threads of a job waiting outside of its hours. Without hours it is always open."""
+    """Makes the threads of a job wait outside of its daily hours. Without hours they never wait."""
 
     def __init__(self, clock: Clock, hours: DailyHours | None = None) -> None:
         self._clock = clock
@@ -91,9 +94,9 @@ class Gate:
         return cls(clock, None if text is None else DailyHours.parse(text))
 
     def wait(self, watch: Callable[[], None] | None = None) -> None:
-        """Wait until the current time is within the hours, or the job is to stop.
+        """Wait until the current time is within the hours, or until the job is to stop.
 
-        ``watch`` is called from time to time meanwhile.
+        ``watch`` is called from time to time meanwhile, for example to show the progress.
         """
         if self._hours is None:
             return
@@ -110,7 +113,7 @@ class Gate:
             self._clock.sleep(max(0.001, min(opens_at - now, _SLICE_SECONDS)))
 
     def pause(self, seconds: float) -> None:
-        """Wait for so long, or until the job is to stop."""
+        """Wait for ``seconds``, but return early if the job is to stop."""
         left = seconds
         while left > 0 and not self._stopped.is_set():
             wait = min(left, _SLICE_SECONDS)
@@ -119,7 +122,10 @@ class Gate:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the job is to stop: a thread that waited must not start a request."""
+        """Whether the job is to stop.
+
+        A thread that has waited must check this before it sends a request.
+        """
         return self._stopped.is_set()
 
     def stop(self) -> None:

@@ -41,7 +41,11 @@ from stator.pipeline.bulk.job.pending_rows import DeadLetter
 
 @dataclass(frozen=True, slots=True)
 class LetterContent:
-    """A row as it was read. The module describes ``format`` and ``types``."""
+    """A row of the input as it was read, for a dead letter.
+
+    ``format`` says how to read ``value``: ``csv``, ``values``, ``jsonl`` or ``dynamodb-json``.
+    ``types`` are the attribute types of CSV columns.
+    """
 
     format: str
     value: Any
@@ -49,7 +53,10 @@ class LetterContent:
 
     @classmethod
     def of_line(cls, format_name: str, line: bytes) -> LetterContent:
-        """Return the content of a line, as text if it is UTF-8."""
+        """Return a line of an input as the content of a dead letter.
+
+        The line becomes text if it is UTF-8, and stays bytes otherwise.
+        """
         line = line.rstrip(b"\r\n")
         try:
             return cls(format_name, line.decode())
@@ -58,7 +65,7 @@ class LetterContent:
 
 
 def letter_data(letter: DeadLetter) -> dict[str, Any]:
-    """Return a dead letter as JSON data."""
+    """Return a dead letter as the data that is stored as JSON in one line of the file."""
     content = letter.content
     if not isinstance(content, LetterContent):
         content = LetterContent("dynamodb-json", content)
@@ -103,7 +110,10 @@ def encode_content(value: Any) -> Any:
 
 
 def decode_content(data: Any) -> Any:
-    """Return the value of ``encode_content``. Raises ValueError for anything else."""
+    """Return the value that ``encode_content`` encoded as ``data``.
+
+    Raises an error such as ValueError if text in ``data`` is not valid base64 or not a number.
+    """
     match data:
         case {"$base64": str(text), **rest} if not rest:
             return b64decode(text, validate=True)
@@ -140,9 +150,9 @@ def _printable(text: str) -> str:
 
 
 class DeadLetterFile:
-    """The file of dead letters of one job.
+    """The file to which one job writes its dead letters; None as ``path`` discards them.
 
-    If ``path`` is None, the letters are discarded.
+    ``keep_bytes`` is the length in the journal, to which a resumed job cuts the file.
     """
 
     def __init__(self, path: Path | None, keep_bytes: int = 0) -> None:
@@ -188,7 +198,7 @@ class DeadLetterFile:
             raise unwritable(self.path, error) from None
 
     def close(self) -> None:
-        """Flush and close the file. It is closed even if flushing fails."""
+        """Flush and close the file. The file is closed even if flushing fails."""
         file, self._file = self._file, None
         if file is not None:
             with self._writing(), file:

@@ -3,19 +3,21 @@
 The rate starts at the throughput of a new on-demand table. It grows while more than half of it is
 used and nothing is throttled: it doubles every quarter of a second until the first throttling, and
 grows by a twentieth after that. Throttling lowers it, depending on the reason
-(``ThrottlingReasons`` of DynamoDB's errors):
+(``stator.throttle_reason``):
 
-    KeyRange...        One partition is hot, the others are not. The rate drops by a tenth, and the
-                       throttled rows go back among the others.
-    Provisioned...,    The limit of the table or the account. The rate drops to seven tenths of what
-    MaxOnDemand...,    got through.
-    AccountLimit...
+    key range          One partition is hot. The rate drops by a tenth when a partition key is first
+                       refused. From then on the key has a pace of its own (``key_paces``), and its
+                       refusals do not lower the rate.
+    table, account     The rate drops below what got through: to 85 % if DynamoDB named the limit,
+                       to 70 % if it gave no reason. Near a named limit the rate grows slowly.
 
 Throttlings that arrive together count once; otherwise a burst of them would bring the job to a
-stop. Neither does a service that refuses three requests in ten whatever the rate, because of a
-fault or another program. There, what gets through falls and rises with what is sent. A table at its
-limit accepts the same, however much is sent. So after each change, the governor compares both with
-what they were before. If they moved together, a lower rate does not help, and the rate grows.
+stop. A service that names no reason may also refuse three requests in ten at any rate, because of a
+fault or another program. There a lower rate would not help, and the rate would fall further and
+further. The two cases differ: a table at its limit accepts the same number of requests, however
+many are sent. In the other case, the accepted requests rise and fall with the sent ones. So after
+each change of the rate, the governor compares accepted and sent requests with those before the
+change. If both moved together, the rate grows again.
 
 The rate never exceeds a limit that the caller set. Before a request is sent, its estimated units
 are taken from a token bucket. The reply says how many units were consumed, and the bucket is
@@ -29,11 +31,12 @@ from __future__ import annotations
 import math
 import threading
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from stator.clock import Clock
-from stator.errors import ConfigurationError, ServiceError, SlowDown
+from stator.errors import ConfigurationError
 from stator.pipeline.bulk.job.daily_hours import Gate
+from stator.throttle_reason import ThrottleScope
 
 START_UNITS: Final = 4_000.0
 """The initial throughput of a new on-demand table ("DynamoDB on-demand capacity mode")."""
@@ -47,32 +50,18 @@ _LEAST_RATE: Final = 1.0
 _SAMPLE_REQUESTS: Final = 24
 _REMEMBERED_SECONDS: Final = 5.0
 _REGROWTH: Final = 1.5
+_NAMED_SHARE: Final = 0.85
+_NAMED_SECONDS: Final = 1.0
+_NAMED_FOR_SECONDS: Final = 2.0
+_NEAR_GROWTH: Final = 1.01
+_NEAR_SHARE: Final = 0.95
 _SAME: Final = 1.15
-"""Rates that differ by less than this factor are equal, given how much they vary by chance."""
-
-ThrottleScope = Literal["key range", "table", "account"]
-
-
-def throttled_scope(error: ServiceError) -> ThrottleScope:
-    """Return whose limit was reached: "key range", "table" or "account".
-
-    It is "table" if the reply gives no reason.
-    """
-    reasons = " ".join(
-        str(each.get("reason", "")) for each in getattr(error, "throttling_reasons", ())
-    )
-    if "KeyRange" in reasons:
-        return "key range"
-    if "AccountLimit" in reasons or (
-        isinstance(error, SlowDown) and error.code == "RequestLimitExceeded"
-    ):
-        return "account"
-    return "table"
+"""Rates that differ by less than this factor count as equal: they vary as much by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Allowed and measured units a second, and throttlings so far, for progress displays."""
+    """The allowed and the measured rate in units a second, and the number of throttled requests."""
 
     allowed: float
     measured: float
@@ -81,11 +70,12 @@ class Pace:
 
 @dataclass(slots=True)
 class _Sample:
-    """The requests since the rate last changed because of throttling."""
+    """Counts of requests since the rate last changed because of throttling."""
 
     since: float
     accepted: int = 0
     throttled: int = 0
+    units: float = 0.0
 
     def flow(self, now: float) -> _Flow:
         passed = max(now - self.since, 1e-6)
@@ -94,13 +84,17 @@ class _Sample:
 
 @dataclass(frozen=True, slots=True)
 class _Flow:
-    """Requests a second: those that were sent, and those that were accepted."""
+    """How many requests a second were sent, and how many of these were accepted."""
 
     sent: float
     accepted: float
 
     def follows(self, before: _Flow) -> bool:
-        """Whether the accepted requests changed as the sent ones did, by half as much at least."""
+        """Whether the accepted requests rose or fell with the sent ones since ``before``.
+
+        On a logarithmic scale, the accepted requests must have changed at least half as much as the
+        sent requests. If so, the service is not at a limit.
+        """
         if not before.sent or not before.accepted:
             return False
         sent, accepted = self.sent / before.sent, self.accepted / before.accepted
@@ -110,7 +104,11 @@ class _Flow:
 
 
 class Governor:
-    """The rate that all writers, or all readers, of one job share."""
+    """The rate that all writers, or all readers, of one job share. It adapts to the table.
+
+    ``limit_units`` is a rate that it never exceeds, in units a second. ``gate`` makes callers wait
+    outside of the job's daily hours.
+    """
 
     def __init__(
         self,
@@ -137,6 +135,10 @@ class Governor:
         self._lowered_at = self._throttled_at = float("-inf")
         self._throttled = 0
         self._sample = _Sample(clock.now())
+        self._named: tuple[ThrottleScope, float] | None = None
+        """The limit that a refusal named last, and when."""
+        self._near: float | None = None
+        """What got through when a refusal named the limit of the table or the account."""
         self._before: _Flow | None = None
         """What was sent and accepted before the rate last changed because of throttling."""
         self._lock = threading.Lock()
@@ -146,7 +148,7 @@ class Governor:
         return Pace(self._allowed, self._measured, self._throttled)
 
     def acquire(self, units: float) -> None:
-        """Wait until ``units`` may be spent."""
+        """Wait until a request that costs about ``units`` may be sent, or the job is to stop."""
         self.gate.wait()
         with self._lock:
             self._fill()
@@ -156,22 +158,44 @@ class Governor:
             self.gate.pause(wait)
 
     def consumed(self, estimated: float, actual: float) -> None:
-        """Replace the estimate of a request with the units that it consumed."""
+        """Account for an accepted request: replace its estimated units by those it consumed."""
         with self._lock:
             self._tokens -= actual - estimated
             self._step_units += actual
             self._sample.accepted += 1
+            self._sample.units += actual
             self._step()
 
     def returned(self, units: float) -> None:
-        """Give back units that were acquired and not consumed."""
+        """Give back acquired units, because the request was not sent or consumed nothing."""
         with self._lock:
             self._tokens += units
 
-    def throttled(self, scope: ThrottleScope) -> None:
+    @property
+    def named_scope(self) -> ThrottleScope | None:
+        """The limit that a refusal named within the last two seconds, or None."""
+        if self._named is None or self._clock.now() - self._named[1] > _NAMED_FOR_SECONDS:
+            return None
+        return self._named[0]
+
+    def throttled(
+        self, scope: ThrottleScope, *, is_named: bool = False, is_paced: bool = False
+    ) -> None:
+        """Lower the rate after a throttled request. ``scope`` is the limit that was reached.
+
+        ``is_named`` says that the refusal named this limit; otherwise it is a guess. ``is_paced``
+        says that the refused keys already have paces of their own, so the rate stays.
+        """
         with self._lock:
             now = self._clock.now()
             self._throttled += 1
+            if is_named:
+                self._named = (scope, now)
+            if is_paced:
+                return
+            if scope != "key range" and self.named_scope is not None:
+                self._lower_to_limit(now)
+                return
             self._has_hit = True
             self._sample.throttled += 1
             self._throttled_at = now
@@ -194,6 +218,21 @@ class Governor:
             self._allowed = max(_LEAST_RATE, self._allowed)
             self._tokens = min(self._tokens, 0.0)
 
+    def _lower_to_limit(self, now: float) -> None:
+        """Lower the rate to 85 % of the units that got through, because a limit was named."""
+        self._has_hit = True
+        self._throttled_at = now
+        passed = now - self._sample.since
+        if now - self._lowered_at < _NAMED_SECONDS:
+            return
+        reached = self._sample.units / passed if passed >= _NAMED_SECONDS else self._measured
+        if reached:
+            self._near = reached
+        self._allowed = max(_LEAST_RATE, min(self._allowed, reached or self._allowed))
+        self._allowed = max(_LEAST_RATE, self._allowed * _NAMED_SHARE)
+        self._tokens = min(self._tokens, 0.0)
+        self._lowered_at, self._sample, self._before = now, _Sample(now), None
+
     def _fill(self) -> None:
         now = self._clock.now()
         self._tokens += (now - self._filled_at) * self._allowed
@@ -209,7 +248,9 @@ class Governor:
         self._step_at, self._step_units = now, 0.0
         is_used = self._measured > self._allowed * 0.5
         if is_used and now - self._throttled_at >= 2 * _STEP_SECONDS:
-            self._grow(_GROWTH if self._has_hit else _FIRST_GROWTH)
+            is_near = self._near is not None and self._allowed >= self._near * _NEAR_SHARE
+            later = _NEAR_GROWTH if is_near else _GROWTH
+            self._grow(later if self._has_hit else _FIRST_GROWTH)
 
     def _grow(self, factor: float) -> None:
         grown = self._allowed * factor

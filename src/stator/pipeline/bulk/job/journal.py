@@ -6,14 +6,17 @@ with their fingerprints, its target, and every option that decides what is writt
 must have the same description; otherwise it is refused, and the error names the difference.
 
 Everything before the journal's position is done. Everything after it may have been done, and is
-done again: a put of the same item changes nothing. A load also records which rows after the
-position are done (``rows_ahead``), and does not repeat these rows. The counts and the length of the
-dead-letter file are the values at that position. Every row is therefore counted once, and every
-failed row becomes one dead letter.
+done again: a put of the same item changes nothing. A load also records, as ``ahead``, which rows
+after the position are done, and does not repeat these rows (see the module ``rows_ahead``). The
+counts and the length of the dead-letter file are the values at that position. Every row is
+therefore counted once, and every failed row becomes one dead letter.
 
 The layout has a version, ``stator_journal``. A journal without one is version 1. A journal with a
 higher version than this code knows is refused: a newer Stator wrote it and must finish it. Version
 2 added ``ahead``.
+
+The journal of a job that is complete is deleted. A load in which rows failed keeps it, with its
+result as ``done``: the same command, started again by a supervisor, then loads nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +41,8 @@ class JournalState:
     """How far a job has got.
 
     ``place`` is the progress to resume from, in a form that depends on the kind of job.
-    ``dead_bytes`` is the length of the valid part of the dead-letter file. ``ahead`` are the rows
-    after ``place`` that are done already (``rows_ahead``).
+    ``dead_bytes`` is the length of the valid part of the dead-letter file. ``ahead`` says which
+    rows after ``place`` are done already (``rows_ahead``).
     """
 
     place: dict[str, Any] = field(default_factory=dict)
@@ -48,7 +52,7 @@ class JournalState:
 
 
 class Journal:
-    """The journal of one job.
+    """The journal of one job: the file that says how far the job has got.
 
     If ``path`` is None, nothing is written.
     """
@@ -74,6 +78,8 @@ class Journal:
         if earlier is None:
             return None
         self._check_version(earlier)
+        if "done" in earlier:
+            return None
         if not resume:
             raise BulkError(
                 f"the journal {self.path} belongs to an earlier run that did not finish",
@@ -86,6 +92,18 @@ class Journal:
         if not all(isinstance(each, dict) for each in parts) or type(state.dead_bytes) is not int:
             raise self.damaged()
         return state
+
+    def done(self) -> dict[str, Any] | None:
+        """Return the result of an earlier run that completed this job, or None.
+
+        A run with another description, for example of an older input, does not count.
+        """
+        earlier = None if self.path is None else self._read()
+        if earlier is None or "done" not in earlier or self.difference(earlier["job"]) is not None:
+            return None
+        if not isinstance(earlier["done"], dict):
+            raise self.damaged()
+        return dict(earlier["done"])
 
     def _discard(self) -> None:
         assert self.path is not None
@@ -103,13 +121,19 @@ class Journal:
         )
 
     def earlier_job(self) -> dict[str, Any] | None:
-        """Return the description of the job whose journal exists, or None without a journal."""
+        """Return the description of the job that the existing journal belongs to.
+
+        Returns None if there is no journal.
+        """
         earlier = None if self.path is None else self._read()
         return None if earlier is None else dict(earlier["job"])
 
     @contextmanager
     def reading_state(self) -> Iterator[None]:
-        """Raise JournalDamaged if the state does not have the form that the block expects."""
+        """Return a context manager for the code that reads a stored state.
+
+        Raises JournalDamaged if the code fails because the state does not have the expected form.
+        """
         try:
             yield
         except (KeyError, TypeError, ValueError, AttributeError):
@@ -153,22 +177,74 @@ class Journal:
             )
 
     def difference(self, before: dict[str, Any]) -> str | None:
-        """Return the first difference between this job and an earlier one, or None."""
+        """Describe the first difference between this job and an earlier one, for error messages.
+
+        ``before`` is the earlier job's description. Returns None if the two are the same.
+        """
         for name in sorted({*before, *self.job}):
             was, now = before.get(name), self.job.get(name)
+            if was != now and name == "inputs":
+                return _changed_inputs(was or [], now or [])
             if was != now:
                 return f"{name} was {_short(was)} and is now {_short(now)}"
         return None
 
     def write(self, state: JournalState) -> None:
         if self.path is not None:
-            text = json.dumps({"stator_journal": VERSION, "job": self.job, "state": asdict(state)})
-            write_whole(self.path, text.encode())
+            self._write({"state": asdict(state)})
+
+    def _write(self, content: dict[str, Any]) -> None:
+        assert self.path is not None
+        text = json.dumps({"stator_journal": VERSION, "job": self.job, **content})
+        write_whole(self.path, text.encode())
 
     def finish(self) -> None:
         """Delete the journal: the job is complete, and there is nothing to resume."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
+
+    def finish_with(self, state: JournalState, done: dict[str, Any]) -> None:
+        """Keep the journal of a job that is complete although some rows failed, with its result.
+
+        The command exits with an error. If a supervisor starts it again, it finds the result and
+        does not repeat the job.
+        """
+        if self.path is not None:
+            self._write({"state": asdict(state), "done": done})
+
+
+def _changed_inputs(was: list[Any], now: list[Any]) -> str:
+    """Describe the first input that changed since the earlier run, for error messages.
+
+    Each input is a list of its name, its format and its fingerprint.
+    """
+    before, after = ({str(each[0]): each for each in inputs} for inputs in (was, now))
+    for name in after:
+        if name not in before:
+            return f"inputs: {name} is new"
+        if before[name] != after[name]:
+            return f"inputs: {name} has changed{_changes(before[name], after[name])}"
+    for name in before:
+        if name not in after:
+            return f"inputs: {name} is gone"
+    return "inputs: the files have another order"
+
+
+def _changes(was: list[Any], now: list[Any]) -> str:
+    if was[1] != now[1]:
+        return f": its format was {was[1]} and is now {now[1]}"
+    return f": it had {_version(was[2])}, and now has {_version(now[2])}"
+
+
+def _version(fingerprint: Any) -> str:
+    """Describe a fingerprint: ``1,204 bytes, modified 2026-03-01 10:00:00`` or ``... ETag ...``."""
+    size, _, mark = str(fingerprint).partition(":")
+    if not size.isdigit():
+        return f"the fingerprint {fingerprint}"
+    if not mark.isdigit() or len(mark) < 15:  # an ETag
+        return f"{int(size):,} bytes with ETag {mark}"
+    modified = datetime.fromtimestamp(int(mark) / 1e9).astimezone()
+    return f"{int(size):,} bytes, modified {modified:%Y-%m-%d %H:%M:%S}"
 
 
 def _short(value: Any) -> str:
@@ -177,7 +253,7 @@ def _short(value: Any) -> str:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it exists whole or not at all, even after a crash.
+    """Write or replace a file in one step: a crash leaves the old content or the new one.
 
     The temporary name is always the same, so the next attempt replaces what a crash left behind.
     """
@@ -202,7 +278,7 @@ def unwritable(path: Path, error: OSError) -> BulkError:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync a folder: a new name survives a crash of the machine only once its folder is synced."""
+    """Sync a folder to disk, so that new names of files in it survive a crash of the machine."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

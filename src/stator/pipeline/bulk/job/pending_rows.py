@@ -28,9 +28,10 @@ LOST_REASON: Final = 255
 
 @dataclass(frozen=True, slots=True)
 class RowPosition:
-    """The position before row ``row`` of input ``source``; both count from 0.
+    """A position in the inputs: just before row ``row`` of input ``source``. Both count from 0.
 
-    ``byte`` and ``line`` are the numbers of bytes and lines before it, or 0 if they are unknown.
+    ``byte`` and ``line`` are the numbers of bytes and lines of the input before this position, or 0
+    if unknown.
     """
 
     source: int = 0
@@ -41,7 +42,7 @@ class RowPosition:
 
 @dataclass(slots=True)
 class RowCounts:
-    """The outcomes of the rows so far."""
+    """How many rows a job has read so far, and how many had each outcome."""
 
     read: int = 0
     written: int = 0
@@ -57,9 +58,10 @@ class RowCounts:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A row that could not be written, and the reason. ``row`` counts from 1.
+    """A row that could not be written, and the reason.
 
-    ``content`` is a ``LetterContent``, or an item in DynamoDB JSON.
+    ``source`` names the input, and ``row`` counts its rows from 1. ``content`` is the row as it was
+    read (``LetterContent``), or the item that was refused in DynamoDB JSON.
     """
 
     source: str
@@ -72,8 +74,9 @@ class DeadLetter:
 class Block:
     """Consecutive rows of one lane; a lane is an input or a segment of a Scan.
 
-    ``end`` is the position after the last row; ``left`` is the number of rows that are not done
-    yet. ``done`` has a flag for each row (``rows_ahead``), or is empty if the job keeps no flags.
+    ``end`` is the position after the last row. ``left`` is the number of rows that are neither
+    written nor dead letters yet. ``done`` has a flag for each row (``rows_ahead``), or is empty if
+    the job keeps no flags.
     """
 
     source: str
@@ -88,10 +91,11 @@ class Block:
 
 
 class PendingRow:
-    """One item to put. ``item`` is its JSON; ``row`` is its place in its block.
+    """A row that is to be put as an item.
 
-    Two rows have equal ``key`` values exactly if the table's keys are equal. There is one object
-    for every row, so it is small and cheap to create.
+    ``item`` is the item's JSON, and ``row`` is the index of the row in its block. Two rows have
+    equal ``key`` values if and only if their items have the same key in the table. There is one
+    object for every row, so objects must be small and cheap.
     """
 
     __slots__ = ("at", "block", "item", "key", "row")
@@ -107,12 +111,15 @@ class PendingRow:
 
     @property
     def units(self) -> int:
-        """The estimated write units; DynamoDB's reply says how many were consumed."""
+        """The estimated write units of a put. DynamoDB's reply says how many were consumed."""
         return int(len(self.item) * _WIRE_SHARE) // WRITE_UNIT_BYTES + 1
 
 
 class PendingEntity(PendingRow):
-    """A row that the data layer must write: one with unique fields, versions or large values."""
+    """A row that must be written as the object ``entity``, through a ``Db``.
+
+    The class of the entity has unique fields, a version or large values.
+    """
 
     __slots__ = ("entity",)
 
@@ -123,7 +130,7 @@ class PendingEntity(PendingRow):
 
 @dataclass(frozen=True, slots=True)
 class JobSnapshot:
-    """The state of a job at one moment.
+    """The state of a job at one moment: what a checkpoint writes to the journal.
 
     ``place`` holds the positions as the journal stores them. ``ahead`` has the input, the first row
     and the flags (``Block.done``) of each block after the watermark.
@@ -138,7 +145,7 @@ class JobSnapshot:
 
 
 class Watermark:
-    """Tracks how far each lane is done.
+    """Tracks up to which position each lane (an input or a segment of a Scan) is done.
 
     ``passed`` is called with each finished block, in the lane's order. ``reasons`` lists why the
     table refused rows in earlier runs.
@@ -192,7 +199,7 @@ class Watermark:
                 self._advance(lane)
 
     def skipped(self, entries: list[PendingRow]) -> None:
-        """Count rows that an earlier run wrote."""
+        """Count rows that an earlier run wrote, and that this run does not send, as written."""
         with self._lock:
             for entry in entries:
                 entry.block.counts.written += 1
@@ -202,12 +209,12 @@ class Watermark:
                 self._advance(lane)
 
     def dead(self, block: Block, row: int, content: Any, reason: str) -> None:
-        """Account for a row that cannot be read or encoded."""
+        """Make a dead letter of a row that cannot be read or encoded, and count it as failed."""
         with self._lock:
             self._bury(block, row, content, reason)
 
     def refused(self, entry: PendingRow, content: Any, reason: str) -> None:
-        """Account for a row that the table refused."""
+        """Make a dead letter of a row that the table refused, and count it as failed."""
         with self._lock:
             if entry.block.done:
                 if len(self._reasons) < LOST_REASON - FIRST_REASON:
@@ -226,12 +233,12 @@ class Watermark:
     def snapshot(
         self, length: Callable[[], int], place_of: Callable[[dict[int, Any]], dict[str, Any]]
     ) -> JobSnapshot:
-        """Return a consistent view of positions, counts and rows ahead.
+        """Return the state of the job as of one moment, for the journal.
 
-        ``length`` returns the length of the dead-letter file, and ``place_of`` the journal's form
-        of the positions. No block can finish during these calls. Units, bytes and rows already in
-        the table include the blocks after the watermark: a resumed job does not write the rows
-        ahead again.
+        ``length`` returns the length of the dead-letter file. ``place_of`` turns positions into the
+        journal's form. No block can finish while they are called. Most counts include only rows
+        before the watermark. Consumed units, bytes sent and rows already in the table include the
+        rows after it too, because a resumed job does not write those again.
         """
         with self._lock:
             counts = replace(

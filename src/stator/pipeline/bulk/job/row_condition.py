@@ -24,7 +24,7 @@ _PLACEHOLDER = re.compile(r"[:#][A-Za-z0-9_]+")
 
 
 class RowCondition:
-    """A condition, parsed once for the job; ``write`` fills in the values of one row."""
+    """A condition on every put of a job, parsed once. ``write`` inserts the values of a row."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -44,10 +44,11 @@ class RowCondition:
     def write(
         self, table: str, key_names: tuple[str, ...], shape: frozenset[str] | None, item: bytes
     ) -> GuardedPut:
-        """Return the guarded write of one row, given as JSON.
+        """Return a put of one row, under the condition with the row's values in it.
 
-        ``shape`` names every attribute that the stored item may have, if that is known. Raises
-        RowRefused if the row lacks a value that the condition uses.
+        ``item`` is the row as DynamoDB JSON. ``shape`` names every attribute that the stored item
+        may have, or is None if they are unknown. Raises RowRefused if the row lacks a value that
+        the condition uses.
         """
         content: Item = orjson.loads(item)
         guard = self._unbound

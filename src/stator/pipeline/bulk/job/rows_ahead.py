@@ -23,15 +23,19 @@ from typing import Any, Final
 from stator.pipeline.bulk.job.pending_rows import FIRST_REASON, LOST_REASON, RowPosition
 
 MOST_ROWS: Final = 1_000_000
-"""Rows of an input that have flags. More are ahead only if a row is throttled for minutes."""
+"""At most this many rows of an input have flags.
+
+More rows are ahead only if one row is throttled for minutes.
+"""
 _LOST = "the table refused the row before the load was resumed; the reason is not known any more"
 
 
 class RowsAhead:
     """The flags that earlier runs recorded for the rows after the watermark, for each input.
 
-    ``data`` is the result of ``to_data``, or None without an earlier run. Raises ValueError if the
-    flags in ``data`` are damaged.
+    A flag says whether the row was written, or why the table refused it. ``data`` is the result of
+    ``to_data``, or None without an earlier run. Raises ValueError if the flags in ``data`` are
+    damaged.
     """
 
     def __init__(self, data: dict[str, Any] | None = None) -> None:
@@ -54,7 +58,7 @@ class RowsAhead:
         return found
 
     def reason(self, flag: int) -> str:
-        """Return why the table refused a row with this flag."""
+        """Return the text of the reason why the table refused a row with this flag."""
         if flag == LOST_REASON or flag - FIRST_REASON >= len(self.reasons):
             return _LOST
         return self.reasons[flag - FIRST_REASON]
@@ -65,11 +69,12 @@ class RowsAhead:
         blocks: Iterable[tuple[int, int, bytes]],
         reasons: list[str],
     ) -> dict[str, Any]:
-        """Return the flags after a position as data for the journal; empty if no flag is set.
+        """Return the flags of the rows after ``position`` as data for the journal.
 
         ``blocks`` has the input, the first row and the flags of each block after the watermark that
-        this run has read. These flags include and replace those of earlier runs. ``reasons`` lists
-        the reasons of earlier runs first, then those of this run.
+        this run has read. These flags replace those that earlier runs recorded for the same rows.
+        ``reasons`` lists the reasons of earlier runs first, then those of this run. The result is
+        empty if no flag is set.
         """
         parts: dict[int, list[tuple[int, bytes]]] = {}
         for source, part in self._flags.items():
@@ -87,9 +92,10 @@ class RowsAhead:
 
 
 def _joined(start: int, parts: list[tuple[int, bytes]]) -> bytes:
-    """Return the flags of up to ``MOST_ROWS`` rows from ``start`` on.
+    """Join the flags in ``parts``. Return those of up to ``MOST_ROWS`` rows from row ``start`` on.
 
-    Each part has its first row and its flags. Where parts overlap, the later part wins.
+    Each part has the number of its first row, and its flags. Where parts overlap, the later part
+    wins.
     """
     end = min(start + MOST_ROWS, max(first + len(flags) for first, flags in parts))
     joined = bytearray(max(0, end - start))

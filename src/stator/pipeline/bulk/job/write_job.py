@@ -24,13 +24,16 @@ from stator.model.values import Item
 from stator.pipeline.bulk.job.daily_hours import Gate
 from stator.pipeline.bulk.job.dead_letters import DeadLetterFile
 from stator.pipeline.bulk.job.governor import Governor
+from stator.pipeline.bulk.job.interrupted_threads import end_threads
 from stator.pipeline.bulk.job.journal import Journal, JournalState
+from stator.pipeline.bulk.job.key_paces import KeyPaces
 from stator.pipeline.bulk.job.pending_rows import Block, PendingRow, RowCounts, Watermark
 from stator.pipeline.bulk.job.row_condition import RowCondition
 from stator.pipeline.bulk.job.rows_ahead import RowsAhead
 from stator.pipeline.bulk.job.window import Window
 from stator.pipeline.bulk.job.writers import Writers
 from stator.pipeline.bulk.targets import BulkTarget
+from stator.transport import Transport
 
 _CHECKPOINT_SECONDS = 1.0
 # The first checkpoints follow each other faster, for a job that is killed soon after each start.
@@ -53,10 +56,10 @@ class WriteJob:
 
     ``start`` maps each lane (an input, or a segment of a Scan) to the position where it begins.
     ``place_of`` turns the positions of all lanes into the journal's ``place``. ``passed`` is called
-    with every finished block, in the lane's order. ``gate`` keeps the job waiting outside of its
-    hours. ``ahead`` are the rows after ``start`` that earlier runs finished, which are skipped; the
-    journal adds the rows that this run finishes.
-    The caller deletes the journal once nothing is left to do.
+    with every finished block, in the lane's order. ``gate`` makes the job wait outside of its daily
+    hours. ``ahead`` has the rows after ``start`` that earlier runs finished. The caller must not
+    send these rows; the journal keeps recording them. The caller also deletes the journal at the
+    end.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class WriteJob:
         gate: Gate | None = None,
         ahead: RowsAhead | None = None,
     ) -> None:
+        self._owned_transport = target.owned_transport
         self._ahead = ahead
         self._settings = settings
         self._journal = journal
@@ -91,7 +95,7 @@ class WriteJob:
             raise journal.damaged() from None
         reasons = () if ahead is None else ahead.reasons
         self.watermark = Watermark(start, counts, self._finished, reasons)
-        self.window = Window(settings.window_rows, settings.window_bytes, chance)
+        self.window = Window(settings.window_rows, settings.window_bytes, chance, KeyPaces(clock))
         self.governor = Governor(clock, settings.rate, gate=gate)
         self._writers = Writers(
             target.transport,
@@ -131,7 +135,18 @@ class WriteJob:
 
     # -- from start to end
 
-    def run(self, readers: Sequence[Callable[[], None]], watch: Callable[[], None]) -> None:
+    def run(
+        self,
+        readers: Sequence[Callable[[], None]],
+        watch: Callable[[], None],
+        *,
+        source: Transport | None = None,
+    ) -> None:
+        """Run the readers and the writers until all rows are written, or until an error.
+
+        ``watch`` is called from time to time to show the progress. ``source`` is the transport that
+        only the readers use, if they read from a table; an interrupted job closes it.
+        """
         self._readers_left = len(readers)
         self.checkpoint()  # from now on there is a run to resume
         threads = [
@@ -146,8 +161,7 @@ class WriteJob:
             self._wait(threads, watch)
         except BaseException:
             self._writers.stop()
-            for thread in threads:
-                thread.join()
+            end_threads(threads, source, self._owned_transport)
             raise
         finally:
             try:
@@ -196,10 +210,10 @@ class WriteJob:
         self._journal.write(self.state)
 
     def _finished(self, block: Block) -> None:
-        """Write the dead letters of a finished block.
+        """Write the dead letters of a finished block, and pass the block on.
 
-        An error stops the job instead of being raised. The writer that called this method would
-        take a raised error for a refusal of its rows.
+        If the letters cannot be written, the job is stopped with the error. The error is not raised
+        here, because the writer that calls this would take it for a refusal of its own rows.
         """
         try:
             self.letters.add(block.dead)
@@ -211,11 +225,14 @@ class WriteJob:
 
 
 def _request_rows(rate: float | None) -> int:
-    """Return how many rows a request holds: few at a low rate, so that waits are short."""
+    """Return how many rows to put in one request: fewer at a low rate, so that waits are short."""
     return BATCH_WRITE_ITEMS if rate is None else max(1, min(BATCH_WRITE_ITEMS, int(rate)))
 
 
 def key_of(item: Item, names: tuple[str, ...]) -> Any:
-    """Return an item's key in the form of ``PendingRow.key``."""
+    """Return an item's key in a form in which equal keys compare equal (``PendingRow.key``).
+
+    ``names`` are the table's key attributes.
+    """
     found = tuple(comparable(item[name]) for name in names)
     return found[0] if len(found) == 1 else found

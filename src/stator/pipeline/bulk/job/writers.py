@@ -43,10 +43,11 @@ from stator.errors import (
 )
 from stator.model.limits import BATCH_WRITE_ITEMS
 from stator.model.values import Item, normalise_item
-from stator.pipeline.bulk.job.governor import Governor, throttled_scope
+from stator.pipeline.bulk.job.governor import Governor
 from stator.pipeline.bulk.job.pending_rows import PendingEntity, PendingRow, Watermark
 from stator.pipeline.bulk.job.row_condition import RowCondition
 from stator.pipeline.bulk.job.window import Window
+from stator.tables.observers import units_of
 from stator.tables.runner import Runner
 from stator.tables.writes.guarded.guarded_write import GuardedPut
 from stator.tables.writes.guarded.outcomes import (
@@ -58,6 +59,7 @@ from stator.tables.writes.guarded.outcomes import (
     Unknown,
 )
 from stator.tables.writes.guarded.writer import GuardedWriter
+from stator.throttle_reason import ThrottleScope, throttle_scope
 from stator.transport import Transport
 
 _BACKOFF = Backoff(base_seconds=0.05, cap_seconds=10.0)
@@ -78,13 +80,16 @@ _FATAL = (
 
 
 class EntityWriter(Protocol):
-    """Writes entities that need the data layer: guards, versions or large values."""
+    """Writes entities that a plain put cannot: those with guards, versions or large values.
 
-    def put(self, entity: Any) -> Any: ...
+    ``put`` returns the write units consumed.
+    """
+
+    def put(self, entity: Any) -> float: ...
 
 
 class Writers:
-    """The writers of one job. ``run`` is one writer; each needs a thread of its own.
+    """The writers of one job. The job calls ``run`` in several threads, one for each writer.
 
     ``rows`` is the largest number of rows in a request.
     """
@@ -106,10 +111,10 @@ class Writers:
         entities: EntityWriter | None = None,
         rows: int = BATCH_WRITE_ITEMS,
     ) -> None:
-        """Only rows with a condition need ``key_names`` and ``shape``.
+        """Create the writers. Only a job with a ``condition`` needs ``key_names`` and ``shape``.
 
         ``key_names`` are the attributes of the table's key. ``shape`` names every attribute that an
-        item of the table may have, or is None if that is unknown.
+        item of the table may have, or is None if they are unknown.
         """
         self._transport = transport
         self._table = orjson.dumps(table)
@@ -137,6 +142,9 @@ class Writers:
         tries = 0
         while not self._stopping.is_set():
             entries = self._window.take(self._rows)
+            if entries is None:
+                self._governor.gate.pause(self._window.pause_seconds())
+                continue
             if not entries:
                 return
             try:
@@ -148,18 +156,30 @@ class Writers:
             if not left:
                 tries = 0
                 continue
-            tries += 1
-            self._governor.gate.pause(_BACKOFF.delay(tries, self._chance.random()))
+            if self._others_get_through(entries, left):
+                tries = 0
+            else:
+                tries += 1
+                self._governor.gate.pause(_BACKOFF.delay(tries, self._chance.random()))
             self._window.give_back(left)
+
+    def _others_get_through(self, entries: list[PendingRow], left: list[PendingRow]) -> bool:
+        """Whether only hot partition keys were refused, so that other rows need not wait.
+
+        ``left`` are the rows of ``entries`` that were refused.
+        """
+        if self._governor.named_scope != "key range":
+            return False
+        return len(left) < len(entries) or self._window.are_paced(left)
 
     @property
     def is_stopping(self) -> bool:
         return self._stopping.is_set()
 
     def stop(self, error: BaseException | None = None) -> None:
-        """Start no further request. Joining the threads waits for the requests in flight.
+        """Send no further request. Requests in flight finish before the writers' threads end.
 
-        ``error`` is the reason, if the job failed. The first one is kept.
+        ``error`` is the reason, if the job failed. The first error is kept, for the job to raise.
         """
         self.error = self.error or error
         self._stopping.set()
@@ -169,7 +189,7 @@ class Writers:
     # -- one request
 
     def _sent(self, entries: list[PendingRow]) -> list[PendingRow]:
-        """Send rows in one request. Return the rows that must be retried."""
+        """Send rows in one request. Return the rows that must be sent again."""
         units = sum(entry.units for entry in entries)
         self._governor.acquire(units)
         if self._stopping.is_set():  # while it waited
@@ -182,7 +202,7 @@ class Writers:
             return self._put_batch(entries, units)
         except SlowDown as error:
             self._governor.returned(units)
-            self._governor.throttled(throttled_scope(error))
+            self._throttled(entries, throttle_scope(error), "table")
             self._check_patience(error)
             return entries
         except StatorError as error:
@@ -197,12 +217,50 @@ class Writers:
         if not left:
             self._settle(entries, consumed)
             return []
-        # DynamoDB does not say whose limit it was. If rows got through, it was not the table's.
-        self._governor.throttled("key range" if len(left) < len(entries) else "table")
+        named = self._governor.named_scope
+        if named is None:
+            named, probed = self._limit_of(left[0])
+            consumed += probed
         again = set(map(id, left))
         self._settle([entry for entry in entries if id(entry) not in again], consumed)
+        self._throttled(left, named, "key range" if len(left) < len(entries) else "table")
         self._check_patience(Throttled("DynamoDB leaves every item unprocessed"))
         return left
+
+    def _limit_of(self, entry: PendingRow) -> tuple[ThrottleScope | None, float]:
+        """Find out which limit left a row unprocessed, because the reply of a batch does not say.
+
+        The row is sent again by itself. If it is refused, the error names the limit, which is
+        returned. If it is written, the limit is None. The caller then writes the row once more with
+        the other rows, which changes nothing. Returns also the units that the row consumed.
+        """
+        request = {
+            "TableName": self._table_name,
+            "Item": orjson.Fragment(entry.item),
+            "ReturnConsumedCapacity": "TOTAL",
+        }
+        try:
+            reply = self._transport.call("PutItem", request)
+        except SlowDown as error:
+            return throttle_scope(error), 0.0
+        except StatorError:
+            return None, 0.0  # the next batch fails for the same reason
+        consumed = _consumed(reply, entry.units)
+        self._governor.consumed(0.0, consumed)
+        return None, consumed
+
+    def _throttled(
+        self, entries: list[PendingRow], named: ThrottleScope | None, guess: ThrottleScope
+    ) -> None:
+        """Slow down the partition keys of refused rows, or the whole job.
+
+        ``named`` is the limit that the refusal named. If it is None, the limit is taken from
+        another refusal within the last seconds, or else from ``guess``. If the keys already had
+        paces of their own, only these fall, and the rate of the job stays.
+        """
+        scope = named or self._governor.named_scope or guess
+        is_known = scope == "key range" and self._window.refused(entries)
+        self._governor.throttled(scope, is_named=named is not None, is_paced=is_known)
 
     def _request(self, entries: list[PendingRow]) -> dict[str, Any]:
         puts = b'}},{"PutRequest":{"Item":'.join([entry.item for entry in entries])
@@ -245,7 +303,13 @@ class Writers:
         else:
             self._governor.consumed(units, consumed)
         if slow is not None:
-            self._governor.throttled(throttled_scope(slow))
+            refused = [
+                entry
+                for entry, each in zip(sent, result.outcomes)
+                if isinstance(each, Later) and isinstance(each.error, SlowDown)
+            ]
+            unnamed: ThrottleScope = "key range" if len(refused) < len(sent) else "table"
+            self._throttled(refused, throttle_scope(slow), unnamed)
         self._settle(applied, consumed)
         left: list[PendingRow] = []
         for entry, write, outcome in zip(sent, writes, result.outcomes):
@@ -269,7 +333,7 @@ class Writers:
         self._check_patience(outcome.error)
 
     def _ended(self, entry: PendingRow, write: GuardedPut, outcome: Outcome) -> None:
-        """Account for a row whose guarded write failed and is not retried.
+        """Account for a row whose conditional write failed and is not retried.
 
         The row counts as written if the stored item equals the row; otherwise it becomes a dead
         letter. An error that would hit every row is raised.
@@ -289,9 +353,9 @@ class Writers:
 
     def _put_entity(self, entry: PendingRow, units: int) -> list[PendingRow]:
         assert self._entities is not None and isinstance(entry, PendingEntity)
-        self._entities.put(entry.entity)
-        self._governor.consumed(units, units)
-        self._settle([entry], units)
+        consumed = self._entities.put(entry.entity) or units
+        self._governor.consumed(units, consumed)
+        self._settle([entry], consumed)
         return []
 
     # -- rejected rows
@@ -329,18 +393,23 @@ class Writers:
 
 
 def _reason(error: StatorError) -> str:
-    """Return an error's name and message: the same text for the engine and over HTTP."""
+    """Return the reason for a dead letter: an error's code and message.
+
+    The text is the same whether the error came from the embedded engine or over HTTP.
+    """
     name = error.code if isinstance(error, ServiceError) else type(error).__name__
     return f"{name}: {error.message}"
 
 
 def _consumed(reply: dict[str, Any], estimated: float) -> float:
-    consumed = reply.get("ConsumedCapacity")
-    return sum(each["CapacityUnits"] for each in consumed) if consumed else estimated
+    return units_of(reply) if reply.get("ConsumedCapacity") else estimated
 
 
 def is_same(stored: Item, put: Item) -> bool:
-    """Whether two items are equal, with numbers in any spelling and sets in any order."""
+    """Whether two items are equal. Normalises both in place.
+
+    Numbers may be spelled differently (``1`` and ``1.0``), and sets may be in any order.
+    """
     for item in (stored, put):
         normalise_item(item)
     return stored == put

@@ -21,14 +21,15 @@ from stator.pipeline.bulk.load.readers import RawRows
 _WORDS = frozenset({"true", "false", "True", "False", "TRUE", "FALSE"})
 
 _HEAD_ROWS = 2_000
-"""How many rows choose the type of a CSV column."""
+"""How many rows at the start of an input decide the type of a CSV column."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeType:
-    """The name and type of the attribute that a column becomes.
+    """The name (``target``) and type (``kind``) of the attribute that a column is loaded into.
 
-    ``why`` says where the type comes from: key, given, column or inferred.
+    ``kind`` is None if each value decides. ``why`` says where the type comes from: ``key`` (the
+    table), ``given`` (``--type``), ``column`` (the file) or ``inferred`` (from values of CSV).
     """
 
     source: str
@@ -39,9 +40,9 @@ class AttributeType:
 
 @dataclass(frozen=True, slots=True)
 class TableKey:
-    """The names of a table's key attributes, and their types (``kinds``).
+    """The key of a table: the names of its attributes, the partition key first, and their types.
 
-    ``kinds`` also has the types of the key attributes of indexes.
+    ``kinds`` maps names to types, and includes the key attributes of indexes.
     """
 
     names: tuple[str, ...]
@@ -49,7 +50,7 @@ class TableKey:
 
 
 def table_key(description: Mapping[str, Any]) -> TableKey:
-    """Return the key from the reply of DescribeTable."""
+    """Return the key of a table from its description in the reply of DescribeTable."""
     kinds = {
         each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]
     }
@@ -60,8 +61,8 @@ def table_key(description: Mapping[str, Any]) -> TableKey:
 def parse_map(options: Sequence[str]) -> dict[str, str]:
     """Return the new name of each field in ``--map`` options; an empty name drops the field.
 
-    An option is ``source=target`` to rename a field, or ``source=`` to drop it. A lone ``=`` drops
-    columns without a name.
+    An option is ``source=target`` to rename a field, or ``source=`` to drop it: ``["a=b", "c="]``
+    -> ``{"a": "b", "c": ""}``. A lone ``=`` drops columns without a name.
     """
     found = {}
     for each in options:
@@ -84,7 +85,7 @@ def parse_map(options: Sequence[str]) -> dict[str, str]:
 
 
 def parse_types(options: Sequence[str]) -> dict[str, str]:
-    """Return the type of each attribute in options such as ``total=N``.
+    """Return the attribute types in ``--type`` options: ``["total=N"]`` -> ``{"total": "N"}``.
 
     Attributes are named as in the table.
     """
@@ -119,8 +120,8 @@ def column_types(
     """Return the name and type of the attribute that each column is loaded into.
 
     ``renamed`` holds the ``--map`` options, ``chosen`` the ``--type`` options. Dropped columns are
-    left out. Raises ConfigurationError if no column supplies a key attribute, if two columns supply
-    the same attribute, if a column has no name, or if a ``--map`` option names an unknown column.
+    left out. Raises ConfigurationError if a key attribute has no column, or if two columns supply
+    the same attribute. Also raises it as ``check_names`` does.
     """
     check_names(rows.names, renamed)
     found = []
@@ -139,7 +140,7 @@ def column_types(
     twice = next((name for name in targets if targets.count(name) > 1), None)
     if twice is not None:
         raise ConfigurationError(
-            f"two columns become {twice}", hint=f"drop one with --map {twice}="
+            f"two columns become the attribute {twice}", hint=f"drop one with --map {twice}="
         )
     return tuple(found)
 
@@ -185,9 +186,10 @@ def _inferred(values: Sequence[str]) -> str:
 
 
 def _survives_as_number(number: str) -> bool:
-    """Whether a text stays the same when it is stored as a number.
+    """Whether the text of a number stays the same when it is stored as a DynamoDB number.
 
-    Text with a leading zero, a plus sign or more than 38 digits is a code rather than a quantity.
+    Text with a leading zero, a plus sign or more than 38 digits would change. Such text, for
+    example ``007``, is a code rather than a quantity.
     """
     digits = number.lstrip("-")
     leads = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()

@@ -35,10 +35,10 @@ dumps = orjson.dumps
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the input that is loaded.
+    """A column of the input that is loaded into an attribute.
 
-    ``kind`` is the type of its attribute; None means that each value decides. ``source_kind`` is
-    its type in the file.
+    ``at`` is its index, ``source`` its name and ``source_kind`` its type in the file. ``target``
+    and ``kind`` are the name and type of the attribute; if ``kind`` is None, each value decides.
     """
 
     at: int
@@ -49,7 +49,7 @@ class Column:
 
 
 class ColumnEncoder:
-    """Encodes blocks of columns for a table with these key attributes."""
+    """Encodes blocks of rows as items, column by column. ``key`` names the key attributes."""
 
     def __init__(self, columns: tuple[Column, ...], key: tuple[str, ...]) -> None:
         self._columns = columns
@@ -94,12 +94,15 @@ class ColumnEncoder:
         return [template % parts for parts in zip(*filled, *optional)]
 
     def _keys(self, rows: RawRows) -> Any:
-        """Return the comparable key of each row. Raises RowRefused if a key is missing."""
+        """Return the key of each row in a form in which equal keys compare equal.
+
+        Raises RowRefused if a row lacks a key attribute.
+        """
         found = []
         for column in self._key_columns:
             values = rows.column(column.at)
             if (column.source_kind == "csv" and "" in values) or None in values:
-                raise RowRefused("a key is missing")
+                raise RowRefused("the row lacks a key attribute")
             found.append(_comparable_keys(column, values))
         return found[0] if len(found) == 1 else zip(*found)
 
@@ -115,7 +118,7 @@ class ColumnEncoder:
         return pending
 
     def item(self, values: tuple[Any, ...]) -> dict[str, Any]:
-        """Encode one row, value by value."""
+        """Encode one row as an item, value by value."""
         item = {}
         for column in self._columns:
             value = values[column.at]
@@ -149,7 +152,10 @@ Encode = Callable[[list[Any]], list[bytes]]
 
 
 def _form(column: Column) -> tuple[bytes, Encode]:
-    """Return the JSON template of one value, and the function that encodes a column's values."""
+    """Return a template for a value's DynamoDB JSON, and a function that fills in the values.
+
+    For text this is ``{"S":%b}``, and a function that turns a list of values into JSON strings.
+    """
     match column.source_kind, column.kind:
         case (("S" | "csv"), "S"):
             return b'{"S":%b}', _dumped
@@ -171,7 +177,7 @@ def _numbers(values: list[Any]) -> list[bytes]:
     kind = type(values[0]) if values else int
     if kind is float:
         if not all(map(isfinite, values)):
-            raise RowRefused("DynamoDB cannot store NaN or infinity")
+            raise RowRefused("a number in the column is NaN or infinite: DynamoDB cannot store it")
         return list(map(dumps, values))
     if kind is int:
         return [b"%d" % value for value in values]

@@ -1,4 +1,4 @@
-"""Encodes Arrow columns as entities, without a Python object for each. For plain entities only.
+"""Encodes Arrow columns as items of a plain entity, without a Python object for each row.
 
 An entity is plain if its fields are scalars and its keys consist of text and fields. The columns of
 the fields become attributes as the codec writes them, key columns are joined from them, and
@@ -70,7 +70,10 @@ def _is_joined(part: Part, shapes: Mapping[str, Any]) -> bool:
 
 
 class EntityColumnEncoder:
-    """Encodes record batches column by column, or row by row if a value does not fit."""
+    """Encodes record batches as items of a plain entity, column by column.
+
+    A batch with a value that does not fit is encoded row by row.
+    """
 
     def __init__(self, of: EntityMap, renamed: Mapping[str, str], now: Callable[[], float]) -> None:
         self._of = of
@@ -99,7 +102,9 @@ class EntityColumnEncoder:
                     rows.batch.column(at), _scalar(of.fields[target].shape)
                 )
         if any(name not in columns or columns[name].null_count for name in self._needed):
-            raise RowRefused("a field is missing or has a default")
+            raise RowRefused("a field that is not optional has no column, or an empty cell")
+        if any(_has_empty(columns[name]) for name in of.identity if name in columns):
+            raise RowRefused("a field of the identity is empty")
         count = rows.batch.num_rows
         attributes = {
             name: (array, _KINDS[_scalar(of.fields[name].shape)]) for name, array in columns.items()
@@ -123,8 +128,15 @@ class EntityColumnEncoder:
         ]
 
 
+def _has_empty(array: Any) -> bool:
+    if not pyarrow("pyarrow.types").is_string(array.type):
+        return False
+    compute = pyarrow("pyarrow.compute")
+    return bool(compute.any(compute.equal(array, ""), min_count=0).as_py())
+
+
 def _as_attribute(array: Any, python: Any) -> Any:
-    """Return a field's column in the form that is stored; ``python`` is the field's type."""
+    """Return a field's column in the form that is stored; ``python`` is the field's Python type."""
     arrow, compute, types = pyarrow(), pyarrow("pyarrow.compute"), pyarrow("pyarrow.types")
     if types.is_dictionary(array.type):
         array = array.dictionary_decode()
@@ -144,7 +156,7 @@ def _as_attribute(array: Any, python: Any) -> Any:
     }
     if python in plain and plain[python](kind):
         return array
-    raise RowRefused("the column has another type than the field")
+    raise RowRefused(f"the column's Arrow type {kind} does not fit the field without conversion")
 
 
 def _joined(key: PlannedKeyAttribute, columns: Mapping[str, Any]) -> Any:
@@ -157,7 +169,7 @@ def _joined(key: PlannedKeyAttribute, columns: Mapping[str, Any]) -> Any:
 
 
 def _key_text(part: Part, array: Any) -> Any:
-    """Return a field's column as key text. Each distinct text is escaped only once."""
+    """Return a field's column as key text. Each distinct value is encoded only once, for speed."""
     given, _, derived = part.encoding.partition(".")
     if derived:
         compute = pyarrow("pyarrow.compute")

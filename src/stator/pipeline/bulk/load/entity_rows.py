@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
+from math import isfinite
 from typing import Any
 from uuid import UUID
 
@@ -45,15 +47,18 @@ from stator.pipeline.bulk.load.readers import RawRows
 from stator.tables.schema import EntityMap
 
 Coerce = Callable[[Any], Any]
+_LAST_SECOND = 16_725_225_600
+"""The end of the year 2499. A larger number of seconds is one of milliseconds, by mistake."""
 _FAULTS = (StatorError, TypeError, ValueError, ArithmeticError, RecursionError)
 _PREFIX = len(b'{"PutRequest":{"Item":')
 
 
 class EntityEncoder:
-    """Encodes rows, in any input format, as items of one entity type.
+    """Encodes rows, in any input format, as items of one entity.
 
-    ``is_dynamodb`` says that the rows are lines of DynamoDB JSON. ``now`` returns the time for
-    creation, update and expiry times. ``flatten`` turns nested objects into dotted names.
+    ``renamed`` holds the ``--map`` options. ``is_dynamodb`` says that the rows are lines of
+    DynamoDB JSON. ``now`` returns the time for creation, update and expiry times. ``flatten`` turns
+    nested objects into dotted names.
     """
 
     def __init__(
@@ -125,7 +130,7 @@ class EntityEncoder:
 
 
 def _row(rows: RawRows, content: Any) -> dict[str, Any]:
-    """Return the fields that are present in a row."""
+    """Return the values of a row by name. Empty cells are left out."""
     if rows.lines is not None:
         row = loads_exact(content)
         if type(row) is not dict:
@@ -150,7 +155,11 @@ def _coerced(entity: str, name: str, coerce: Coerce, value: Any) -> Any:
 
 
 def _variant_of(of: EntityMap, tag: str | None) -> EntityMap:
-    """Return the map of the variant that a row names in ``_class``, or ``of`` without one."""
+    """Return the schema of the subclass that a row names in ``_class``, a variant of the entity.
+
+    Returns ``of``, the entity's own schema, if the row names none. Raises RowRefused for an unknown
+    name.
+    """
     if tag is None or not of.variants:
         return of
     found = of.variants.get(tag)
@@ -166,13 +175,7 @@ def _create(of: EntityMap, values: dict[str, Any]) -> Any:
     try:
         return of.cls(**values)
     except TypeError:
-        needed = [
-            field.name
-            for field in (fields(of.cls) if is_dataclass(of.cls) else ())
-            if field.default is MISSING
-            and field.default_factory is MISSING
-            and field.name not in values
-        ]
+        needed = [name for name in _needed(of) if name not in values]
         raise RowRefused(
             f"{of.name}.{needed[0]} is missing"
             if needed
@@ -180,24 +183,80 @@ def _create(of: EntityMap, values: dict[str, Any]) -> Any:
         ) from None
 
 
-def check_columns(of: EntityMap, names: tuple[str, ...], renamed: Mapping[str, str]) -> None:
-    """Raise ConfigurationError if a column is not a field of the entity, before any row is read."""
+def check_columns(
+    of: EntityMap,
+    source: str,
+    names: tuple[str, ...],
+    renamed: Mapping[str, str],
+    *,
+    complete: bool = True,
+) -> None:
+    """Raise ConfigurationError if the columns of an input do not fit the fields of the entity.
+
+    The error names every column that is not a field. If ``complete``, the columns must also have
+    every field without a default. The check needs only the names, so it comes before any row.
+    """
     check_names(names, renamed)
-    for name in names:
-        target = renamed.get(name, name)
-        if target and of.info.stored_names.get(target, target) not in of.fields:
-            raise ConfigurationError(
-                f"{of.name} has no field {target} for the column {name}",
-                hint=f"rename it with --map {name}=FIELD, or drop it with --map {name}=;"
-                f" the fields are {of.info.listed(of.fields)}",
-            )
+    targets = {name: renamed.get(name, name) for name in names}
+    stored = of.info.stored_names
+    unknown = {
+        name: target
+        for name, target in targets.items()
+        if target and stored.get(target, target) not in of.fields
+    }
+    if unknown:
+        raise ConfigurationError(
+            f"{source}: {of.name} has no field"
+            f" {', '.join(_with_guess(of, *each) for each in unknown.items())}",
+            hint="drop them with "
+            + " ".join(f"--map {name}=" for name in unknown)
+            + ", or rename one with --map COLUMN=FIELD;"
+            f" the fields are {of.info.listed(of.fields)}",
+        )
+    given = {stored.get(target, target) for target in targets.values()}
+    missing = [name for name in _needed(of) if stored.get(name, name) not in given]
+    if complete and missing and not of.variants:
+        raise ConfigurationError(
+            f"{source}: no column has {of.name}.{', '.join(missing)},"
+            f" and {'these fields have' if len(missing) > 1 else 'the field has'} no default",
+            hint="rename columns with --map COLUMN=FIELD, or give the fields defaults;"
+            f" the columns are {', '.join(names)}",
+        )
+
+
+def _with_guess(of: EntityMap, name: str, target: str) -> str:
+    python = of.info.python_names
+    fields = {_plain(field): field for field in (python.get(each, each) for each in of.fields)}
+    close = get_close_matches(_plain(target), fields, n=1, cutoff=0.75)
+    shown = target if name == target else f"{target} (the column {name})"
+    return f"{shown} (did you mean {fields[close[0]]}?)" if close else shown
+
+
+def _plain(name: str) -> str:
+    """Return a name in the form in which similar names are equal.
+
+    OrderId, order-id and order_id all become ``orderid``.
+    """
+    return name.replace("_", "").replace("-", "").replace(" ", "").lower()
+
+
+def _needed(of: EntityMap) -> list[str]:
+    """Return the names of the fields that have no default."""
+    return [
+        field.name
+        for field in (fields(of.cls) if is_dataclass(of.cls) else ())
+        if field.init and field.default is MISSING and field.default_factory is MISSING
+    ]
 
 
 # -- values
 
 
 def coercion(shape: Shape) -> Coerce:
-    """Return the function that turns a value from a file, typed or text, into a field's value."""
+    """Return the function that turns a value from a file into a value of a field.
+
+    The function accepts typed values and text. ``shape`` is the field's type.
+    """
     match shape:
         case Maybe(inner):
             present = coercion(inner)
@@ -275,7 +334,7 @@ def _choice(shape: Choice) -> Coerce:
             return value
         choice = inner(value)
         if choice not in shape.values:
-            raise ValueError(f"expected one of {', '.join(map(repr, shape.values))}")
+            raise _expected(f"one of {', '.join(map(repr, shape.values))}", choice)
         return choice if enum is None else enum(choice)
 
     return coerce
@@ -293,7 +352,10 @@ def _listed(value: Any) -> Any:
 
 
 def _members(value: Any) -> Any:
-    """Return the members of a set. Text is a JSON list, or has members separated by commas."""
+    """Return the members of a set that a file holds as a list, a set or text.
+
+    Text that begins with ``[`` is parsed as a JSON list; other text is split at commas.
+    """
     if isinstance(value, str) and not value.lstrip().startswith("["):
         return [part.strip() for part in value.split(",")]
     return value if isinstance(value, (set, frozenset)) else _listed(value)
@@ -315,22 +377,31 @@ def _text(value: Any) -> str:
 
 
 def _whole(value: Any) -> int:
-    if isinstance(value, bool):
-        raise ValueError("expected a whole number")
-    if isinstance(value, str):
-        value = Decimal(value.strip())
-    if int(value) != value:
-        raise ValueError("expected a whole number")
-    return int(value)
+    number = _decimal(value, "a whole number")
+    if not number.is_finite() or number != number.to_integral_value():
+        raise _expected("a whole number", value)
+    return int(number)
 
 
-def _decimal(value: Any) -> Decimal:
+def _decimal(value: Any, wanted: str = "a number") -> Decimal:
     if isinstance(value, bool):
-        raise ValueError("expected a number")
+        raise _expected(wanted, value)
     try:
         return value if isinstance(value, Decimal) else Decimal(str(value).strip())
     except InvalidOperation:
-        raise ValueError("expected a number") from None
+        raise _expected(wanted, value) from None
+
+
+def _finite(value: Any) -> Decimal:
+    number = _decimal(value)
+    if not number.is_finite():
+        raise _expected("a number that is finite", value)
+    return number
+
+
+def _expected(wanted: str, value: Any) -> ValueError:
+    shown = str(value) if isinstance(value, (Decimal, float)) else repr(value)
+    return ValueError(f"expected {wanted}, got {shown:.60}")
 
 
 def _boolean(value: Any) -> bool:
@@ -339,16 +410,36 @@ def _boolean(value: Any) -> bool:
         return True
     if word in ("false", "0", "no", "f"):
         return False
-    raise ValueError("expected true or false")
+    raise _expected("true or false", value)
 
 
 def _moment(value: Any) -> datetime:
+    """Convert a value from a file to a datetime in UTC.
+
+    A time without a zone is taken as UTC, and a number as seconds since 1970.
+    """
     if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
-        return datetime.fromtimestamp(float(value), UTC)
+        return _since_1970(float(value), value)
     if isinstance(value, str) and value.strip().isdecimal():
-        return datetime.fromtimestamp(int(value), UTC)
-    moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value).strip())
+        return _since_1970(int(value), value)
+    try:
+        moment = (
+            value if isinstance(value, datetime) else datetime.fromisoformat(str(value).strip())
+        )
+    except ValueError:
+        raise _expected("a time such as 2026-03-01T10:00:00Z", value) from None
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _since_1970(seconds: float, value: Any) -> datetime:
+    if not isfinite(seconds):
+        raise _expected("a time", value)
+    if abs(seconds) > _LAST_SECOND:
+        raise ValueError(
+            f"expected seconds since 1970, got {value}, which looks like milliseconds:"
+            " divide by 1000, or write times as text"
+        )
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def _day(value: Any) -> date:
@@ -360,8 +451,8 @@ def _day(value: Any) -> date:
 _SCALARS: dict[type, Coerce] = {
     str: _text,
     int: _whole,
-    float: lambda value: float(_decimal(value)),
-    Decimal: _decimal,
+    float: lambda value: float(_finite(value)),
+    Decimal: _finite,
     bool: _boolean,
     bytes: lambda value: (
         bytes(value) if isinstance(value, (bytes, bytearray)) else b64decode(value, validate=True)

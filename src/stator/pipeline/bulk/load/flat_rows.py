@@ -28,10 +28,11 @@ def map_members(value: Any) -> Any:
 def flattened(
     row: dict[str, Any], mapped: Container[str], members: Members = plain_members
 ) -> dict[str, Any]:
-    """Return the row with dotted names. Raises RowRefused if two fields get the same name.
+    """Return a row in which nested objects are replaced by fields with dotted names.
 
-    ``mapped`` are the names in ``--map``, which are taken as they are. ``members`` returns the
-    members of a nested object, or None for any other value.
+    ``mapped`` are the names in ``--map``; an object with such a name stays whole. ``members``
+    returns the members of a nested object, or None for any other value. Raises RowRefused if two
+    fields get the same name.
     """
     flat: dict[str, Any] = {}
     _flatten(row, "", mapped, members, flat)

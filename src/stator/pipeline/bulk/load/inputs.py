@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, BinaryIO
 
 from stator.errors import ConfigurationError
@@ -27,15 +27,16 @@ _EXTENSIONS = {
     "parquet": (".parquet", ".pq"),
     "arrow": (".arrow", ".arrows", ".ipc", ".feather"),
 }
+_EARLIER_MANIFEST = "manifest.json"
 _BY_EXTENSION = {each: name for name, extensions in _EXTENSIONS.items() for each in extensions}
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One file, object or stream.
+    """One input of a load: a file, an S3 object or standard input.
 
-    ``name`` is its path or URL, or ``-`` for stdin. ``format`` is one of FORMATS, or None if
-    unknown.
+    ``name`` is its path or URL, or ``-`` for standard input. ``format`` is one of FORMATS, or None
+    if it is unknown.
     """
 
     name: str
@@ -45,11 +46,11 @@ class Input:
     fingerprint: str | None
 
     def open(self) -> BinaryIO:
-        """Open the decompressed content."""
+        """Open the input and return its content, decompressed."""
         return self.open_measured()[0]
 
     def open_measured(self) -> tuple[BinaryIO, Callable[[], float]]:
-        """Open the decompressed content. Also return a function that measures the progress.
+        """Open the input. Return its decompressed content, and a function to measure progress.
 
         The function returns the share read so far, from 0 to 1. It always returns 0 if the size is
         unknown or the input is not a local file.
@@ -61,7 +62,7 @@ class Input:
 
     @property
     def can_seek(self) -> bool:
-        """Whether reading can begin at any byte of the content."""
+        """Whether reading can begin at any byte of the decompressed content."""
         return self.is_local and self.compression is None
 
     @property
@@ -74,14 +75,21 @@ class Input:
 
 
 def find_inputs(names: Iterable[str], format_name: str | None = None) -> list[Input]:
-    """Return every input, in order. Raises ConfigurationError if a pattern matches nothing."""
+    """Return the inputs that ``names`` stand for, in order.
+
+    A name is a file, a folder, a pattern with ``*``, an ``s3://`` URL, or ``-`` for standard input.
+    Raises ConfigurationError if a name stands for no input.
+    """
     found: list[Input] = []
     for each in names:
         if each == "-":
             found.append(Input("-", format_name, None, None, None))
         elif each.startswith("s3://"):
             found += [
-                _object(name, size, etag, format_name) for name, size, etag in s3_listed(each)
+                _object(name, size, etag, format_name)
+                for name, size, etag in s3_listed(each)
+                if glob.has_magic(each)
+                or _is_data(PurePosixPath(name.removeprefix(each).lstrip("/")), name)
             ]
         else:
             found += [_file(path, format_name) for path in _files(each)]
@@ -102,7 +110,9 @@ def _files(name: str) -> list[str]:
         files = sorted(
             str(path)
             for path in Path(name).rglob("*")
-            if path.is_file() and _format(str(path))[0] and not _is_hidden(path.relative_to(name))
+            if path.is_file()
+            and _format(str(path))[0]
+            and _is_data(path.relative_to(name), str(path))
         )
         if not files:
             raise ConfigurationError(
@@ -122,9 +132,20 @@ def _files(name: str) -> list[str]:
     return matched
 
 
-def _is_hidden(path: Path) -> bool:
-    """Whether a file of a folder, or a folder above it, is hidden by a dot."""
-    return any(part.startswith(".") for part in path.parts)
+def _is_data(path: PurePath, name: str) -> bool:
+    """Whether a file in a folder holds data, by the rule of Spark and pyarrow.
+
+    ``path`` is relative to the folder. Files and folders whose names begin with a dot or an
+    underscore, such as a manifest, are not data. Stator 0.1 called its manifest ``manifest.json``.
+    """
+    if any(part.startswith((".", "_")) for part in path.parts):
+        return False
+    return path.name != _EARLIER_MANIFEST or not _is_manifest(name)
+
+
+def _is_manifest(name: str) -> bool:
+    with _opened(name) as file:
+        return b'"stator_export"' in file.read(64)
 
 
 def _file(path: str, format_name: str | None) -> Input:
@@ -149,7 +170,7 @@ def _format(name: str) -> tuple[str | None, str | None]:
 
 
 def _compression_by_content(path: str) -> str | None:
-    """Detect a compression that the file's name does not show."""
+    """Return the compression that the first bytes of a file show, or None."""
     with open(path, "rb") as file:
         return by_content(file.read(4))
 

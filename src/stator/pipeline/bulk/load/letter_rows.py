@@ -15,6 +15,8 @@ import orjson
 from stator.pipeline.bulk.job.dead_letters import LetterContent, decode_content
 from stator.pipeline.bulk.load.readers import RawRows, UnreadableRow
 
+_MEMBERS = frozenset({"source", "row", "format", "content", "reason"})
+
 
 def letter_rows(blocks: Iterable[RawRows]) -> Iterator[RawRows]:
     """Parse blocks of dead-letter lines and yield the rows that the letters contain.
@@ -34,9 +36,21 @@ def letter_rows(blocks: Iterable[RawRows]) -> Iterator[RawRows]:
             yield group
 
 
+def is_letter(line: bytes) -> bool:
+    """Whether a line of JSON has the members of a dead letter that a load wrote."""
+    try:
+        letter = orjson.loads(line)
+    except ValueError:
+        return False
+    return isinstance(letter, dict) and letter.keys() - {"types"} == _MEMBERS
+
+
 @dataclass(frozen=True, slots=True)
 class _LetterRow:
-    """The row of a letter: values by column, a line, or neither if it is ``unreadable``."""
+    """The row that a dead letter contains: ``values`` by column, or a ``line`` of JSON.
+
+    If the letter cannot be read, ``unreadable`` holds its content and the reason instead.
+    """
 
     format: str | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -63,7 +77,7 @@ def _letter_row(line: bytes) -> _LetterRow:
         if format_name == "csv":
             content = {name: _cell(value) for name, value in content.items()}
         return _LetterRow(format_name, content, types=types)
-    reason = "the content of the letter is no row: write it as an object of columns and values"
+    reason = "the dead letter's content is not a row: write it as an object of columns and values"
     return _LetterRow(unreadable=(LetterContent(str(format_name), content), reason))
 
 

@@ -26,10 +26,10 @@ _FAULTS = (RowRefused, TypeError, ValueError, ArithmeticError, RecursionError)
 
 
 class LineEncoder:
-    """Encodes lines of plain JSON.
+    """Encodes lines of plain JSON as items, for a table with the key attributes in ``key``.
 
-    ``kinds`` are the known types of attributes: the table's keys, and those the caller set.
-    ``flatten`` turns nested objects into dotted names.
+    ``kinds`` are the known types of attributes: key attributes, and types that the caller set.
+    ``renamed`` holds the ``--map`` options. ``flatten`` turns nested objects into dotted names.
     """
 
     format = "jsonl"
@@ -117,9 +117,10 @@ class DynamoDbLineEncoder(LineEncoder):
 
 
 def rename(row: dict[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:
-    """Return a row with renamed attributes. An attribute renamed to nothing is dropped.
+    """Return a row with attributes renamed as in ``renamed``; an empty new name drops an attribute.
 
-    Raises RowRefused if two attributes get the same name, or if an attribute has none.
+    Raises RowRefused if two attributes get the same name, or if one has an empty name that
+    ``renamed`` does not mention.
     """
     result: dict[str, Any] = {}
     for name, value in row.items():

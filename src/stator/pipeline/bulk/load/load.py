@@ -18,7 +18,9 @@ from typing import Any, Protocol
 import orjson
 
 from stator.clock import Clock, SystemClock
+from stator.design.plan.html_table import html_report
 from stator.errors import BulkError, ConfigurationError
+from stator.formats.dynamodb_json import is_attribute_value, unwrap
 from stator.pipeline.bulk.job.daily_hours import Gate
 from stator.pipeline.bulk.job.governor import Pace
 from stator.pipeline.bulk.job.journal import Journal, JournalState
@@ -46,11 +48,12 @@ from stator.pipeline.bulk.load.columns import ColumnEncoder, Dead
 from stator.pipeline.bulk.load.entity_columns import EntityColumnEncoder, fits_columns
 from stator.pipeline.bulk.load.entity_rows import EntityEncoder, check_columns
 from stator.pipeline.bulk.load.inputs import Input, find_inputs
-from stator.pipeline.bulk.load.letter_rows import letter_rows
+from stator.pipeline.bulk.load.letter_rows import is_letter, letter_rows
 from stator.pipeline.bulk.load.lines import DynamoDbLineEncoder, LineEncoder
 from stator.pipeline.bulk.load.readers import RawRows, read
 from stator.pipeline.bulk.table_creation import check_same_key, ensure_table, key_creation
 from stator.pipeline.bulk.targets import BulkTarget, described, find_description
+from stator.tables.schema import EntityMap
 
 _NESTED = ("jsonl", "dynamodb-json", "dead-letters")
 
@@ -96,7 +99,10 @@ class LoadOptions:
 
 @dataclass(frozen=True, slots=True)
 class LoadProgress:
-    """How far a load is: the counts of rows, the pace, the share of the input that is read."""
+    """How far a load is: the counts of rows, and the rate of writing.
+
+    ``share`` is how much of the input has been loaded, from 0 to 1.
+    """
 
     counts: RowCounts
     pace: Pace
@@ -110,7 +116,7 @@ class LoadReport:
     """The result of a load.
 
     ``written`` counts the rows that are in the table or were replaced by a later row with the same
-    key. ``already_there`` counts those of them whose condition failed because the same item was
+    key. These include ``already_there``, rows whose condition failed because the same item was
     stored already.
     """
 
@@ -124,14 +130,21 @@ class LoadReport:
     seconds: float
     resumed_at_row: int
     dead_letters: str | None
+    already_done: bool = False
+    """Whether an earlier run had finished the load with rows that failed, so that this run wrote
+    nothing. The other values are those of that run."""
+
+    def _repr_html_(self) -> str:
+        """Return the report as a table for a notebook."""
+        return html_report(f"Load into {self.table}", self.to_data())
 
     @property
     def ok(self) -> bool:
-        """Whether no row failed."""
+        """Whether every row was written."""
         return not self.failed
 
     def to_data(self) -> dict[str, Any]:
-        """Return the report as the JSON that ``stator load --json`` prints."""
+        """Return the report as the dictionary that ``stator load --json`` prints."""
         return asdict(self)
 
 
@@ -152,10 +165,10 @@ def load(
 
 
 class LoadPlan:
-    """A load that is ready to start.
+    """A load that is ready to start. ``run`` runs it.
 
-    ``types`` holds the attribute types of the first input. It is empty for lines of JSON, which are
-    typed one by one.
+    ``types`` holds the attribute types of the first input. It is empty for lines of JSON, whose
+    values each have a type of their own.
     """
 
     def __init__(
@@ -181,8 +194,8 @@ class LoadPlan:
         )
         if self.condition is not None and target.is_written_alone:
             raise ConfigurationError(
-                f"{target.entity_name} has versions, unique or large fields, which have conditions"
-                " of their own",
+                f"--condition does not work with {target.entity_name}: its versions, unique or"
+                " large fields need conditions of their own",
                 hint="leave out --condition",
             )
         self.gate = Gate.between(self.clock, self.options.between)
@@ -205,10 +218,10 @@ class LoadPlan:
     # -- the table
 
     def _described(self) -> dict[str, Any]:
-        """Return the description of the table, or the CreateTable request of a table to be created.
+        """Return the table's description, or the CreateTable request if the load will create it.
 
-        That request is also stored in ``creation``. Raises ConfigurationError if the table is
-        missing and cannot be created, or if it has another key than ``key``.
+        The request is also stored in ``creation``. Raises ConfigurationError if the table is
+        missing and cannot be created, or if its key differs from the ``--key`` options.
         """
         wanted = self._wanted()
         if not self.options.create:
@@ -229,7 +242,10 @@ class LoadPlan:
         return wanted
 
     def _wanted(self) -> dict[str, Any] | None:
-        """Return the CreateTable request of the design or of ``key``, or None without either."""
+        """Return the CreateTable request for the table that the design or ``key`` describes.
+
+        Returns None if neither is given.
+        """
         options, entity = self.options, self.target.entity
         if options.key and (entity is not None or not options.create):
             raise ConfigurationError(
@@ -264,7 +280,7 @@ class LoadPlan:
             )
 
     def _check_given_types(self) -> None:
-        """Refuse a ``--type`` option if no input has a column for its attribute.
+        """Raise ConfigurationError if a ``--type`` option names an attribute of no column.
 
         Lines of JSON have no columns, so any of them may have the attribute.
         """
@@ -288,7 +304,7 @@ class LoadPlan:
             )
 
     def _peeked(self, source: Input) -> Iterator[RawRows]:
-        """Return the blocks of an input, after choosing attribute types from the first block."""
+        """Return the blocks of an input, after its first block has decided the attribute types."""
         blocks = self._read(source)
         head = next(blocks, None)
         if head is None:
@@ -301,20 +317,22 @@ class LoadPlan:
         return letter_rows(blocks) if source.format == "dead-letters" else blocks
 
     def encoder(self, source: Input, rows: RawRows) -> Encoder:
-        """Return an encoder for blocks with the same columns or lines as ``rows``.
+        """Return an encoder for blocks like ``rows``: with the same columns, or the same lines.
 
-        The attribute types that it infers are remembered for later blocks and inputs.
+        The attribute types inferred from ``rows`` also hold for later blocks and inputs.
         """
         of, form = self.target.entity, rows.format or source.format
+        self._check_no_letters(source, rows)
         if of is not None:
             if rows.lines is None:
-                check_columns(of, rows.names, self._renamed)
+                is_letter = source.format == "dead-letters"
+                check_columns(of, source.name, rows.names, self._renamed, complete=not is_letter)
             if rows.batch is not None and fits_columns(of):
                 return EntityColumnEncoder(of, self._renamed, self.clock.now)
             return EntityEncoder(
                 of,
                 self._renamed,
-                form == "dynamodb-json",
+                form == "dynamodb-json" or self._looks_like_entities(of, rows),
                 self.clock.now,
                 flatten=self.options.flatten,
             )
@@ -338,7 +356,7 @@ class LoadPlan:
         return ColumnEncoder(columns_of(types, rows), self.key.names)
 
     def _looks_like_items(self, source: Input, rows: RawRows) -> bool:
-        """Whether the first line is DynamoDB JSON: its attributes are maps like ``{"S": ...}``."""
+        """Whether the first line of a block is DynamoDB JSON, such as ``{"pk": {"S": "a"}}``."""
         if self.options.format is not None or not rows.lines:
             return False
         with suppress(Exception):  # any failure means that the line is no item
@@ -346,22 +364,48 @@ class LoadPlan:
             return True
         return False
 
+    def _looks_like_entities(self, of: EntityMap, rows: RawRows) -> bool:
+        """Whether the first line of a block is an item of the entity in DynamoDB JSON.
+
+        Such a line has a type for each attribute, also for the fields that identify the item, which
+        plain JSON never writes as objects.
+        """
+        if self.options.format is not None or not rows.lines:
+            return False
+        with suppress(Exception):  # any failure means that the line is no item
+            item, _ = unwrap(orjson.loads(rows.lines[0]))
+            identity = {*of.identity, *of.key_names}
+            return bool(item.keys() & identity) and all(map(is_attribute_value, item.values()))
+        return False
+
+    def _check_no_letters(self, source: Input, rows: RawRows) -> None:
+        """Raise ConfigurationError if a file of dead letters would be loaded as plain JSON."""
+        if source.format != "jsonl" or self.options.format is not None or not rows.lines:
+            return
+        if is_letter(rows.lines[0]):
+            raise ConfigurationError(
+                f"{source.name} holds dead letters: rows that an earlier load could not write",
+                hint="correct their content, and load them with --format dead-letters; "
+                "--format jsonl loads the letters themselves",
+            )
+
     def _dynamodb_encoder(self) -> DynamoDbLineEncoder:
         return DynamoDbLineEncoder(
             self.key.names, _key_kinds(self.key), self._renamed, flatten=self.options.flatten
         )
 
     def entries(self, dead: Dead) -> Iterator[tuple[Block, list[PendingRow], RawRows]]:
-        """Yield everything the load would write, from the beginning, for estimates.
+        """Yield every block of the inputs with its encoded rows and its rows as read.
 
-        ``dead`` is called for each row that cannot be read or encoded.
+        This is for estimates. ``dead`` is called for each row that cannot be read or encoded.
         """
         yield from self.entries_from(RowPosition(), dead, lambda _: None)
 
     def _learn_types(self, start: RowPosition) -> None:
-        """Choose the attribute types of each CSV input up to ``start``, as the first run did.
+        """Infer the attribute types of all CSV inputs up to the position ``start`` again.
 
-        The types come from the first rows of each input, so a resumed run reads these rows again.
+        The first run inferred them from the first rows of each input. A resumed run reads these
+        rows again, so that it uses the same types.
         """
         for source in self.inputs[1 : start.source + 1]:
             head = next(self._read(source), None) if source.format == "csv" else None
@@ -371,7 +415,12 @@ class LoadPlan:
     def entries_from(
         self, start: RowPosition, dead: Dead, opened: Callable[[Block], None]
     ) -> Iterator[tuple[Block, list[PendingRow], RawRows]]:
-        """Yield the rows from a position on, by blocks. Rows that cannot be read go to ``dead``."""
+        """Yield the rows from the position ``start`` on, in blocks.
+
+        Each block comes with its encoded rows and with the rows as read. ``opened`` is called with
+        each block before its rows are encoded, and ``dead`` for each row that cannot be read or
+        encoded.
+        """
         self._learn_types(start)
         for at, source in enumerate(self.inputs):
             if at < start.source:
@@ -392,7 +441,10 @@ class LoadPlan:
     # -- the run
 
     def journal(self) -> Journal:
-        """The journal of this load, from which a killed load is resumed."""
+        """Return the journal of this load, from which a killed load resumes.
+
+        A load from standard input has a journal that writes nothing.
+        """
         options = self.options
         is_stdin = any(each.is_stdin for each in self.inputs)
         if is_stdin and options.journal is not None:
@@ -411,7 +463,7 @@ class LoadPlan:
 
     @property
     def journal_path(self) -> Path:
-        """Where the journal is: as in the options, or beside the first input."""
+        """The path of the journal: as in the options, or else a file beside the first input."""
         if self.options.journal is not None:
             return Path(self.options.journal)
         first = self.inputs[0]
@@ -435,10 +487,16 @@ class LoadPlan:
         }
 
     def run(self, watch: Callable[[LoadProgress], None] | None = None) -> LoadReport:
-        """Run the load. An error that ends it early is raised; the journal says how far it got.
+        """Run the load, and return its result.
 
+        An error that ends the load early is raised. The journal then says how far the load got.
         ``watch`` is called with the progress from time to time.
         """
+        journal = self.journal()
+        done = journal.done() if self.options.resume and not self.options.restart else None
+        if done is not None:
+            with journal.reading_state():
+                return LoadReport(**{**done, "already_done": True})
         self._create_tables()
         return _LoadRun(self, watch or (lambda _: None)).report()
 
@@ -482,9 +540,8 @@ class _LoadRun:
 
     def report(self) -> LoadReport:
         self._job.run([self._read], lambda: self._watch(self._progress()))
-        self._journal.finish()
         counts, letters = self._job.watermark.counts, self._job.letters
-        return LoadReport(
+        report = LoadReport(
             table=self._plan.target.table,
             read=counts.read,
             written=counts.written,
@@ -496,6 +553,11 @@ class _LoadRun:
             resumed_at_row=self._start.row,
             dead_letters=None if letters.path is None else str(letters.path),
         )
+        if report.ok:
+            self._journal.finish()
+        else:
+            self._journal.finish_with(self._job.state, report.to_data())
+        return report
 
     def _read(self) -> None:
         job = self._job
@@ -511,7 +573,10 @@ class _LoadRun:
         self._job.watermark.opened(block)
 
     def _unwritten(self, block: Block, entries: list[PendingRow]) -> list[PendingRow]:
-        """Return the rows that no earlier run finished, and count the others."""
+        """Return the rows that no earlier run finished.
+
+        The other rows are counted as written, or become dead letters, as the earlier runs recorded.
+        """
         flags = bytes(block.done)
         if not any(flags):
             return entries
@@ -524,10 +589,10 @@ class _LoadRun:
         return [entry for entry in entries if not flags[entry.row]]
 
     def _progress(self) -> LoadProgress:
-        """Return the progress.
+        """Return how far the load is.
 
-        Its share is the share of the input that was read, times the share of the read rows that are
-        done.
+        Rows are read before they are written. The ``share`` is therefore the share of the input
+        that was read, times the share of the rows read that are done.
         """
         job, live = self._job, self._job.watermark.live
         read = min(1.0, (self._source + self._share) / len(self._plan.inputs))
@@ -558,7 +623,7 @@ def _key_kinds(key: TableKey) -> dict[str, str]:
 def _check_journal(
     journal: str | Path | None, dead_letters: str | Path | None, inputs: Iterable[Input]
 ) -> None:
-    """Refuse a journal that is also the file of the dead letters, or one of the inputs."""
+    """Raise ConfigurationError if the journal is also the dead-letter file or an input."""
     if journal is None:
         return
     place = Path(journal).resolve()
@@ -574,7 +639,7 @@ def _check_journal(
 
 
 def _check_dead_letters(path: str | Path | None, inputs: Iterable[Input]) -> None:
-    """Refuse to write dead letters over a file that is to be loaded."""
+    """Raise ConfigurationError if the dead-letter file is one of the inputs."""
     if path is None or not Path(path).exists():
         return
     for each in inputs:

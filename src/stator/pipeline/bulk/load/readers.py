@@ -30,7 +30,7 @@ _BLOCK_BYTES: Final = 2 << 20
 
 @dataclass(frozen=True, slots=True)
 class UnreadableRow:
-    """A row that could not be read. ``row`` is its place in its block."""
+    """A row that could not be read, and the reason. ``row`` is its index within its block."""
 
     row: int
     content: Any
@@ -41,9 +41,9 @@ class UnreadableRow:
 class RawRows:
     """Consecutive rows of an input from ``first_row`` on: columns of equal length, or lines.
 
-    ``count`` is the number of input rows that the block covers. ``rows`` holds the place of each
-    row within the block if some are blank or unreadable. The columns of a ``batch`` stay in Arrow's
-    form until they are used.
+    ``count`` is the number of input rows that the block covers. If some of these are blank or
+    unreadable, ``rows`` has the index within the block of each of the others. The columns of an
+    Arrow ``batch`` are converted to lists only when they are used.
     """
 
     first_row: int
@@ -76,7 +76,7 @@ class RawRows:
         return self.listed_columns
 
     def column(self, at: int) -> list[Any]:
-        """Return one column as a list, without converting the others."""
+        """Return the column with the index ``at`` as a list, without converting other columns."""
         return (
             self.columns[at]
             if self.listed_columns is not None or self.batch is None
@@ -86,7 +86,7 @@ class RawRows:
     def content(
         self, values: Iterable[Any], types: Mapping[str, str] | None = None
     ) -> LetterContent:
-        """Return the content of a dead letter for one row.
+        """Return one row in the form that a dead letter stores.
 
         ``values`` has one value per column. ``types`` are the column types; only CSV rows keep
         them.
@@ -108,16 +108,16 @@ class RawRows:
 
     @property
     def to_account(self) -> int:
-        """The number of rows that must become an item or a dead letter."""
+        """The number of rows of this block that need an outcome: all but blank rows."""
         return len(self.places) + len(self.unreadable)
 
 
 def read(
     source: Input, start: RowPosition | None = None, delimiter: str | None = None
 ) -> Iterator[RawRows]:
-    """Yield the blocks of an input, from a position on.
+    """Yield the blocks of an input, from the position ``start`` or from the beginning.
 
-    Raises BulkError if the input cannot be read to its end: rows after the damage are unknown.
+    Raises BulkError if the input is damaged and cannot be read to its end.
     """
     start = start or RowPosition()
     row = start.row
@@ -225,7 +225,10 @@ def _read_csv(source: Input, start: RowPosition, delimiter: str) -> Iterator[Raw
 
 
 def _without_blank_start(blocks: Iterator[CsvBlock]) -> CsvBlock | None:
-    """Return the first block with a line that is not blank, from that line on."""
+    """Skip leading blank lines. Return the rest of the block that has the first other line.
+
+    Returns None if all lines are blank.
+    """
     for block in blocks:
         for at, row in enumerate(block.rows):
             if row or at in block.bad:
@@ -263,7 +266,7 @@ def _is_utf8(text: str) -> bool:
 
 
 def _without(block: CsvBlock, count: int) -> CsvBlock:
-    """Return a block without its first rows."""
+    """Return a block without its first ``count`` rows."""
     if not count:
         return block
     bad = {at - count: line for at, line in block.bad.items() if at >= count}

@@ -5,9 +5,9 @@ ended more than an hour ago, or no longer exists. (A lease is deleted at the ear
 its end.) One transaction adds such partials to the partial named BASE and empties them.
 
 An emptied partial stays until the next merge deletes it. It is marked ``merged``, and BASE names it
-in ``merged``. The reason is that a reader's Query may see one item before the merge and the other
-after it. So a reader leaves out partials that BASE names. It reads again if it finds a marked
-partial that BASE does not name.
+in ``merged``. Readers need both marks, because a Query may see BASE before the merge and a partial
+after it, or the reverse. A reader leaves out partials that BASE names. It reads again if it finds a
+marked partial that BASE does not name.
 
 Merging happens after a shard has written to a group for the first time, because that is when the
 group gets another partial.
@@ -42,11 +42,12 @@ class Compaction:
     def some(
         self, app: str, fresh: dict[tuple[int, ViewGroup], None], generation: int
     ) -> Work[None]:
-        """Merge the partials of a few groups that have grown, in the generation that is read.
+        """Merge the partials of a few groups for which new partials were created.
 
-        Errors of the service are ignored, because nothing depends on a merge. Groups of a
-        generation that is being built are not merged yet. Its builder may repeat a write, which
-        would count twice if the partial had been merged in between.
+        ``fresh`` lists these groups; those that were tried are removed from it. Only groups in
+        ``generation``, the generation in use, are merged. A rebuild that builds the next generation
+        may repeat a write to a partial. The write would count twice if the partial were merged in
+        between. Errors of the service are ignored, because nothing depends on a merge.
         """
         known = list(fresh)
         for each in known:
@@ -69,8 +70,8 @@ class Compaction:
     def _over(self, app: str) -> Work[Any]:
         """Return a function that takes a shard and says whether its partials may be merged.
 
-        They may if the shard's lease ended so long ago that no worker can still believe that it
-        holds the lease.
+        Partials may be merged if the shard's lease ended so long ago that no worker can still
+        believe that it holds the lease.
         """
         leases = (yield from LeaseTable(self._context, app, 1.0, 0.0).load()).leases.values()
         limit = self._context.now() - SAFE_SECONDS
@@ -78,10 +79,10 @@ class Compaction:
         return lambda shard: shard not in live
 
     def merge(self, generation: int, group: ViewGroup, over: Any) -> Work[int]:
-        """Merge the partials of ended shards in a group. Return how many were merged.
+        """Merge the partials of a group that belong to ended shards. Return their number.
 
-        First deletes the partials that an earlier merge emptied. ``over`` says which shards have
-        ended.
+        First deletes the partials that an earlier merge emptied. ``over`` is a function that takes
+        a shard and says whether its partials may be merged (``_over``).
         """
         request = prefix_query(
             self._layout.place, self._layout.partials(generation, group.by), f"{group.bucket}#"
@@ -110,9 +111,9 @@ class Compaction:
     def _merged(
         self, generation: int, group: ViewGroup, base: Item | None, fresh: list[tuple[str, Item]]
     ) -> list[Any]:
-        """Return the statements that merge partials into BASE.
+        """Return the statements that add the partials in ``fresh`` to BASE and empty them.
 
-        BASE is put as a whole, because a sketch has more numbers than an update takes.
+        BASE is put as a whole, because a percentile sketch has more numbers than an update takes.
         """
         count = 0 if base is None else int(base["merges"]["N"])
         merged = self._layout.partial(generation, group, BASE)
@@ -138,7 +139,10 @@ class Compaction:
         return [{"Put": put}, *(self._emptied(item) for _, item in fresh)]
 
     def _emptied(self, item: Item) -> dict[str, Any]:
-        """Return the statement that empties a partial if it has not changed since it was read."""
+        """Return the statement that removes the sums from a partial that was merged.
+
+        It fails if the partial has changed since it was read.
+        """
         written = Expressions()
         left = {**self._key(item), "applied": item["applied"], "merged": {"BOOL": True}}
         ttl = self._layout.place.ttl
@@ -163,7 +167,7 @@ class Compaction:
 
 
 def added(items: Iterable[Item]) -> dict[str, Decimal]:
-    """Return the sums of the numbers in several partials."""
+    """Return the sum of each numeric attribute over several partials."""
     sums: dict[str, Decimal] = {}
     for item in items:
         for name, value in item.items():

@@ -8,20 +8,20 @@ once either way.
    (``generations``), stores the position of its shard, the *start*, and from then on writes its
    changes to both generations. When every shard has a start, the starts together are a moment:
    generation 2 gets the changes after it.
-2. The new generation lacks the *base*: the items' shares at that moment. The table is scanned,
-   and from time to time the stream is read from the starts to its tip. A key with a change since
-   its start is *dirty*: it counts with the image before its first change, no matter what the scan
-   sees. A key that is not dirty when its page is counted has not changed since the start: it counts
-   as it was scanned. At the end, dirty keys that were not counted are added with those first
-   images. (Eight bytes are kept in memory for each counted key, and the share for each dirty key.)
-   A stream may be a little late: a page is counted once the stream was read ``settle_seconds``
-   after it (``tally`` counts).
+2. The new generation lacks the *base*: what each item contributed to the view at that moment. The
+   table is scanned, and from time to time the stream is read from the starts to its tip. A key with
+   a change since its start is *dirty*: it counts with the image before its first change, no matter
+   what the scan sees. A key that is not dirty when its page is counted has not changed since the
+   start: it counts as it was scanned. At the end, dirty keys that were not counted are added with
+   those first images. (In memory, each counted key takes eight bytes, and each dirty key keeps its
+   contribution.) The stream may show a change a little late. A page is therefore counted only once
+   the stream has been read ``settle_seconds`` after the page (``tally`` counts).
 3. The base is written as partials of a shard named BUILD, and the head is switched. Readers follow
    the head, workers stop writing to generation 1, and generation 1 is deleted.
 
-Rows need none of that. The scan writes a source's rows and state only if there is no state, and the
-state of a change is above the state of a scan. The last change wins, no matter which is written
-first.
+Rank rows need no base. The scan writes a source's rank rows and state only if the source has no
+state yet. The state of a change always replaces the state of a scan. So the last change wins, no
+matter whether the scan or the change is written first.
 
 What fails: a builder that dies leaves generation 2 unfinished, and workers write to it until
 another builder starts generation 3. ``until`` and ``builder`` in the head keep two builders apart.
@@ -37,7 +37,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from stator.coordination.lease import seconds
 from stator.coordination.position import sequence_text
@@ -67,18 +67,18 @@ log = logging.getLogger("stator.views")
 BUILD: Final = "BUILD"
 _HOLD_SECONDS: Final = 120.0
 _LOOK_SECONDS: Final = 0.5
-# Each time costs a request for every shard, and pages can be held for a while.
+# The time between reads of the stream: each costs a request for every shard, and pages can wait.
 _DRAIN_SECONDS: Final = 0.25
 _WRITTEN_TOGETHER: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
 class RebuildOptions:
-    """Times of a rebuild, in seconds.
+    """The times of a rebuild, in seconds, and the number of items in a page of its scan.
 
-    ``settle_seconds`` is how late a stream may show a change; ``wait_seconds`` is how long workers
-    have to read the head. The old generation is deleted ``grace_seconds`` after the switch, when no
-    worker writes to it any more.
+    ``settle_seconds`` is how late a stream may show a change. ``wait_seconds`` is how long the
+    rebuild waits for workers to write to the new generation. The old generation is deleted
+    ``grace_seconds`` after the switch to the new one, when no worker writes to it any more.
     """
 
     settle_seconds: float = 2.0
@@ -96,12 +96,25 @@ class RebuildOptions:
         )
 
 
+RebuildPhase = Literal["starting", "reading", "settling", "switched", "done"]
+"""What a rebuild does or waits for.
+
+``starting`` waits until workers write to the new generation as well; ``reading`` scans the table;
+``settling`` waits for late changes of the stream; ``switched`` waits until no worker writes to the
+old generation, and then deletes it.
+"""
+
+
 @dataclass(slots=True)
 class RebuildReport:
-    """The result of a rebuild.
+    """The result of a rebuild, or its state so far.
 
-    ``unreadable`` counts the items that do not decode, and those whose rows are refused as too
-    large. The former are left out entirely, the latter have no rows.
+    ``generation`` is the number of the new generation, and ``groups`` how many groups were written.
+    ``scanned`` counts every item of the table, also those of other entities. ``changed`` counts the
+    items that changed meanwhile.
+
+    ``unreadable`` counts two kinds of items. Items that do not decode are left out entirely. Items
+    whose rank rows are refused as too large have no rank rows.
     """
 
     generation: int = 0
@@ -109,9 +122,10 @@ class RebuildReport:
     changed: int = 0
     groups: int = 0
     unreadable: int = 0
+    phase: RebuildPhase = "starting"
 
 
-# Called from time to time, from the thread that counts.
+# Called when a phase begins, and from time to time, from the thread that counts.
 RebuildProgress = Callable[[RebuildReport], None]
 
 
@@ -143,9 +157,9 @@ class Rebuild:
     def start(self, builds: Sequence[Rebuild]) -> Work[None]:
         """Wait until workers write changes to the new generation as well, then follow the stream.
 
-        Call ``take_head`` first. The leases of ``builds``, all rebuilds that run together, are
-        renewed meanwhile. Raises StreamError if a shard has no worker, or if changes of the view
-        are parked.
+        Call ``take_head`` first. ``builds`` are all rebuilds that run together; their leases are
+        renewed during the wait. Raises StreamError if a shard has no worker, or if changes of the
+        view are parked.
         """
         arn, starts = yield from self._started(builds)
         yield from self._refuse_parked()
@@ -154,15 +168,15 @@ class Rebuild:
     def finish(self, builds: Sequence[Rebuild]) -> Work[None]:
         """Write the base of the new generation, then switch the head so that readers use it.
 
-        The scan and the stream have been counted by then. The leases of ``builds`` are renewed
-        meanwhile.
+        Call it after the scan, when all of its pages are counted. ``builds`` are the rebuilds that
+        are not finished yet; their leases are renewed meanwhile.
         """
         self._tally.count_dirty()
         yield from self._write_base(builds)
         yield from self._switch()
 
     def retire(self) -> Work[None]:
-        """Delete the generations that are no longer read."""
+        """Delete the generation that was in use before, and any that a dead builder left."""
         for generation in range(1, self.rebuilt.generation):
             if generation >= self._old:
                 yield from retire(self.context, self._view.layout, generation)
@@ -202,6 +216,11 @@ class Rebuild:
         self._until = now + _HOLD_SECONDS
         self.rebuilt.generation = generation
         self._app, self._old = head.app, head.generation
+        self.enter("starting")
+
+    def enter(self, phase: RebuildPhase) -> None:
+        self.rebuilt.phase = phase
+        self.progress(self.rebuilt)
 
     def _change_head(self, written: Expressions, changes: str, condition: str) -> Work[None]:
         request = {
@@ -216,12 +235,13 @@ class Rebuild:
     def check(self) -> None:
         if self.context.now() >= self._until:
             raise LeaseLost(
-                f"the rebuild of {self._view.layout.name} paused too long between two steps",
-                hint="start it again",
+                f"the rebuild of {self._view.layout.name} paused too long between two steps, and"
+                " its lease on the view has ended",
+                hint="start the rebuild again",
             )
 
     def hold(self) -> Work[None]:
-        """Renew the builder's lease on the head when half of it is over."""
+        """Renew this rebuild's lease on the head, if half of the lease is over."""
         now = self.context.now()
         if now < self._until - _HOLD_SECONDS / 2:
             return
@@ -257,9 +277,9 @@ class Rebuild:
     # -- the starts
 
     def _started(self, builds: Sequence[Rebuild]) -> Work[tuple[str, dict[str, str]]]:
-        """Wait until every shard has a start. Return the stream and the starts by shard.
+        """Wait until every shard has a start, the position from which the new generation counts.
 
-        Raises StreamError after ``wait_seconds``.
+        Returns the stream's ARN and the starts by shard. Raises StreamError after ``wait_seconds``.
         """
         leases = LeaseTable(self.context, self._app, 1.0, 0.0)
         give_up = self.context.now() + self.options.wait_seconds
@@ -286,15 +306,16 @@ class Rebuild:
             if self.context.now() > give_up:
                 raise StreamError(
                     f"{len(missing)} shards of {self.table} have no worker",
-                    hint=f"run the app {self._app} with `stator work`",
+                    hint=f"run the app {self._app} with `stator work`, or rebuild with --work",
                 )
             yield Pause(_LOOK_SECONDS)
             yield from _hold(builds)
 
     def _refuse_parked(self) -> Work[None]:
-        """Raise StreamError if changes of the view are parked.
+        """Raise StreamError if changes that the view could not count are parked.
 
-        A change parked before the start would count with its item, and again when it is retried.
+        The scan counts an item as it is after such a change. A retry of the change after the
+        rebuild would count it a second time.
         """
         parking = Parking(self.context, self._app, LeaseTable(self.context, self._app, 1.0, 0.0))
         parked = yield from retry(self.context, self.check, parking.keys)
@@ -312,9 +333,9 @@ class Rebuild:
         return bool(self._view.source.orders)
 
     def take(self, items: list[Item], keys: list[int]) -> Work[None]:
-        """Take a page of the scan, with the digests of its keys, to be counted later.
+        """Take a page of the scan: write its rank rows now, and keep it until ``count`` adds it up.
 
-        Rows of its items are written at once.
+        ``keys`` has the digest of each item's key (``tally.digests``).
         """
         marks = []
         if self.has_rows:
@@ -332,7 +353,10 @@ class Rebuild:
                 yield from self._view.ranks.place(self.rebuilt.generation, rows, self.check)
             ):
                 log.warning(
-                    "%s: rows of %s are left out: %s", self._view.layout.name, refused.mark, error
+                    "%s: rank rows of %s are left out: %s",
+                    self._view.layout.name,
+                    refused.mark,
+                    error,
                 )
                 self._tally.unreadable += 1
         self.rebuilt.unreadable = self._tally.unreadable
@@ -340,7 +364,8 @@ class Rebuild:
     def count(self, *, all_of_them: bool = False) -> Work[None]:
         """Read the stream, then count the pages that were scanned at least ``settle_seconds`` ago.
 
-        Does nothing if the stream was read moments ago. ``all_of_them`` counts every page.
+        Does nothing if the stream was read moments ago. With ``all_of_them``, always reads the
+        stream, and counts every page.
         """
         assert self._tail is not None
         now = self.context.now()
@@ -398,17 +423,22 @@ def rebuild_together(builds: Sequence[Rebuild]) -> Work[list[RebuildReport]]:
         yield from _scan(those, builds)
     for at, build in enumerate(builds):
         yield from build.finish(builds[at:])
+    for build in builds:
+        build.enter("switched")
     yield Pause(max(build.options.grace_seconds for build in builds))
     for build in builds:
         yield from build.retire()
+        build.enter("done")
     return [build.rebuilt for build in builds]
 
 
 def _scan(those: Sequence[Rebuild], builds: Sequence[Rebuild]) -> Work[None]:
-    """Scan the table of ``those`` once for all of them, and count every item.
+    """Scan one table, and count every item in each of ``those``, the rebuilds of this table.
 
-    Renews the leases of all ``builds`` meanwhile.
+    The leases of all rebuilds in ``builds`` are renewed meanwhile.
     """
+    for build in those:
+        build.enter("reading")
     first = those[0]
     request: dict[str, Any] = {
         "TableName": first.table,
@@ -428,6 +458,8 @@ def _scan(those: Sequence[Rebuild], builds: Sequence[Rebuild]) -> Work[None]:
             page = yield from following
         else:
             page, _ = gathered((yield Gather([following, _take(those, items)])))
+    for build in those:
+        build.enter("settling")
     yield Pause(max(build.options.settle_seconds for build in those))
     for build in those:
         yield from build.count(all_of_them=True)

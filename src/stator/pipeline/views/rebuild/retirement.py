@@ -13,7 +13,7 @@ from stator.tables.writes.expressions import Expressions
 
 
 def retire(context: Context, layout: ViewLayout, generation: int) -> Work[int]:
-    """Delete the items of a generation, found by a scan. Return how many there were."""
+    """Scan the table for the items of a generation and delete them. Return how many there were."""
     deleted = 0
     for request in (
         _scan(layout, layout.prefix(generation), None),

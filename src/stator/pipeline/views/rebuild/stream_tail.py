@@ -52,7 +52,10 @@ class StreamTail:
         self._shards = {shard: _Shard(shard, position) for shard, position in starts.items()}
 
     def drain(self, see: Callable[[Record], None]) -> Work[None]:
-        """Call ``see`` for every new record. Parents are read before their children."""
+        """Call ``see`` for every record that was added since the last call.
+
+        A parent shard is read before its children.
+        """
         while True:
             for shard in [each for each in self._shards.values() if not each.is_ended]:
                 yield from self._drain_shard(shard, see)
@@ -93,7 +96,10 @@ class StreamTail:
         return page
 
     def _find_children(self) -> Work[bool]:
-        """Add the new children of shards that have ended. Return whether there are any."""
+        """Find the children of shards that have ended, to read them next.
+
+        Returns whether there are new children.
+        """
         if not any(shard.is_ended for shard in self._shards.values()):
             return False
         listed = yield from retry(
@@ -114,10 +120,12 @@ class StreamTail:
 def uncovered(
     stream: StreamInfo, starts: Mapping[str, str], ended: frozenset[str], skipped: frozenset[str]
 ) -> list[str]:
-    """Return the shards whose changes may be missing from a rebuild.
+    """Return the shards whose changes the new generation may miss.
 
-    They are neither ended nor skipped, and no start covers them: neither their own nor an
-    ancestor's. The search for an ancestor's start ends at a shard that is ended or skipped.
+    ``starts`` maps shards to the positions from which the generation counts changes. A shard with a
+    start is covered. So is a shard with an ancestor that has a start, unless a shard between the
+    two is in ``ended`` or ``skipped``. The shards in ``ended`` and ``skipped`` need no start: they
+    have been read to the end, or workers skip them.
     """
     parents = {shard.id: shard.parent for shard in stream.shards}
 

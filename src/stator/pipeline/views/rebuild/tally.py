@@ -1,6 +1,6 @@
-"""The base of a rebuild: the items' shares at its start, computed while the items keep changing.
+"""Computes the base of a rebuild: what each item contributed to the view when the rebuild started.
 
-``rebuild`` explains why this is exact.
+Items keep changing meanwhile. ``rebuild`` explains why the result is exact all the same.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ log = logging.getLogger("stator.views")
 def digests(items: list[Item], key_names: Sequence[str]) -> list[int]:
     """Return a hash of eight bytes for each item's key.
 
-    The hashes are valid only in this process.
+    Another process computes different hashes, so they must not be stored.
     """
     first = key_names[0]
     if len(key_names) == 1:
@@ -38,11 +38,11 @@ def _content(value: Value) -> Any:
 
 
 class BaseTally:
-    """Adds up all items of a view's source as they were when a rebuild started.
+    """Adds up all items of a view's entity as they were when a rebuild started.
 
-    ``unreadable`` counts the items that do not decode and are left out. The rebuild adds to it the
-    items whose rows are refused. ``changed`` counts the keys that changed during the scan; they
-    count with their image before the first change.
+    ``unreadable`` is the number of items that do not decode and are left out. The rebuild adds the
+    items whose rank rows are refused. ``changed`` is the number of keys that changed during the
+    scan. Such a key counts with its image before the first change.
     """
 
     def __init__(self, name: str, source: ViewSource) -> None:
@@ -61,10 +61,11 @@ class BaseTally:
     def take(
         self, items: Sequence[Item], keys: list[int], marks: Sequence[str], read_at: float
     ) -> list[ItemShare | None]:
-        """Hold a page of the scan until the stream has shown every change made before it was read.
+        """Hold a page of the scan until ``count`` counts it. Return each item's contribution.
 
-        Returns the share of each item. ``marks`` identifies each item in the keys of its rows; it
-        is empty if the view has no rows.
+        A page may be counted once the stream has shown every change that was made before the page
+        was read, at ``read_at``. ``keys`` are the hashes of the items' keys. ``marks`` identifies
+        each item in the keys of its rank rows; it is empty if the view has no rank rows.
         """
         taken: list[ItemShare | None] = []
         for at, item in enumerate(items):
@@ -73,12 +74,15 @@ class BaseTally:
         return taken
 
     def see(self, key: int, before: Item | None, mark: str, now: float) -> None:
-        """Note a change: its key is dirty, and counts with the image before its first change."""
+        """Record that a key changed, and so is dirty: it counts with the image before this change.
+
+        Later changes to the same key are ignored.
+        """
         if key not in self._dirty:
             self._dirty[key] = self._counts(before, mark, now)
 
     def count(self, read_before: float) -> None:
-        """Count the clean items of pages that were read before a given time."""
+        """Count the items of the pages that were read before ``read_before``, except dirty keys."""
         while self._held and self._held[0][0] <= read_before:
             _, keys, taken = self._held.popleft()
             if self._dirty:
@@ -91,9 +95,9 @@ class BaseTally:
                     self._add(counted)
 
     def count_dirty(self) -> None:
-        """Count the dirty keys that were not counted as scanned, with their first image.
+        """Count the dirty keys that were not counted yet, with the image before their first change.
 
-        Call it at the end.
+        Call it once, at the end of the rebuild.
         """
         counted = {key for key in self._counted if key in self._dirty}
         for key, first in self._dirty.items():

@@ -3,6 +3,6 @@
 ``change`` is a record as handlers see it, ``subscribers`` are the functions and classes that get
 changes, ``change_handlers`` are an app's functions for single changes. ``batch_delivery`` hands a
 batch to all subscribers, ``parking`` stores the changes that failed, and ``set_aside_retry``
-retries them. ``parked_retry`` does so when an operator asks for it. Records are read in
+retries them. ``parked_retry`` retries or drops them for an operator. Records are read in
 ``workers.shards``.
 """

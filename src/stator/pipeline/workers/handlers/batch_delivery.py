@@ -49,7 +49,7 @@ _MOST_SET_ASIDE = 100
 
 @dataclass(slots=True)
 class DeliveryCount:
-    """How many records of a batch all subscribers handled, and how many were set aside or parked.
+    """Counts of a batch: records that all subscribers handled, and records set aside or parked.
 
     A record that is set aside for two subscribers counts twice in ``set_aside``, and likewise in
     ``parked``. ``retried`` counts retries of items.
@@ -63,7 +63,11 @@ class DeliveryCount:
 
 @dataclass(slots=True)
 class _FailingItem:
-    """An item that a subscriber could not handle: its records from the failing one on."""
+    """An item that a subscriber could not handle, and its records from the failing one on.
+
+    ``attempts`` counts the failures of the first record. ``tries`` also counts attempts that an
+    outage ended.
+    """
 
     subscriber: Subscriber
     records: list[Record]
@@ -85,9 +89,10 @@ class _FailingItem:
 
 @dataclass(slots=True)
 class _Batch:
-    """A batch that is being delivered.
+    """The state of a batch during its delivery.
 
-    ``waiting`` holds the id() of each record that was set aside or parked for a subscriber.
+    ``failing`` lists the items that are retried before the delivery ends. ``waiting`` holds the
+    id() of each record that was set aside or parked for a subscriber.
     """
 
     count: DeliveryCount = field(default_factory=DeliveryCount)
@@ -102,7 +107,8 @@ def next_attempt(
 ) -> float | None:
     """Return when to try a change again, or None if its attempts are used up.
 
-    The wait grows with ``tries``, which also counts attempts during an outage.
+    ``attempts`` counts the failures of the change. ``tries`` also counts attempts during outages,
+    and the wait grows with ``tries``.
     """
     if attempts >= options.max_attempts:
         return None
@@ -124,10 +130,11 @@ class BatchDelivery:
         is_to_stop: Callable[[], bool] = lambda: False,
         on_set_aside: Callable[[float], None] = lambda retry_at: None,
     ) -> None:
-        """Create a delivery.
+        """Create an object that delivers the batches of one shard.
 
-        ``check`` returns the lease, and raises LeaseLost once the lease is over. ``is_to_stop``
-        says that the batch must not wait. ``on_set_aside`` is called with the time of a retry.
+        ``check`` returns the shard's lease, and raises LeaseLost once the lease is over.
+        ``is_to_stop`` says whether the worker is stopping: a batch then does not wait for retries.
+        When an item is set aside, ``on_set_aside`` is called with the time of its next attempt.
         """
         self._exact = exact_subscribers(subscribers)
         self._exact_names = tuple(each.name for each in self._exact)
@@ -153,7 +160,7 @@ class BatchDelivery:
         return bool(self._attending)
 
     def attend(self, position: str) -> Work[None]:
-        """Let subscribers do their periodic work.
+        """Let subscribers do their periodic work. Everything up to ``position`` has been handled.
 
         An exact subscriber cannot continue if this work fails, so its error is raised. Other
         subscribers try again at the next call.
@@ -195,9 +202,9 @@ class BatchDelivery:
     # -- exact subscribers
 
     def _count_exactly(self, records: Sequence[Record], batch: _Batch) -> Work[None]:
-        """Run the exact subscribers, and note failures in ``batch.uncounted``.
+        """Give the records to the exact subscribers. Record their failures in ``batch.uncounted``.
 
-        Each failure concerns one change alone.
+        A failure concerns one change alone: the item's later changes have been counted.
         """
         for subscriber in self._exact:
             wanted = [record for record in records if subscriber.wants(record, self._scope.context)]
@@ -209,9 +216,9 @@ class BatchDelivery:
                 batch.uncounted.setdefault(id(failure.record), {})[subscriber.name] = failing
 
     def _park_alone(self, failing: _FailingItem, batch: _Batch) -> Work[None]:
-        """Park a change that an exact subscriber could not count.
+        """Park a single change that an exact subscriber could not count.
 
-        If its item is already parked for the subscriber, the change is added to it.
+        If its item is already parked for the subscriber, add the change to the parked changes.
         """
         [record] = failing.records
         mark = parked_mark(record, failing.subscriber.name)
@@ -221,9 +228,10 @@ class BatchDelivery:
     # -- items that wait already
 
     def _behind_old(self, records: Sequence[Record], batch: _Batch) -> Work[list[Record]]:
-        """Store changes to items that are parked in format 1. Return the other changes.
+        """Store changes to items that an earlier version of Stator parked in format 1.
 
-        In format 1, an item was parked for all subscribers.
+        In format 1, an item is parked for all subscribers. The changes are added behind those that
+        were parked earlier. Returns the changes to all other items.
         """
         if not self._marks:
             return list(records)
@@ -239,7 +247,11 @@ class BatchDelivery:
     def _behind_waiting(
         self, subscriber: Subscriber, records: Sequence[Record], batch: _Batch
     ) -> Work[list[Record]]:
-        """Store changes to items that wait for this subscriber. Return the other changes."""
+        """Store changes to items that are set aside or parked for this subscriber.
+
+        The changes are added behind those that were stored earlier. Returns the changes to all
+        other items, which the subscriber can handle now.
+        """
         if not self._marks:
             return list(records)
         left = []
@@ -268,7 +280,7 @@ class BatchDelivery:
     def _handled(
         self, subscriber: Subscriber, records: Sequence[Record], scope: HandlerScope
     ) -> Work[list[_FailingItem]]:
-        """Hand records to a subscriber, in the order of the stream. Return items that failed."""
+        """Give records to a subscriber, in the stream's order. Return the items that failed."""
         self._check()
         failures = yield from subscriber.handle(records, scope)
         if not failures:
@@ -289,9 +301,9 @@ class BatchDelivery:
         return found
 
     def _keep_all(self, failing: Sequence[_FailingItem], batch: _Batch) -> Work[None]:
-        """Set items aside, or park those whose attempts are used up.
+        """Set failing items aside, or park items whose attempts are used up.
 
-        Once ``_MOST_SET_ASIDE`` items are set aside for a subscriber, its further items stay in
+        Once ``_MOST_SET_ASIDE`` items are set aside for a subscriber, further failing items stay in
         the batch.
         """
         for each in failing:
@@ -325,7 +337,10 @@ class BatchDelivery:
         log_set_aside(failing.handler, first, error, retry_at - self._scope.context.now())
 
     def _wait_for_room(self, batch: _Batch) -> Work[None]:
-        """Retry the items that could not be set aside yet, until all are handled or stored."""
+        """Retry the items for which there was no room to set them aside.
+
+        Returns when each of them is handled, set aside or parked.
+        """
         timer = self._scope.context.timer(self._options.retry_backoff)
         while batch.failing:
             first = batch.failing[0]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 import orjson
 
-from stator.errors import IdentityUnknown, ImageNotShown, NotAnEntity
+from stator.design.entities.entity_versions import version_of
+from stator.errors import IdentityUnknown, ImageNotShown, NotAnEntity, StatorError
 from stator.model.values import Item
 from stator.tables.context import Context
 from stator.tables.key_identity import TableKeyReader
+from stator.tables.missing_attributes import with_defaults
 from stator.tables.schema import EntityMap
 
 E = TypeVar("E")
@@ -21,9 +24,11 @@ Kind = Literal["INSERT", "MODIFY", "REMOVE"]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A stream record. ``key`` identifies the item within its table.
+    """A stream record. ``key`` is text that identifies the item within its table.
 
-    ``sequence`` is the stream's sequence number as text; it is empty in a snapshot.
+    ``sequence`` is the stream's sequence number as text; it is empty for an item of a snapshot.
+    ``at`` is the time of the change, in seconds since the epoch. ``by_service`` says that DynamoDB
+    deleted the item because it had expired. ``raw`` is the record as DynamoDB sent it.
     """
 
     table: str
@@ -44,15 +49,15 @@ class Record:
 
     @property
     def image(self) -> Item:
-        """The item after the change or, if it was deleted, the item before.
+        """The item after the change or, if it was deleted, the item before the change.
 
-        If the stream shows no image, it is only the item's key.
+        If the stream shows no image, this is only the item's key.
         """
         return self.new or self.old or self.keys
 
     @property
     def is_snapshot(self) -> bool:
-        """Whether this is an item of a snapshot, not a change."""
+        """Whether this record is an existing item, read by a snapshot, and not a change."""
         return not self.sequence
 
 
@@ -61,14 +66,18 @@ def key_text(keys: Item) -> str:
 
 
 def key_mark(table: str, key: str) -> str:
-    """Return the mark of an item: its table and a hash of its key, for use in keys."""
+    """Return a short text that identifies an item: its table and a hash of its key.
+
+    An example is ``shop#5c0a...``. Items that are stored about this item have the text in their
+    keys.
+    """
     return f"{table}#{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
 def read_record(raw: Mapping[str, Any], table: str, shard: str) -> Record:
-    """Read a record of GetRecords or of a Lambda event.
+    """Return a record of a GetRecords reply or of a Lambda event as a ``Record``.
 
-    The two spell ``PrincipalId`` differently.
+    The two sources spell ``PrincipalId`` differently.
     """
     body = raw["dynamodb"]
     identity = raw.get("userIdentity") or {}
@@ -89,9 +98,10 @@ def read_record(raw: Mapping[str, Any], table: str, shard: str) -> Record:
 
 
 def snapshot_record(table: str, keys: Item, item: Item, at: float) -> Record:
-    """Return an item of a snapshot as an insert.
+    """Return an item of a snapshot as the record of an insert.
 
-    Its ``raw`` has the form of a stream record, because that is how parked records are stored.
+    ``at`` is the time of the snapshot. The result's ``raw`` has the form of a stream record,
+    because parked records are stored in that form.
     """
     body = {"Keys": keys, "NewImage": item, "SequenceNumber": "", "ApproximateCreationDateTime": at}
     raw = {"eventName": "INSERT", "dynamodb": body}
@@ -138,7 +148,8 @@ class Change(Generic[E]):
     def _entity_map(self) -> EntityMap:
         if self._of is None:
             raise NotAnEntity(
-                f"{self.record.key} of {self.record.table} is not an entity of the design"
+                f"the item {self.record.key} of table {self.record.table} is not an entity of the"
+                " design"
             )
         return self._of
 
@@ -176,7 +187,7 @@ class Change(Generic[E]):
 
     @property
     def sequence_number(self) -> str:
-        """The stream's number of the change, as text; empty for an item of a snapshot."""
+        """The sequence number of the change, as text; empty for an item of a snapshot."""
         return self.record.sequence
 
     @property
@@ -196,13 +207,16 @@ class Change(Generic[E]):
 
     @property
     def is_snapshot(self) -> bool:
-        """Whether this is an item of a snapshot, which was stored before the app started."""
+        """Whether this is not a change, but an item that a snapshot read when the app started."""
         return self.record.is_snapshot
 
     @property
     def changed(self) -> frozenset[str]:
-        """The names of the attributes that differ between the two images."""
-        return changed_attributes(self.record)
+        """The names of the attributes that differ between the two images.
+
+        Images of different entity versions are compared in the current shape.
+        """
+        return changed_attributes(self.record, self._of)
 
     def __repr__(self) -> str:
         shown = self.entity or self.record.table
@@ -270,9 +284,24 @@ def entity_of(record: Record, context: Context) -> EntityMap | None:
     return found
 
 
-def changed_attributes(record: Record) -> frozenset[str]:
+def changed_attributes(record: Record, of: EntityMap | None = None) -> frozenset[str]:
+    """Return the names of the attributes that differ between the two images of a record.
+
+    If the images have different entity versions, ``of`` turns both into the current shape first. An
+    upgrade of an item to the current version is then no change of any field. An attribute that one
+    image lacks counts with the field's default: writing the default first is no change either.
+    """
     old, new = record.old or {}, record.new or {}
-    return frozenset(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+    if of is not None and old and new and version_of(old) != version_of(new):
+        with suppress(StatorError):  # an image that cannot be upcast is compared as it is
+            old, new = of.current(old), of.current(new)
+    differing = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
+    if of is not None and old and new:
+        missing = [name for name in differing & of.all_fields if not (name in old and name in new)]
+        if missing:
+            old, new = with_defaults(of, old, missing), with_defaults(of, new, missing)
+            differing -= {name for name in missing if old.get(name) == new.get(name)}
+    return frozenset(differing)
 
 
 CHANGES: dict[str, type[Change[Any]]] = {"INSERT": Insert, "MODIFY": Modify, "REMOVE": Remove}

@@ -1,9 +1,10 @@
 """The functions that an app registers for single changes: together they are one subscriber.
 
 Each change of an item passes all functions that want it, in the order of registration, before the
-next change of that item. So two functions that keep one thing up to date, such as an insert and a
-remove handler of a search index, see an item's changes in the order they were made. If one of the
-functions fails, the item waits for all of them. Different items may be handled in parallel.
+next change of that item. So two functions may keep one thing up to date, such as an insert and a
+remove handler of a search index: together they see an item's changes in the order they were made.
+If one of the functions fails, the item waits for all of them. Different items may be handled in
+parallel.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ NAME: Final = "handlers"
 
 @dataclass(frozen=True, slots=True)
 class ChangeHandler:
-    """A function and the changes that it gets."""
+    """A function that an app registered for single changes, and the filter of its changes."""
 
     name: str
     function: Callable[[Any], Any]
@@ -41,7 +42,10 @@ class ChangeHandler:
 
 
 class ChangeHandlers:
-    """Calls functions for each change: items in parallel, the changes of an item in order."""
+    """The subscriber that calls an app's functions for single changes.
+
+    Different items may be handled in parallel, the changes of one item are handled in order.
+    """
 
     name = NAME
 
@@ -87,7 +91,10 @@ class ChangeHandlers:
 
 
 class _Pool:
-    """Threads that handle items in parallel. With only one, the caller's thread is used."""
+    """The threads that handle different items in parallel.
+
+    With one thread, or one item, the caller's thread is used instead.
+    """
 
     def __init__(self, threads: int) -> None:
         self._threads = threads

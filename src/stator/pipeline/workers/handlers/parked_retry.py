@@ -27,10 +27,10 @@ from stator.tables.work import Work
 
 @dataclass(frozen=True, slots=True)
 class RetryOutcome:
-    """The outcome of a retry, or of a drop.
+    """The outcome of an operator's retry or drop of one item.
 
-    ``handled`` counts the changes that were handled or dropped. ``error`` says why the item still
-    waits; None means that it does not.
+    ``parked`` is the item's head. ``handled`` counts the changes that were handled or dropped.
+    ``error`` says why the item still waits; None means that it no longer waits.
     """
 
     parked: ParkedKey
@@ -39,7 +39,7 @@ class RetryOutcome:
 
 
 class ParkedRetry:
-    """Handles parked changes in the caller's process, outside of any worker.
+    """Handles set-aside and parked changes in the caller's process, outside of any worker.
 
     In its methods, ``mark`` is the name under which an item waits (``parking.parked_mark``).
     """
@@ -52,10 +52,10 @@ class ParkedRetry:
         self.parking = Parking(context, app.name, leases)
 
     def retry(self, mark: str) -> Work[RetryOutcome | None]:
-        """Handle the changes of an item that waits, in order, and release it.
+        """Handle the stored changes of a set-aside or parked item, in order. Then release the item.
 
         The first failure ends the retry, and the item waits as before. Returns None if the item
-        does not wait. If another process is retrying it, the outcome has that as its error.
+        does not wait. If another process is retrying the item, the outcome's ``error`` says so.
         """
         head = yield from self.parking.look(mark)
         if head is None:
@@ -94,9 +94,10 @@ class ParkedRetry:
         return None
 
     def _busy(self, mark: str) -> Work[RetryOutcome | None]:
-        """Return the outcome for an item that another process has claimed.
+        """Return the outcome for an item that could not be claimed.
 
-        Returns None if the item no longer waits.
+        Its error says that another process is retrying the item. Returns None if the item no longer
+        waits.
         """
         head = yield from self.parking.look(mark)
         if head is None:
@@ -130,23 +131,28 @@ class ParkedRetry:
         return None
 
     def _subscribers_of(self, head: ParkedKey) -> list[Subscriber]:
-        """Return the subscribers that an item waits for."""
+        """Return the subscribers that an item waits for.
+
+        Raises StreamError if the app has no subscriber of the stored name.
+        """
         found = subscribers_of(self._app.subscribers, head.table, self._context)
         if head.subscriber is None:
             return found
         mine = [each for each in found if each.name == head.subscriber]
         if not mine:
             raise StreamError(
-                f"{head.key} waits for {head.subscriber}, which {self._app.name} does not have",
-                hint="register it under this name again, or use `stator parked drop`",
+                f"the item {head.key} waits for {head.subscriber}, which the app {self._app.name}"
+                " does not have",
+                hint="register a handler or subscriber of this name again, or delete the stored"
+                " changes with `stator parked drop`",
             )
         return mine
 
     def drop(self, mark: str) -> Work[RetryOutcome | None]:
-        """Delete the changes of an item that waits without handling them, and release the item.
+        """Delete the stored changes of an item without handling them, and release the item.
 
         Later changes are handled as usual. Returns None if the item does not wait. If another
-        process is retrying it, the outcome has that as its error.
+        process is retrying the item, the outcome's ``error`` says so.
         """
         parked = claimed = yield from self.parking.claim(mark)
         if claimed is None:

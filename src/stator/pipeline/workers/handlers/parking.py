@@ -20,7 +20,7 @@ shard adds nothing. A retry holds a lease of its own on the head (``coordination
 no two processes retry the same item: ``retry_owner``, ``retry_until``.
 
 The head carries ``_format``. Heads of format 1 have no ``subscriber`` and no ``retry_at``, and
-their sort key ends after the hash. Such an item is parked for all subscribers but those in
+their sort key ends after the hash. Such an item is parked for all subscribers that are not in
 ``done``, until it is retried or dropped.
 """
 
@@ -67,14 +67,15 @@ _CLAIM: Final = LeaseAttributes(owner="retry_owner", until="retry_until", fence=
 
 @dataclass(frozen=True, slots=True)
 class ParkedKey:
-    """The head of an item that waits.
+    """The head of an item that is set aside or parked.
 
-    ``subscriber`` is the one it waits for; None means all (format 1). ``handler`` is the function
-    that failed. ``first`` and ``last`` are sequence numbers, ``at`` is the time of the first
-    change, and ``count`` is how many changes were added in all. ``attempts`` counts the failed
-    attempts to handle the first change; ``tries`` also counts attempts during an outage.
-    ``retry_at`` is when it is retried; None means that it is parked. ``claim`` is the token of the
-    retry that holds the item.
+    ``mark`` is the name under which the item waits (``parked_mark``), since the time ``since``.
+    ``subscriber`` is the subscriber that the item waits for; None means all subscribers (format 1).
+    ``handler`` is the function that failed. ``first`` and ``last`` are sequence numbers, ``at`` is
+    the time of the first change, and ``count`` is how many changes were added in all. ``attempts``
+    counts the failed attempts to handle the first change; ``tries`` also counts attempts during an
+    outage. ``retry_at`` is when workers retry the item; None means that the item is parked.
+    ``claim`` is the token of the process that is retrying the item now.
     """
 
     mark: str
@@ -100,7 +101,10 @@ class ParkedKey:
 
 @dataclass(frozen=True, slots=True)
 class ParkedRecord:
-    """A change that waits. The handlers in ``done`` have handled it."""
+    """A change of an item that is set aside or parked.
+
+    The functions named in ``done`` have already handled it.
+    """
 
     record: Record
     done: tuple[str, ...]
@@ -130,7 +134,7 @@ class FailedAttempt:
 
 
 def parked_mark(record: Record, subscriber: str) -> str:
-    """Return the name under which an item waits for a subscriber."""
+    """Return the name under which an item waits for a subscriber: ``shop#5c0a...#invoices``."""
     return f"{key_mark(record.table, record.key)}#{subscriber}"
 
 
@@ -151,9 +155,10 @@ class Parking:
         records: Sequence[ParkedRecord],
         failed: FailedAttempt,
     ) -> Work[None]:
-        """Park an item with these changes, or set it aside if ``failed`` has a time to retry.
+        """Park an item or, if ``failed`` has a time to retry, set it aside.
 
-        Raises LeaseLost if another worker has the shard.
+        ``records`` are the item's changes from the failed one on; they are stored. Raises LeaseLost
+        if another worker has the shard.
         """
         first = records[0].record
         mark = parked_mark(first, subscriber)
@@ -176,7 +181,10 @@ class Parking:
             yield from self.add(lease, mark, each)
 
     def add(self, lease: ShardLease, mark: str, parked: ParkedRecord) -> Work[bool]:
-        """Add a change to an item that waits. Returns False if the item no longer waits."""
+        """Add a change to an item that is set aside or parked.
+
+        Returns False, and stores nothing, if the item no longer waits.
+        """
         written = Expressions()
         last, count = written.name("last"), written.name("count")
         sequence, one = written.value({"S": parked.record.sequence}), written.value({"N": "1"})
@@ -223,7 +231,10 @@ class Parking:
         )
 
     def _write(self, lease: ShardLease, actions: list[dict[str, Any]]) -> Work[None]:
-        """Write in one transaction with a check of the lease."""
+        """Send the actions in one transaction with a check of the shard's lease.
+
+        Raises LeaseLost if the check fails, and ConditionFailed if a condition of an action fails.
+        """
         request = {
             "TransactItems": [self._leases.check(lease), *actions],
             "ClientRequestToken": self._context.token(),
@@ -287,16 +298,17 @@ class Parking:
         return found
 
     def claim(self, mark: str, for_seconds: float = RETRY_SECONDS) -> Work[ParkedKey | None]:
-        """Take the lease on an item that waits, and return the item's head.
+        """Take the lease on an item that is set aside or parked, and return the item's head.
 
-        Returns None if the item does not wait, or is already being retried.
+        Returns None if the item does not wait any more, or another process is already retrying it.
         """
         return (yield from self._claim(mark, for_seconds, _is_parked))
 
     def claim_due(self, mark: str, for_seconds: float) -> Work[ParkedKey | None]:
-        """Take the lease on an item that is set aside and due, and return the item's head.
+        """Take the lease on an item whose time to retry has come, and return the item's head.
 
-        Returns None if the item is not due, or is already being retried.
+        Returns None if the time has not come, the item is parked or gone, or another process is
+        already retrying it.
         """
         now = self._context.now()
 
@@ -314,14 +326,20 @@ class Parking:
         return self._read(taken.item) if taken.is_mine else None
 
     def renew(self, parked: ParkedKey, for_seconds: float) -> Work[bool]:
-        """Extend a claim to ``for_seconds`` from now. Returns False if another process has it."""
+        """Extend the lease on an item under retry, so that it ends ``for_seconds`` from now.
+
+        Returns False if the lease is lost.
+        """
         until = self._context.now() + for_seconds
         return (
             yield from self._head(parked.mark).renew(LeaseHold(parked.claim), until)
         ) is not None
 
     def look(self, mark: str) -> Work[ParkedKey | None]:
-        """Return the head of an item as it is now, or None if the item does not wait."""
+        """Return the head of an item as it is now, or None if the item does not wait.
+
+        An item waits if it is set aside or parked.
+        """
         request = {
             "TableName": self._place.table,
             "Key": self._place.key(self._partition, mark),
@@ -331,11 +349,11 @@ class Parking:
         return self._read(reply["Item"]) if "Item" in reply else None
 
     def done(self, mark: str, record: Record) -> Work[None]:
-        """Delete a change that has been handled."""
+        """Delete a stored change of a waiting item, because the change is handled or dropped."""
         yield from self._forget(mark, record.sequence)
 
     def handled_by(self, mark: str, record: Record, done: Sequence[str]) -> Work[None]:
-        """Record which handlers have handled a change that still waits, so that they skip it."""
+        """Record the functions that have handled a stored change, so that a retry skips them."""
         written = Expressions()
         names = written.value({"L": [{"S": name} for name in done]})
         request = {
@@ -350,7 +368,8 @@ class Parking:
     def release(self, parked: ParkedKey, claim: str | None) -> Work[bool]:
         """Delete the head of an item that waits no more. Return whether it was deleted.
 
-        It stays if a change was added since it was read, or if the claim is lost.
+        ``parked`` is the head as it was read, and ``claim`` the token of the lease on it. The head
+        stays if a change was added since it was read, or if the lease is lost.
         """
         written = Expressions()
         count = written.value({"N": str(parked.count)})
@@ -367,14 +386,14 @@ class Parking:
         return True
 
     def failed(self, parked: ParkedKey, attempt: FailedAttempt) -> Work[None]:
-        """Record why a retry failed and when to try again, and release the claim."""
+        """Record why a retry failed and when to try again, and release the lease on the item."""
         removes = ("retry_at",) if attempt.retry_at is None else ()
         yield from self._head(parked.mark).release(
             LeaseHold(parked.claim), attempt.attributes(), removes
         )
 
     def give_back(self, parked: ParkedKey) -> Work[None]:
-        """Release a claim. The item waits as before."""
+        """Release the lease on an item. The item waits as before."""
         yield from self._head(parked.mark).release(LeaseHold(parked.claim))
 
     def _head(self, mark: str) -> LeaseItem:

@@ -1,4 +1,4 @@
-"""Retries of items that are set aside: every worker of a group looks for those that are due.
+"""Retries of items that are set aside: every worker of a group looks for items that are due.
 
 A worker takes a lease on the item (``Parking.claim_due``), handles its changes in order and removes
 the item. If a change fails again, the item is stored with the time of its next attempt, or parked
@@ -49,7 +49,11 @@ _SHORTEST_PAUSE_SECONDS: Final = 0.02
 
 @dataclass(slots=True, eq=False)
 class _ClaimedItem:
-    """An item under retry. ``until`` is the end of its lease; ``records`` are those still to do."""
+    """An item that this worker is retrying under a lease.
+
+    ``until`` is the end of the lease; ``records`` are the changes that are still to be handled.
+    ``attempts`` and ``tries`` concern the first of them, as in ``ParkedKey``.
+    """
 
     head: ParkedKey
     until: float
@@ -62,13 +66,13 @@ class _ClaimedItem:
         return self.head.mark
 
     def pass_first(self) -> None:
-        """Drop the first change, which has been handled. Attempts are counted anew for the next."""
+        """Drop the first change, which has been handled, and count attempts anew for the next."""
         self.records = self.records[1:]
         self.attempts = self.tries = 0
 
 
 class SetAsideRetry:
-    """The retries of one worker."""
+    """The part of a worker that retries items that are set aside."""
 
     def __init__(
         self,
@@ -98,14 +102,14 @@ class SetAsideRetry:
         return not self._claimed
 
     def expect(self, retry_at: float) -> None:
-        """Look for due items at ``retry_at``, or earlier.
+        """Note that this worker set an item aside until ``retry_at``, to look for it by then.
 
         Items that other workers set aside are found by looking at regular intervals.
         """
         self._look_at = min(self._look_at, retry_at)
 
     def renew(self) -> Work[None]:
-        """Renew the leases on the items under retry."""
+        """Renew the leases on the items that this worker is retrying."""
         yield Gather([self._renew_one(each) for each in list(self._claimed.values())])
 
     def _renew_one(self, item: _ClaimedItem) -> Work[None]:
@@ -185,9 +189,10 @@ class SetAsideRetry:
     def _wave(
         self, subscriber: Subscriber, items: Sequence[_ClaimedItem]
     ) -> Work[list[_ClaimedItem]]:
-        """Handle the first change of each item. Return the items that have more to do.
+        """Handle the first change of each item. Return the items that have further changes.
 
-        If the worker is stopping, release the items instead.
+        Leaves out items whose lease is over. If the worker is stopping, handles nothing and gives
+        up the leases; the items then wait as before.
         """
         held = [each for each in items if self._context.now() < each.until]
         if self._is_stopping:
@@ -201,9 +206,10 @@ class SetAsideRetry:
         return [item for item, more in zip(held, has_more) if more]
 
     def _passed(self, item: _ClaimedItem, failure: HandlerFailure | None) -> Work[bool]:
-        """Record whether the first change of an item succeeded. Return whether changes are left.
+        """Record the result for the first change of an item. Return whether to go on with the item.
 
-        After a failure, return False: the item waits for its next attempt.
+        Returns True if the change succeeded and the item has further changes. After a failure, the
+        item waits for its next attempt, or is parked.
         """
         if failure is not None:
             yield from self._failed(item, failure)
@@ -217,7 +223,10 @@ class SetAsideRetry:
     def _handled(
         self, subscriber: Subscriber, items: Sequence[_ClaimedItem]
     ) -> Work[dict[str, HandlerFailure]]:
-        """Call the subscriber. Return the failures by the mark of their items."""
+        """Give the first change of each item to the subscriber.
+
+        Returns the failures, by the mark of the item.
+        """
         wanted = [
             each
             for each in items
@@ -262,9 +271,10 @@ class SetAsideRetry:
             log_set_aside(handler, failure.record, error, retry_at - self._context.now())
 
     def _released(self, item: _ClaimedItem) -> Work[bool]:
-        """Remove an item whose changes have all been handled.
+        """Remove the head of an item whose changes have all been handled.
 
-        Returns False if a change was added meanwhile; ``item.records`` then holds what was added.
+        Returns False if a change was added meanwhile; ``item.records`` then holds the added
+        changes.
         """
         if (yield from self._parking.release(item.head, item.head.claim)):
             return True
@@ -285,7 +295,7 @@ def _check(items: Sequence[_ClaimedItem], now: Callable[[], float]) -> Callable[
             if moment >= each.until:
                 raise LeaseLost(
                     f"the lease on the item {each.head.key} was lost",
-                    hint="another worker retries the item",
+                    hint="nothing to do: another worker retries the item",
                 )
 
     return check

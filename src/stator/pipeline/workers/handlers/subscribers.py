@@ -35,10 +35,10 @@ from stator.tables.work import BlockingCall, Work
 
 @dataclass(frozen=True, slots=True)
 class HandlerFailure:
-    """The first of an item's records that could not be handled, and the error.
+    """A failure to handle an item: the first of its records that failed, and the error.
 
-    A subscriber of several functions names the one that failed (``handler``), and those that had
-    handled the record before (``done``). A retry does not call the latter again.
+    In a subscriber of several functions, ``handler`` is the function that failed. ``done`` names
+    the functions that had handled the record before; a retry does not call them again.
     """
 
     record: Record
@@ -49,14 +49,14 @@ class HandlerFailure:
 
 @dataclass(frozen=True, slots=True)
 class HandlerScope:
-    """What a subscriber gets in addition to the records: the data layer, their shard and its lease.
+    """What a subscriber gets in addition to the records.
 
-    ``fence`` is the fencing token of the lease. Call ``check`` before each record: it raises
-    LeaseLost once the lease has ended, because another worker then handles the remaining records.
-    ``stream`` is the stream's label, which sorts later for later streams of a table. ``guard``
-    returns a transaction action that fails once the lease is lost. ``is_retry`` is set for changes
-    that were set aside or parked. ``done`` maps the id() of a record that is retried to the names
-    of the handlers that have handled it.
+    ``fence`` is the fencing token of the shard's lease. Call ``check`` before each record: it
+    raises LeaseLost once the lease has ended, because another worker then handles the remaining
+    records. ``stream`` is the stream's label, which sorts later for later streams of a table.
+    ``guard`` returns a transaction action that fails once the lease is lost. ``is_retry`` is set
+    for changes that were set aside or parked. ``done`` maps the id() of a record that is retried to
+    the names of the functions that have handled it.
     """
 
     context: Context
@@ -70,7 +70,10 @@ class HandlerScope:
     done: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
 
+@runtime_checkable
 class Subscriber(Protocol):
+    """Receives the batches of a shard: a handler, a view or a sink."""
+
     @property
     def name(self) -> str:
         """A name that is unique in the app, and the same from run to run."""
@@ -79,15 +82,15 @@ class Subscriber(Protocol):
     def wants(self, record: Record, context: Context) -> bool: ...
 
     def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
-        """Handle the records. Return one failure for each key that could not be handled."""
+        """Handle the records. Return one failure for each item that could not be handled."""
         ...
 
 
 @runtime_checkable
 class ClosingSubscriber(Protocol):
-    """A subscriber with resources to close when a worker ends.
+    """A subscriber with resources that ``close`` closes when a worker ends.
 
-    It may receive more records after it was closed.
+    It may receive more records after it was closed, from a worker that starts later.
     """
 
     def close(self) -> None: ...
@@ -95,7 +98,7 @@ class ClosingSubscriber(Protocol):
 
 @runtime_checkable
 class AttendingSubscriber(Protocol):
-    """A subscriber with periodic work, which it also does while nothing changes."""
+    """A subscriber with periodic work, which it does even while no changes arrive."""
 
     def attend(self, scope: HandlerScope, position: str) -> Work[None]:
         """Do the periodic work. It runs before a shard's first batch, then every few seconds.
@@ -107,26 +110,38 @@ class AttendingSubscriber(Protocol):
 
 @runtime_checkable
 class ExactSubscriber(Subscriber, AttendingSubscriber, Protocol):
-    """A subscriber that counts every change once by itself, in any order, such as a view.
+    """A subscriber that recognises repeated changes and counts each change once, such as a view.
 
-    It gets every change before the other subscribers do, even changes to an item that is parked
-    for it. Each of its failures concerns one change alone: the change is parked at once and not
-    retried automatically. It sees both images.
+    The order of the changes does not matter to it. It gets every change before the other
+    subscribers do, even a change to an item that is parked for it. Each of its failures concerns
+    one change alone: workers park this change at once and do not retry it. It needs a stream with
+    both images.
     """
 
     @property
     def is_exact(self) -> bool: ...
 
     def prepare(self, context: Context) -> None:
-        """Raise an error if the subscriber cannot work. This runs before anything is read."""
+        """Raise an error if the subscriber cannot work with this database.
+
+        A worker calls it before it reads anything.
+        """
         ...
 
 
 @runtime_checkable
-class TableSubscriber(Protocol):
-    """A subscriber that names its tables.
+class EntitySubscriber(Protocol):
+    """A subscriber that gets the changes to some entities only, which the design must have."""
 
-    Other subscribers get the tables of the design's entities.
+    @property
+    def entities(self) -> tuple[type[Any], ...]: ...
+
+
+@runtime_checkable
+class TableSubscriber(Protocol):
+    """A subscriber that names the tables whose changes it gets.
+
+    A subscriber without ``tables`` gets the changes to the tables of the design's entities.
     """
 
     def tables(self, context: Context) -> Sequence[str]: ...
@@ -136,12 +151,12 @@ class TableSubscriber(Protocol):
 class ImageSubscriber(Protocol):
     """A subscriber that says which images of an item it needs.
 
-    For a subscriber that does not say so, ``ensure`` creates a stream with both images. Workers
-    accept any stream for it, unless it is an ``ExactSubscriber``, which needs both images.
+    For a subscriber without ``needs``, ``ensure`` creates a stream with both images, but workers
+    accept any stream. Only an ``ExactSubscriber`` without ``needs`` requires both images.
     """
 
     def needs(self, table: str, context: Context) -> StreamView | None:
-        """Return the smallest view type that suffices, or None if that is not known."""
+        """Return the smallest view type of the table's stream that suffices, or None if unknown."""
         ...
 
 
@@ -161,7 +176,7 @@ def subscribers_of(
 
 
 def stream_views(subscribers: Sequence[Subscriber], context: Context) -> dict[str, StreamView]:
-    """Return the tables whose streams subscribers follow, with the view type each stream needs."""
+    """Return the tables that subscribers follow, each with the view type that its stream needs."""
     wanted: dict[str, list[StreamView]] = {}
     for each in subscribers:
         for table in tables_of(each, context):
@@ -174,7 +189,10 @@ def stream_views(subscribers: Sequence[Subscriber], context: Context) -> dict[st
 def refuse_small_stream(
     view: str, table: str, subscribers: Sequence[Subscriber], context: Context
 ) -> None:
-    """Raise StreamMissing if a stream shows less than a subscriber of the table needs."""
+    """Raise StreamMissing if a subscriber needs images that a table's stream does not show.
+
+    ``view`` is the view type of the stream.
+    """
     for each in subscribers_of(subscribers, table, context):
         needed = _needs(each, table, context)
         if needed is not None and not shows(view, needed):
@@ -196,7 +214,7 @@ def exact_subscribers(subscribers: Sequence[Subscriber]) -> list[ExactSubscriber
 
 
 def lanes(records: Iterable[Record]) -> list[list[Record]]:
-    """Return the records grouped by item, each group in order."""
+    """Return the records grouped by item. The records of an item keep their order."""
     found: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         found.setdefault((record.table, record.key), []).append(record)
@@ -205,7 +223,12 @@ def lanes(records: Iterable[Record]) -> list[list[Record]]:
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """Selects the changes that a function gets. An empty set means all."""
+    """Selects the changes that a function gets.
+
+    ``kinds`` is some of INSERT, MODIFY and REMOVE. ``changed`` are attributes, one of which must
+    have changed. ``expired`` selects deletions by the service (True), or all other changes (False).
+    An empty or None field selects everything.
+    """
 
     kinds: frozenset[str] = frozenset()
     entities: tuple[type[Any], ...] = ()
@@ -220,17 +243,18 @@ class ChangeFilter:
             and (record.kind == "REMOVE" and record.by_service) != self.expired
         ):
             return False
+        of = None
         if self.entities:
             of = entity_of(record, context)
             if of is None or of.cls not in self.entities:
                 return False
-        return not self.changed or bool(self.changed & changed_attributes(record))
+        return not self.changed or bool(self.changed & changed_attributes(record, of))
 
     def needs(self, view: StreamView, table: str, context: Context) -> StreamView:
         """Return the view type that a table's stream must have for a function that needs ``view``.
 
-        The filter itself may need more. Without an image, it tells entities apart by their keys.
-        Where that is not certain it needs both images, and so does a filter on changed attributes.
+        The filter itself may need more than ``view``. It needs both images if it selects by changed
+        attributes, or if it selects entities that cannot be told apart by their keys alone.
         """
         mine = [of for of in map(context.schema.of, self.entities) if of.table.name == table]
         if self.entities and not mine:
@@ -243,7 +267,11 @@ class ChangeFilter:
 
 @dataclass(slots=True)
 class EachBatch:
-    """Calls a function with a list of changes. If it fails, calls it with each half of the list."""
+    """The subscriber that calls a function with lists of changes (``@app.on.batch``).
+
+    If the function raises, calls it with each half of the list and so on, to find the changes at
+    fault.
+    """
 
     name: str
     function: Callable[[list[Any]], Any]
@@ -276,10 +304,11 @@ class EachBatch:
 def halved(
     groups: list[list[Record]], send: Callable[[list[Record]], Exception | None]
 ) -> list[HandlerFailure]:
-    """Send a batch and return its failures. If it fails, send halves to find the failing changes.
+    """Send a batch. If that fails, send its halves and so on, to find the changes that fail.
 
     A batch is split between items until only one item is left; then its changes are sent one by
-    one. ``send`` gets records in the stream's order and returns the error, or None.
+    one. ``send`` gets records in the stream's order and returns the error, or None. Returns a
+    failure for each item that failed.
     """
     error = send(
         sorted(
@@ -300,7 +329,10 @@ def halved(
 
 
 def typed_all(records: Sequence[Record], context: Context) -> Work[dict[int, Change[Any]]]:
-    """Return the changes as handlers see them, by the id() of their records, with blobs fetched."""
+    """Return each record as the ``Change`` that handlers see, by the id() of the record.
+
+    Blobs, the large values stored outside the table, are fetched.
+    """
     changes: dict[int, Change[Any]] = {}
     for record in records:
         of = entity_of(record, context)
@@ -315,9 +347,10 @@ def typed_all(records: Sequence[Record], context: Context) -> Work[dict[int, Cha
 
 
 def finished(result: Any) -> None:
-    """Wait until an async handler has ended, on the event loop that all handlers share.
+    """Await the result of a user's function, if the function is async.
 
-    ``result`` is what the handler returned. If it cannot be awaited, return at once.
+    ``result`` is what the function returned. If it cannot be awaited, return at once. All async
+    functions run in one event loop, in a thread of its own.
     """
     if inspect.isawaitable(result):
         asyncio.run_coroutine_threadsafe(_awaited(result), _loop()).result()

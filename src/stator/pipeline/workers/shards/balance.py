@@ -1,9 +1,12 @@
 """The balance of leases: decides, without I/O, which leases one worker should take or ask for.
 
-A worker's fair share is the number of readable leases, divided by the number of workers that hold
-any, itself included, rounded up. A worker below its share takes free leases. If none is free, it
-asks the worker with the most leases for one of them. It does so only if that worker has at least
-two leases more than it has itself; otherwise leases would move back and forth.
+Each worker has a fair share of the leases whose shards may be read now: their number, divided by
+the number of workers, and rounded up. The workers are those that hold a lease, and the one that
+decides. The share is never above ``max_leases``.
+
+A worker below its share takes free leases. If none is free, it asks the worker with the most leases
+for one of them. It asks only if that worker has at least two leases more than the asking worker;
+otherwise leases would move back and forth.
 """
 
 from __future__ import annotations
@@ -20,9 +23,9 @@ from stator.pipeline.workers.shards.lineage import StreamInfo, is_ready
 
 @dataclass(slots=True)
 class Moves:
-    """The leases that a worker should take, ask for, or resume.
+    """The leases that a worker should take, ask another worker for, or resume.
 
-    A lease to resume is the worker's own, but the worker is not reading its shard yet.
+    A lease to resume already belongs to the worker, which does not read its shard yet.
     """
 
     take: list[ShardLease] = field(default_factory=list)
@@ -41,8 +44,9 @@ def moves(
 ) -> Moves:
     """Return the leases that worker ``me`` should take, ask for or resume.
 
-    ``working`` names the leases whose shards it reads. A lease that it owns and that is not among
-    them was handed over to it.
+    ``working`` names the leases whose shards the worker reads now. A lease that the worker owns,
+    but that is not in ``working``, is to be resumed. Usually another worker has handed it over.
+    ``chance`` picks among the leases.
     """
     ready = [lease for lease in group.leases.values() if is_ready(lease, group, streams)]
     held = [lease for lease in ready if not lease.is_free(now, options.drift_seconds)]

@@ -31,9 +31,10 @@ _ATTENTION_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """A page of records.
+    """A page of records from a shard, without the records that the consumer skips.
 
-    ``is_tip`` says that the shard had no further records; it is False after throttling.
+    ``is_tip`` says that the shard had no further records when the page was read. It is False if
+    GetRecords was throttled. ``following`` is the next iterator, or None at the end of the shard.
     """
 
     records: list[Record]
@@ -97,7 +98,7 @@ class Consumer(LeaseHolder):
         return len(buffer) >= options.batch_records or is_old or following is None
 
     def _page(self, iterator: str) -> Work[_Page | None]:
-        """Return the next records, or None if reading must restart from the checkpoint.
+        """Return the next page of records, or None if reading must restart from the checkpoint.
 
         After throttling, waits and returns an empty page.
         """
@@ -126,8 +127,9 @@ class Consumer(LeaseHolder):
     def _kept(self, records: list[Record]) -> list[Record]:
         """Return the records to handle.
 
-        From the design's own table, these are only the records that a subscriber wants. Otherwise
-        the work would never end, because writing the checkpoint changes that very table.
+        These are all records, except in the stream of the design's own table. There, records that
+        no subscriber wants are skipped: each checkpoint is a change to that table, and handling it
+        would lead to another checkpoint without end.
         """
         place = self.context.schema.place
         if self.lease.table != place.table:
@@ -139,10 +141,11 @@ class Consumer(LeaseHolder):
         return kept
 
     def _is_far_ahead(self, page: _Page) -> bool:
-        """Whether to write a checkpoint for records that were read and skipped.
+        """Whether records were skipped since the last checkpoint, and a new one should be written.
 
-        At the tip of the shard it is written at once, so that the lag shows as zero. If all skipped
-        records are the workers' own items, it is written only from time to time.
+        At the tip of the shard the checkpoint is written at once, so that the lag shows as zero.
+        But if all skipped records are about the workers' own items, it is written only three times
+        in ``lease_seconds``.
         """
         if not self._passed:
             return False
@@ -158,7 +161,7 @@ class Consumer(LeaseHolder):
         yield from self._pass(self._age(records[-1]))
 
     def _pass(self, lag_seconds: float = 0.0) -> Work[None]:
-        """Write a checkpoint: everything that was read has been handled or skipped."""
+        """Write a checkpoint after the last record read; all have been handled or skipped."""
         yield from self.move(self._passed, lag_seconds)
         self._passed, self._passed_others = "", False
         self._moved_at = self.context.now()
@@ -175,7 +178,10 @@ class Consumer(LeaseHolder):
     # -- where to read
 
     def _iterator(self) -> Work[str | None]:
-        """Return an iterator at the checkpoint, or None if the shard is gone from the stream."""
+        """Return an iterator at the checkpoint, or None if the shard is gone from the stream.
+
+        If the stream has trimmed the next records, log it, and move to the oldest record.
+        """
         lease = self.lease
         try:
             found = yield from iterator_at(lease.stream, lease.shard, lease.position, _LABEL)

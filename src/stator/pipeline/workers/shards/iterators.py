@@ -18,7 +18,7 @@ _AT = "AT:"
 
 @dataclass(frozen=True, slots=True)
 class ShardCursor:
-    """A shard iterator; the reader must skip records from before ``skip_before``."""
+    """A shard iterator, and the time ``skip_before``: the reader skips earlier records."""
 
     text: str
     skip_before: float = 0.0
@@ -37,10 +37,11 @@ def list_shards(stream: str, label: str) -> Work[tuple[ShardInfo, ...]]:
 
 
 def iterator_at(stream: str, shard: str, position: str, label: str) -> Work[ShardCursor]:
-    """Return an iterator at a position, which has the form of ``ShardLease.position``.
+    """Return an iterator that reads a shard from a position on.
 
-    Raises TrimmedDataAccess if the next records are gone, and ResourceNotFound if the shard is
-    gone.
+    ``stream`` is the stream's ARN. ``position`` has the form of ``ShardLease.position``, such as a
+    sequence number. ``label`` names the calls for metrics. Raises TrimmedDataAccess if the stream
+    has trimmed the next records, and ResourceNotFound if the shard is gone.
     """
     shown: dict[str, Any] = {"StreamArn": stream, "ShardId": shard}
     oldest = {**shown, "ShardIteratorType": OLDEST}

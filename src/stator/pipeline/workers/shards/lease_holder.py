@@ -27,7 +27,9 @@ _FRESH_SECONDS = 5.0
 class ShardProgress:
     """Counters of one shard, for display.
 
-    ``lag_seconds`` is the age of its oldest unhandled change, or None while that is unknown.
+    ``records`` counts the records read, and ``lost`` how often records were trimmed before they
+    were read. ``lag_seconds`` is the age of the oldest unhandled change, or None while that is
+    unknown. The other counters are those of ``DeliveryCount``.
     """
 
     records: int = 0
@@ -41,7 +43,7 @@ class ShardProgress:
 
     @property
     def trim_seconds(self) -> float | None:
-        """Seconds until the stream trims the oldest unhandled change, or None if unknown."""
+        """Seconds until the stream deletes the oldest unhandled change, or None if unknown."""
         return None if self.lag_seconds is None else RETENTION_SECONDS - self.lag_seconds
 
     def add_batch(self, handled: DeliveryCount) -> None:
@@ -55,7 +57,7 @@ class ShardProgress:
         self.retried += count.retried
 
     def add(self, other: ShardProgress) -> None:
-        """Add the counts of another shard. The lag is left alone."""
+        """Add the counters of another shard to these. ``lag_seconds`` stays as it is."""
         self.records += other.records
         self.handled += other.handled
         self.set_aside += other.set_aside
@@ -67,7 +69,7 @@ class ShardProgress:
 
 @dataclass(frozen=True, slots=True)
 class HolderTools:
-    """The objects that all lease holders of a worker share."""
+    """The objects that all consumers of a worker share, such as its options and its subscribers."""
 
     context: Context
     group: str
@@ -79,7 +81,7 @@ class HolderTools:
 
 
 class LeaseHolder(ABC):
-    """Does its work while it holds a lease. ``stop`` ends it after the batch in flight.
+    """The base of work that is done under a lease. ``stop`` ends it after the batch in flight.
 
     ``when_done`` is called at the end, also after an error.
     """
@@ -91,9 +93,9 @@ class LeaseHolder(ABC):
         when_done: Callable[[LeaseHolder], None],
         not_before: float = 0.0,
     ) -> None:
-        """Create a holder that waits until ``not_before``.
+        """Create a holder that begins its work at ``not_before``, in seconds since the epoch.
 
-        The former holder may work until then.
+        Until then, the former holder of the lease may still be working.
         """
         self.tools = tools
         self.context = tools.context
@@ -135,13 +137,13 @@ class LeaseHolder(ABC):
         self._is_stopping = True
 
     def lose(self) -> None:
-        """Handle nothing more, because another worker has the lease."""
+        """Record that another worker has the lease, so that nothing more is handled."""
         self._is_lost = True
 
     def see(self, lease: ShardLease) -> None:
-        """Replace our copy of the lease with one that was just read from storage.
+        """Replace this holder's copy of the lease with one that was just read from storage.
 
-        A lease that has changed hands since we took it is ignored.
+        The lease just read is ignored if it has another fence, because another worker has taken it.
         """
         if lease.fence == self.lease.fence:
             self.lease = lease
@@ -149,9 +151,9 @@ class LeaseHolder(ABC):
     def lag_seconds(self) -> float | None:
         """Return the age of the oldest unhandled change, or None if it is not known now.
 
-        If a change has been read and not handled, the lag is its age. Otherwise the lag comes from
-        the last answer of the stream. It is unknown if that answer is too old, for example because
-        the connection hangs.
+        While a batch is being handled, this is the age of its first change. Otherwise it is the lag
+        after the last read of the stream. The lag is unknown if that read is too long ago, for
+        example because the connection hangs.
         """
         lag = self.progress.lag_seconds
         if lag is None:
@@ -162,18 +164,19 @@ class LeaseHolder(ABC):
         return lag if since <= self.tools.options.idle_seconds + _FRESH_SECONDS else None
 
     def set_lag(self, seconds: float | None, *, is_handling: bool = False) -> None:
-        """Record the lag and the current time.
+        """Record ``seconds`` as the lag now; None means unknown.
 
-        ``is_handling`` says that ``seconds`` is the age of a change that was read but not handled.
+        ``is_handling`` says that a change of this age has been read but not handled. The lag then
+        grows with time.
         """
         self.progress.lag_seconds = seconds
         self._lag_at = self.context.now()
         self._is_handling = is_handling
 
     def held(self) -> ShardLease:
-        """Return the lease.
+        """Return the lease. Raises LeaseLost if this worker no longer holds it.
 
-        Raises LeaseLost if it is over by our own clock, or known to be lost.
+        That is so if the lease has ended by this process's own clock, or is known to be lost.
         """
         if self._is_lost or self.context.now() >= self.lease.until:
             raise LeaseLost(
@@ -201,10 +204,13 @@ class LeaseHolder(ABC):
 
     @abstractmethod
     def work(self) -> Work[None]:
-        """Do the work itself, while the lease is held."""
+        """Do the work for which the lease was taken, until it is done or the holder is stopped."""
 
     def move(self, position: str, lag_seconds: float = 0.0) -> Work[None]:
-        """Write a checkpoint: everything up to a position has been handled. Renews the lease."""
+        """Write a checkpoint and renew the lease. Everything up to ``position`` has been handled.
+
+        Raises LeaseLost if another worker has taken the lease.
+        """
         moved = yield from self.tools.leases.move(self.held(), position, lag_seconds)
         if moved is None:
             self.lose()

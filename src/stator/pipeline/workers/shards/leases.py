@@ -74,7 +74,7 @@ class ShardLease:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Where a group began to read a table's stream. The first worker stores it.
+    """Where a group of workers began to read a table's stream. The first worker stores it.
 
     Shards in ``opened`` are read from the moment ``at`` on, shards in ``skipped`` are never read,
     and all others are read whole. ``is_ready`` is False until the snapshot of the table has been
@@ -92,9 +92,9 @@ class Beginning:
 
 @dataclass(slots=True)
 class WorkerGroup:
-    """All leases and beginnings of a group, as read at one moment.
+    """All leases and beginnings of a group of workers, as read at one moment.
 
-    ``leases`` maps names to leases.
+    ``leases`` has the leases by their names.
     """
 
     leases: dict[str, ShardLease] = field(default_factory=dict)
@@ -131,7 +131,10 @@ class LeaseTable:
     # -- making
 
     def begin(self, beginning: Beginning) -> Work[bool]:
-        """Store where the group begins. Returns False if another worker was first."""
+        """Store where the group begins to read a stream.
+
+        Returns False if another worker has already stored a beginning.
+        """
         item: Item = {
             **self._place.key(self._partition, f"STREAM#{beginning.table}"),
             "table": {"S": beginning.table},
@@ -147,9 +150,9 @@ class LeaseTable:
         return (yield from self._put_new(item))
 
     def follow_new_stream(self, beginning: Beginning) -> Work[None]:
-        """Record that a table has a new stream, which the group reads whole.
+        """Record that a table has a new stream, which the group reads from its beginning.
 
-        A table gets one when its stream is switched off and on again.
+        A table gets a new stream when its stream is disabled and enabled again.
         """
         written = Expressions()
         stream = written.value({"S": beginning.stream})
@@ -162,7 +165,7 @@ class LeaseTable:
         yield Call("UpdateItem", written.into(request), _LABEL)
 
     def mark_ready(self, table: str) -> Work[None]:
-        """Record that the snapshot has been handled, so that the stream may be read."""
+        """Record that a table's snapshot has been handled, so that its stream may be read."""
         written = Expressions()
         request = {
             "TableName": self._place.table,
@@ -199,7 +202,7 @@ class LeaseTable:
         return True
 
     def delete(self, lease: ShardLease) -> Work[None]:
-        """Delete a lease that has ended and whose shard is gone."""
+        """Delete a lease whose shard has been read to the end. Does nothing for any other lease."""
         written = Expressions()
         request = {
             "TableName": self._place.table,
@@ -214,7 +217,10 @@ class LeaseTable:
     # -- taking and giving
 
     def take(self, lease: ShardLease, me: str) -> Work[ShardLease | None]:
-        """Take a lease. Returns None if the lease has changed since it was read."""
+        """Make worker ``me`` the owner of a lease, and return the lease.
+
+        Returns None if the lease has changed since it was read.
+        """
         item = self._item(lease)
         taken = yield from item.take(
             me, self._end(), item.attributes.as_seen(lease.hold), removes=_REQUEST
@@ -222,16 +228,19 @@ class LeaseTable:
         return _read_lease(taken.item) if taken.is_mine else None
 
     def ask(self, lease: ShardLease, me: str) -> Work[None]:
-        """Ask the owner to hand a lease over."""
+        """Record in a lease that worker ``me`` wants it, so that its owner hands it over."""
         wanted: Item = {"wanted": {"S": me}, "wanted_at": seconds(self._context.now())}
         yield from self._item(lease).change(lease.hold, wanted)
 
     def renew(self, lease: ShardLease) -> Work[ShardLease | None]:
-        """Extend the lease. Returns None if another worker has taken it."""
+        """Extend a lease by ``lease_seconds`` from now, and return it.
+
+        Returns None if another worker has taken it.
+        """
         return _read((yield from self._item(lease).renew(lease.hold, self._end())))
 
     def move(self, lease: ShardLease, position: str, lag_seconds: float) -> Work[ShardLease | None]:
-        """Write a checkpoint and renew the lease.
+        """Write a checkpoint, renew the lease, and return it, or None if another worker has it.
 
         Everything up to ``position`` has been handled.
         """
@@ -242,9 +251,9 @@ class LeaseTable:
         return _read((yield from self._item(lease).renew(lease.hold, self._end(), checkpoint)))
 
     def end(self, lease: ShardLease, *, lost: bool = False) -> Work[None]:
-        """Record that the shard has been read to its end.
+        """Record in the lease that its shard has been read to the end, and release the lease.
 
-        If ``lost``, it was gone before it was read.
+        With ``lost``, record that the shard was gone before it was read.
         """
         ended: Item = {
             "position": {"S": END},

@@ -26,7 +26,7 @@ class ShardInfo:
 
 @dataclass(frozen=True, slots=True)
 class StreamInfo:
-    """A table's stream and its shards, as last listed."""
+    """A table's stream and its shards, as they were when last listed."""
 
     table: str
     arn: str
@@ -50,7 +50,7 @@ def read_shards(pages: Sequence[Mapping[str, Any]]) -> tuple[ShardInfo, ...]:
 
 
 def first_beginning(stream: StreamInfo, start: str, at: float) -> Beginning:
-    """Return where a group begins.
+    """Return where a group of workers begins to read a stream.
 
     If ``start`` is "oldest", every shard is read whole. Otherwise open shards are read from the
     moment ``at`` on, and closed shards are never read.
@@ -87,10 +87,10 @@ def _first_position(shard: str, beginning: Beginning) -> str:
 
 
 def is_ready(lease: ShardLease, group: WorkerGroup, streams: Mapping[str, StreamInfo]) -> bool:
-    """Whether a shard may be read now: everything that comes before it is done.
+    """Whether a lease's shard may be read now, because everything that comes before it is done.
 
-    Its parent must have been read or be gone. The table's snapshot and the shards of an earlier
-    stream come first, too.
+    The shard's parent must have been read to its end, or be gone. The table's snapshot and the
+    shards of an earlier stream of the table come first, too.
     """
     if lease.is_ended:
         return False
@@ -115,7 +115,7 @@ def is_ready(lease: ShardLease, group: WorkerGroup, streams: Mapping[str, Stream
 
 
 def _has_older_stream(lease: ShardLease, group: WorkerGroup) -> bool:
-    """Whether an earlier stream of the table, now switched off, has unread shards."""
+    """Whether an earlier stream of the lease's table still has shards to read."""
     return any(
         other.table == lease.table and other.stream != lease.stream and not other.is_ended
         for other in group.leases.values()
@@ -125,11 +125,12 @@ def _has_older_stream(lease: ShardLease, group: WorkerGroup) -> bool:
 def forgettable(
     group: WorkerGroup, streams: Mapping[str, StreamInfo], now: float
 ) -> list[ShardLease]:
-    """Return leases that can be deleted.
+    """Return the leases that can be deleted.
 
-    Their shards are gone, and the leases ended longer ago than a stream retains changes. A shard
-    missing from the list does not prove that it is gone: this worker's list may predate the shard.
-    If its lease were deleted, it would be created again and the shard re-read from the start.
+    A lease can be deleted if its shard is gone from the stream, and if the lease ended longer ago
+    than a stream retains changes. Without the second condition, a shard that is newer than this
+    worker's list of shards would count as gone. Its lease would be deleted and created again, and
+    the shard would be read again from the start.
     """
     return [
         lease

@@ -1,11 +1,11 @@
 """Every item of a table, before its changes: for a group that starts from a snapshot.
 
-The order makes it complete. First the group stores that it reads the stream from this moment on
-(``Beginning``). Then one worker reads the table, page by page, and hands every item to the
-handlers as an insert with ``is_snapshot``. Only then is the stream read. A change made during the
-scan may already be in the item; it is then handled again after the item. No change is missed, and
-the last state of an item that handlers see is the current one. This holds if the scan takes less
-than a stream's retention, a day.
+The order of three steps makes the snapshot complete. First the group stores that it reads the
+stream from this moment on (``Beginning``). Then one worker reads the table, page by page, and hands
+every item to the handlers as an insert with ``is_snapshot``. Only then is the stream read. A change
+made during the scan may already be in the item; it is then handled again after the item. No change
+is missed, and the last state of an item that handlers see is the current one. This holds if the
+scan takes less than a stream's retention, a day.
 
 The snapshot has a lease like a shard's, on a shard named SNAPSHOT; its position is the key after
 which the next page begins.

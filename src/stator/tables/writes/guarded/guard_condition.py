@@ -1,13 +1,14 @@
-"""Guard conditions: the condition of a guarded write, in two languages.
+"""Guard conditions: the condition of a guarded write, as an expression and as PartiQL.
 
 A condition is written in DynamoDB's expression language, with placeholders for names and values. A
-single write sends it as it is. A statement of a batch needs PartiQL, and needs to know two things:
+write in a request of its own sends the expression unchanged. In a batch, a write is a PartiQL
+statement. To choose the statement, the writer asks two questions about the condition:
 
-    the item is absent    is the condition true then? If so, an INSERT may create the item.
-    the item is stored    which part of the condition is left for the WHERE clause of an UPDATE?
+- Is it true if there is no item? If so, an INSERT may create the item.
+- What must a stored item meet? That becomes the WHERE clause of an UPDATE or DELETE.
 
 For ``attribute_not_exists(pk) OR at < :at``, with ``pk`` in the table's key, the first answer is
-yes, and the second is ``"at" < ?``: a stored item always has its key.
+yes. The second answer is ``"at" < ?``, because a stored item always has its key.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ Names = tuple[tuple[str, str], ...]
 class GuardCondition:
     """The condition of one write: an expression, its names, and its values.
 
-    ``names`` pairs each ``#placeholder`` with an attribute. Instances with equal ``text`` and
-    ``names`` share everything that is computed from them.
+    ``names`` pairs each ``#placeholder`` with an attribute. The parsed condition is cached by
+    ``text`` and ``names``, so put changing values into ``values``.
     """
 
     text: str
@@ -179,10 +180,10 @@ def _on_stored(node: Condition, key_names: tuple[str, ...]) -> Condition | bool:
 def _joined(
     junction: type[And] | type[Or], operands: list[Condition | bool], *, decisive: bool
 ) -> Condition | bool:
-    """Join operands with AND or OR, and simplify those that are True or False.
+    """Join operands with AND or OR, and simplify operands that are True or False.
 
-    An operand equal to ``decisive`` decides the result: False for AND, True for OR. An operand with
-    the opposite value is dropped.
+    ``decisive`` is the operand that decides the result alone: False for AND, True for OR. Operands
+    with the opposite value are dropped.
     """
     if any(each is decisive for each in operands):
         return decisive
@@ -195,7 +196,8 @@ def _joined(
 class _WhereWriter:
     """Writes a condition as a WHERE clause. ``parameters`` collects its placeholders in order.
 
-    A WHERE clause names the item by its key. AWS refuses further comparisons with key attributes.
+    A WHERE clause names the item by its key. AWS refuses further comparisons with key attributes,
+    so a condition with one raises NotInPartiQL.
     """
 
     def __init__(self, key_names: tuple[str, ...]) -> None:

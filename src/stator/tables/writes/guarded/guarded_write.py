@@ -5,13 +5,14 @@ Each is carried out in steps. A step is one conditional request about the item:
     insert    creates the item if it does not exist
     update    changes the stored item if the guard condition is true for it
     delete    removes the stored item if the guard condition is true for it
-    put       stores the item in either case; always a request of its own
+    put       stores the item, whether or not it exists; always a request of its own
     read      reads the item, to find out why a step was refused
 
 PartiQL has no put: an UPDATE cannot create an item, and it keeps attributes that it does not name.
 A put therefore becomes an insert, and an update if the item exists. The update must name every
-attribute that the stored item may have: ``shape``. Without a shape, an item that exists is replaced
-by a PutItem of its own.
+attribute that the stored item may have: ``shape``. Items of another entity version have another
+shape, so the update also requires that the stored item has the version of the new one. An item of
+another version, or any item if there is no shape, is replaced by a PutItem of its own.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Union
 
+from stator.design.entities.entity_versions import VERSION_ATTRIBUTE
 from stator.errors import RequestRefused
 from stator.expr.compare import compare
 from stator.model.values import Item, Value, item_size, normalise
@@ -29,11 +31,13 @@ from stator.tables.writes.guarded.statement_text import (
     NotInPartiQL,
     delete_text,
     insert_text,
+    quoted,
     update_text,
 )
 
 Step = Literal["insert", "update", "delete", "put", "read"]
-# What a text depends on, apart from its table: everything but values.
+# The key under which a PartiQL text is cached. It has everything on which the text depends except
+# the table; values are parameters and do not matter.
 TextKey = tuple[Any, ...]
 _STORED = "#__stored"
 
@@ -116,7 +120,9 @@ class GuardedPut:
             raise NotInPartiQL
         assigned = [name for name in self.item if name not in self.key_names]
         removed = sorted(self.shape.difference(self.item))
-        where = _where(self.guard, self.key_names)
+        guard = _where(self.guard, self.key_names)
+        same = "= ?" if VERSION_ATTRIBUTE in self.item else "IS MISSING"
+        where = f"{quoted(VERSION_ATTRIBUTE)} {same}" + (f" AND ({guard})" if guard else "")
         return update_text(self.table, assigned, (), removed, self.key_names, where)
 
     def parameters(self, step: Step) -> list[Value]:
@@ -127,11 +133,16 @@ class GuardedPut:
         return [
             *assigned,
             *(item[name] for name in self.key_names),
+            *((item[VERSION_ATTRIBUTE],) if VERSION_ATTRIBUTE in item else ()),
             *_values(self.guard, self.key_names),
         ]
 
+    def has_version_of(self, stored: Item) -> bool:
+        """Whether the stored item has the entity version of the new one, so that UPDATE fits."""
+        return stored.get(VERSION_ATTRIBUTE) == self.item.get(VERSION_ATTRIBUTE)
+
     def call(self, step: Step) -> tuple[str, dict[str, Any]]:
-        """Return the operation and request that carry out any step alone: always a PutItem."""
+        """Return the operation and request of a step without PartiQL: a PutItem for every step."""
         request = {"TableName": self.table, "Item": self.item, **self.guard.parameters()}
         return "PutItem", request
 
@@ -168,7 +179,8 @@ class GuardedUpdate:
         twice = sorted({name for name in named if named.count(name) > 1 or name in self.key})
         if twice:
             raise RequestRefused(
-                f"a guarded update of {self.table} changes {twice[0]!r} twice, or changes the key",
+                f"a guarded update of {self.table} cannot change {twice[0]!r}: the attribute is "
+                "named twice, or is part of the key",
                 hint="name each attribute once, and none of the key",
             )
 
@@ -216,7 +228,7 @@ class GuardedUpdate:
         ]
 
     def call(self, step: Step) -> tuple[str, dict[str, Any]]:
-        """Return the request of a step that is sent alone."""
+        """Return the operation and request that carry out a step without PartiQL."""
         if step == "insert":
             absent = GuardCondition.absent(self.key_names[0])
             return "PutItem", {
@@ -278,7 +290,7 @@ class GuardedDelete:
         return [*self.key.values(), *_values(self.guard, self.key_names)]
 
     def call(self, step: Step) -> tuple[str, dict[str, Any]]:
-        """Return the request of a step that is sent alone."""
+        """Return the operation and request that carry out a step without PartiQL."""
         return "DeleteItem", _unless_absent(self.guard, self.key, {"TableName": self.table})
 
 
@@ -304,7 +316,7 @@ def _values(guard: GuardCondition, key_names: tuple[str, ...]) -> list[Value]:
 def _stored_and(guard: GuardCondition, key: Item, request: dict[str, Any]) -> dict[str, Any]:
     """Return the request with a condition that the item exists and meets the guard.
 
-    UpdateItem creates missing items otherwise; PartiQL's UPDATE never does.
+    Without this condition, UpdateItem would create a missing item. PartiQL's UPDATE never does.
     """
     return _conditional(guard, key, request, f"attribute_exists({_STORED}) AND ({guard.text})")
 

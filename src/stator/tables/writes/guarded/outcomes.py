@@ -16,10 +16,10 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """The guard condition refused the write: the stored item is newer, or the same.
+    """The guard condition is false: usually the stored item is newer than the write, or the same.
 
-    ``old`` is the stored item. It is None if there is no item, or if the writer was not asked for
-    stored items and needed none.
+    ``old`` is the stored item, or None if there is no item or the writer did not read it.
+    A writer with ``old_items=True`` always reads it.
     """
 
     old: Item | None = None

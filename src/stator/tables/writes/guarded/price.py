@@ -1,7 +1,7 @@
 """What a guarded write costs, for ``print(writer.explain(write))``.
 
-Whether AWS bills a refused statement of a batch is not documented; a refused PutItem is billed
-like a write. The figures here assume the same of both, so they are upper bounds.
+AWS bills a refused PutItem like a write. It does not document whether it bills a refused statement
+of a batch. The figures here assume that it does, so they are upper bounds.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from stator.tables.writes.guarded.guarded_write import GuardedDelete, GuardedPut
 class GuardedPrice:
     """The units of one guarded write, by its outcome.
 
-    ``applied`` includes one write in each index that projects all attributes. ``refused`` is what a
-    statement costs whose guard condition is false; indexes and streams see nothing of it. ``read``
-    is the strong read after a refusal. ``guard_bytes`` are the bytes of the guard's attributes in
-    the item. ``stream_records`` is the number of records that the applied write adds to a stream.
+    ``applied`` includes one write in each index that projects all attributes. ``refused`` is the
+    cost of a statement whose guard condition is false; it changes neither indexes nor streams.
+    ``read`` is the cost of the strong read after a refusal. ``guard_bytes`` are the bytes of the
+    guard's attributes in the item. ``stream_records`` is the number of records that the applied
+    write adds to a stream.
     """
 
     size_bytes: int
@@ -44,6 +45,15 @@ class GuardedPrice:
         )
         title = f"a guarded write of {self.size_bytes:,} bytes, {self.guard_bytes} for its guard"
         return "\n".join([title, *(f"  {name:<20}{figures}" for name, figures in lines)])
+
+
+def refused_statements(write: GuardedWrite) -> int:
+    """Return how many statements of a write are refused if an item exists and the guard is false.
+
+    A guard that only tests the item's absence is answered by the refused INSERT. Any other guard
+    costs a refused UPDATE as well.
+    """
+    return 1 if write.guard.case(write.key_names).where is False else 2
 
 
 def price(write: GuardedWrite, *, whole_indexes: int = 0, has_stream: bool = False) -> GuardedPrice:

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 STATEMENT_CHARACTERS = 8192
-"""The longest statement: PartiQLStatement in AWS's service model."""
+"""The longest PartiQL text, from the shape PartiQLStatement of AWS's service model."""
 
 
 class NotInPartiQL(Exception):
-    """PartiQL cannot express a condition or a name; a single write can."""
+    """PartiQL cannot express a condition or a name, so the write needs a request of its own."""
 
 
 def quoted(name: str) -> str:
-    """Return an attribute or table name as an identifier.
+    """Return an attribute or table name as a quoted PartiQL identifier.
 
-    Raises NotInPartiQL for a name with a first character that DynamoDB Local takes for a
+    Raises NotInPartiQL if the name begins with ``#`` or ``:``, which DynamoDB Local takes for a
     placeholder.
     """
     if name[:1] in ("#", ":"):

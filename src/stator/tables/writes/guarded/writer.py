@@ -1,18 +1,19 @@
 """The guarded writer: sends guarded writes and finds out what became of each.
 
-Writes of one ``write`` call are sent together, up to 25 statements and 1 MB a request, one request
-for each table and part. Two writes of the same item are sent one after the other: AWS refuses a
-request that names an item twice, and DynamoDB Local refuses it *and* applies both. If the first of
-them ends without a definite outcome, the second is not sent.
+Writes of one ``write`` call are sent together, up to 25 statements and 1 MB in a request. Each
+table gets requests of its own. Two writes of the same item are sent one after the other: AWS
+refuses a request that names an item twice, and DynamoDB Local refuses it *and* applies both. If the
+first of them ends without a definite outcome, the second is not sent.
 
-Requests are never repeated by the client, because a success reply does not say that it answers a
-repetition. The writer repeats them itself and remembers which writes are uncertain. If a repeated
-write is refused, the writer reads the item. The outcome is Applied if the item carries the proof of
-the write, and Unknown otherwise.
+The client never repeats these requests, because a success reply does not say whether it answers
+the first attempt or a repeated one. The writer repeats them itself and remembers which writes are
+uncertain. If a repeated write is refused, the writer reads the item. The outcome is Applied if the
+item carries the proof of the write, and Unknown otherwise.
 
-A refused UPDATE does not say whether the guard condition was false or the item was gone. For a put,
-that matters: an item that is gone must be inserted. So the writer reads refused items with strong
-consistency, 100 in a request, evaluates the condition on them, and takes the next step.
+A refused UPDATE does not say whether the guard condition was false, the item was gone, or it has
+another entity version. For a put, that matters: an item that is gone must be inserted, and one of
+another version replaced. So the writer reads refused items with strong consistency, 100 in a
+request, evaluates the condition on them, and takes the next step.
 
 A table is written with single conditional requests if its name is an ARN, if PartiQL is forbidden
 there, or if the endpoint does not know it. AWS supports no PartiQL across accounts
@@ -73,9 +74,9 @@ Trouble = ServiceError | ConnectionTrouble
 
 @dataclass(slots=True)
 class GuardedResult:
-    """The outcomes of several writes, in the order of the writes, with units and requests used.
+    """The outcomes of several writes, in the order of the writes, and what they consumed.
 
-    The units are 0 unless the writer was created with ``measure``.
+    The units are 0 unless the writer was created with ``measure=True``.
     """
 
     outcomes: list[Outcome]
@@ -95,7 +96,7 @@ class _Usage:
 
 
 class _Attempt:
-    """One write on its way to its outcome."""
+    """The progress of one write: its next step and, once it is known, its outcome."""
 
     __slots__ = ("at", "key", "losses", "outcome", "step", "turns", "write")
 
@@ -119,7 +120,8 @@ class GuardedWriter:
     """Sends guarded writes. One object serves many calls, also from several threads.
 
     ``old_items`` asks for the stored item of every stale write, at the price of a strong read.
-    ``measure`` asks for the consumed capacity. ``statements`` bounds the writes of a request.
+    ``measure`` asks for the consumed capacity. ``statements`` is how many writes one request may
+    have.
     """
 
     def __init__(
@@ -194,7 +196,7 @@ class GuardedWriter:
         attempts: int = _SETTLE_ATTEMPTS,
         check: Callable[[], Any] | None = None,
     ) -> Work[GuardedResult]:
-        """Carry out the writes like ``write``, and repeat those that end in Later.
+        """Carry out the writes like ``write``, and repeat writes that end in Later.
 
         There are pauses between the attempts. ``check`` runs before each attempt and may raise. A
         write that still ends in Later after the last attempt is returned as such.
@@ -227,10 +229,10 @@ class GuardedWriter:
     def _next(
         self, ended: _Attempt, queue: deque[_Attempt], outcomes: list[Outcome | None]
     ) -> Iterable[_Attempt]:
-        """Start the next queued write of an item, and return it in a tuple.
+        """Start the next queued write of the item that ``ended`` has written.
 
-        The tuple is empty if the queue is empty, or if ``ended`` has no definite outcome. Without a
-        definite outcome, all queued writes end in Later.
+        Returns the next write in a tuple, which is empty if the queue is empty. If the outcome of
+        ``ended`` is Later or Unknown, nothing is started, and all queued writes end in Later.
         """
         if not queue:
             return ()
@@ -252,7 +254,11 @@ class GuardedWriter:
     # -- one write
 
     def _begin(self, attempt: _Attempt) -> None:
-        """Choose the first step. A key that was written lately probably has an item."""
+        """Choose the first step.
+
+        A key that was written lately probably has an item. A put then begins with an UPDATE instead
+        of an INSERT.
+        """
         write = attempt.write
         expects = attempt.key in self._recent
         if isinstance(write, GuardedPut):
@@ -284,9 +290,11 @@ class GuardedWriter:
     def _is_refused(self, attempt: _Attempt) -> None:
         """Choose the step after a failed condition.
 
-        A refused UPDATE may mean that the item is gone. If the write can insert, the item is read.
+        A refused UPDATE may mean that the item is gone, or that it has another entity version. So
+        the item is read if the write is a put, or could insert.
         """
-        if attempt.step == "update" and attempt.write.can("insert"):
+        write = attempt.write
+        if attempt.step == "update" and (isinstance(write, GuardedPut) or write.can("insert")):
             attempt.step = "read"
         else:
             self._is_false(attempt)
@@ -312,9 +320,10 @@ class GuardedWriter:
         elif stored is None and write.can("insert"):
             attempt.step = "insert"
         elif stored is not None and write.guard.holds(stored):
-            attempt.step = (
-                "delete" if write.can("delete") else "update" if write.can("update") else "put"
+            can_update = write.can("update") and not (
+                isinstance(write, GuardedPut) and not write.has_version_of(stored)
             )
+            attempt.step = "delete" if write.can("delete") else "update" if can_update else "put"
         else:
             self._ended(attempt, stored)
 
@@ -342,13 +351,12 @@ class GuardedWriter:
     def _failed(self, attempt: _Attempt, error: StatorError) -> None:
         """Handle the error of a step: set the outcome, or leave it unset to repeat the step now."""
         write = attempt.write
-        if _may_have_happened(error):
+        if isinstance(error, (ServiceError, ConnectionTrouble)) and error.sent:
             write.uncertain = True
             attempt.losses += 1
             if not write.repeatable:
                 attempt.outcome = Unknown(error)
             elif attempt.losses >= _LOST_ANSWERS or isinstance(error, DeadlineExceeded):
-                assert isinstance(error, (ServiceError, ConnectionTrouble))
                 attempt.outcome = Later(error)
         elif isinstance(error, ConnectionTrouble) or (
             isinstance(error, ServiceError) and error.retryable
@@ -443,7 +451,10 @@ class GuardedWriter:
         yield from self._send_batch(table, batch[middle:], usage)
 
     def _answered(self, attempt: _Attempt, error: dict[str, Any] | None) -> None:
-        """Take the answer to one statement of a batch."""
+        """Process the answer to one statement of a batch: set its outcome or its next step.
+
+        ``error`` is the error in the answer, or None if the statement succeeded.
+        """
         if error is None:
             self._applied(attempt)
             return
@@ -478,9 +489,9 @@ class GuardedWriter:
             self._applied(attempt)
 
     def _after_refused_call(self, attempt: _Attempt, stored: Item | None) -> None:
-        """Choose the step after a refused request of a GuardedUpdate.
+        """Choose the step after a GuardedUpdate, sent as a single request, failed its condition.
 
-        ``stored`` is the item that the refusal returned, or None if there is no item.
+        ``stored`` is the item that DynamoDB returned with the failure, or None if there is none.
         """
         if attempt.step == "insert":
             attempt.step = "update"
@@ -563,13 +574,6 @@ class _RecentKeys:
         if len(self._new) >= _RECENT_KEYS:
             self._old, self._new = self._new, set()
         self._new.add(key)
-
-
-def _may_have_happened(error: StatorError) -> bool:
-    """Whether a write that ended with this error may have been applied nevertheless."""
-    if isinstance(error, ConnectionTrouble):
-        return error.sent
-    return isinstance(error, ServiceError) and (error.status >= 500 or error.after_unknown)
 
 
 def _units(reply: dict[str, Any]) -> float:

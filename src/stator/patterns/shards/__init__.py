@@ -1,0 +1,9 @@
+"""Adaptive shards: how pattern objects find hot keys, and spread just these over more partitions.
+
+``adaptive_shards`` has the options that users pass and the arithmetic of how many shards a rate
+needs. ``write_rate`` samples what this process writes to a key. ``hot_key`` tells a hot partition
+from other throttling. ``shard_change`` is what happens: an event for callbacks and the log. Where
+the number of a key's shards is stored, and why readers never miss a shard, is the business of each
+pattern: ``series.directory`` and ``counter_shards``.
+docs/architecture/adaptive-shards.md has the invariants.
+"""
