@@ -1,6 +1,7 @@
-"""Finds a stream app: ``work.py``, ``work.py:app`` or ``package.module:app``. Opens its tables.
+"""Finds the stream app that a command line names, and opens the app's tables.
 
-Commands that look at an app, or repair it, open its tables with ``app_connection``.
+The name has the form ``work.py``, ``work.py:app`` or ``package.module:app``. The commands ``top``,
+``parked`` and ``views`` open the tables with ``app_connection``.
 """
 
 from __future__ import annotations
@@ -12,8 +13,14 @@ from types import ModuleType
 from typing import Final
 
 from stator.cli.checks.data_folder import check_exists
-from stator.cli.design_file import APP_HINT, DesignTarget, choices, parse_target, run_target
-from stator.design.plan.lock_file import lock_path, read_lock
+from stator.cli.design_file import (
+    APP_HINT,
+    DesignFile,
+    DesignTarget,
+    choices,
+    parse_target,
+    run_target,
+)
 from stator.errors import ConfigurationError, DesignFileWrong, ResourceNotFound
 from stator.pipeline.workers.app import StreamApp
 from stator.tables.connection import connect
@@ -25,13 +32,13 @@ MISSING_AT: Final = "--at is missing; write --at http://localhost:8000 or aws://
 def load_app(text: str) -> StreamApp:
     """Return the app that ``text`` names.
 
-    The plan of its design starts from the lock file next to the app's file, if there is one.
+    The design's plan keeps the base keys of the design's lock file, if there is one.
     """
     target = parse_target(text, APP_HINT)
     module = run_target(target)
     app = _app_in(module, target)
-    folder = (target.file or Path(module.__file__ or Path.cwd() / "app.py")).parent
-    app.design.keep_to(read_lock(lock_path(app.design.name, folder)))
+    file = DesignFile(app.design, target.file or Path(module.__file__ or Path.cwd() / "app.py"))
+    app.design.keep_to(file.frozen)
     return app
 
 
@@ -67,10 +74,10 @@ def _app_in(module: ModuleType, target: DesignTarget) -> StreamApp:
 
 @contextmanager
 def app_connection(app: StreamApp, address: str, prefix: str) -> Iterator[Db]:
-    """Open the tables of an app, which must exist.
+    """Open a Db on the tables of an app. The tables must exist.
 
-    Raises ConfigurationError if the address is a folder that does not exist, or, in the ``with``
-    block, if a table is missing.
+    Raises ConfigurationError if the address is a folder that does not exist, or if a call in the
+    ``with`` block finds that a table is missing.
     """
     check_exists(address)
     with connect(app.design, address, prefix=prefix) as db:

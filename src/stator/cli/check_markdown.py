@@ -10,7 +10,7 @@ from stator.model.quantities import dollars, plural, signed_dollars
 
 
 def check_markdown(name: str, report: Report, *, is_locked: bool, change: CostDiff | None) -> str:
-    """Return the comment. ``change`` is the difference in cost, if one was asked for."""
+    """Return the comment. ``change`` is the difference in cost, or None without ``--diff``."""
     counts = [
         plural(number, severity)
         for severity in ("error", "warning", "note")

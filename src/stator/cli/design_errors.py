@@ -10,11 +10,12 @@ from types import FrameType
 import stator
 from stator.design.design import Design
 from stator.design.entities.conditions import FieldRef
-from stator.design.lint.location import Location, error_location
+from stator.design.lint.location import Location, class_location, error_location, is_users
 from stator.design.lint.refusals import locate
 from stator.errors import DesignError, DesignFileWrong
 
 _PREFIX = re.compile(r"^(?P<path>[^\n:]+\.py):(?P<line>\d+): (?P<rest>.*)$", re.DOTALL)
+_FIELD = re.compile(r"(?P<entity>\w+)\.(?P<field>\w+): ")
 
 _HOMES = {
     **dict.fromkeys(stator.__all__, "stator"),
@@ -38,6 +39,9 @@ def explain(error: BaseException, target: str) -> DesignFileWrong:
     where = error_location(error) or Location(target, 1)
     root = _root(error)
     if isinstance(error, DesignError):
+        at_field = _field_error(error)
+        if at_field is not None:
+            return at_field
         matched = _PREFIX.match(error.message)
         problem = matched["rest"] if matched else error.message
         if isinstance(root, (NameError, AttributeError)):
@@ -81,6 +85,35 @@ def _root(error: BaseException) -> BaseException:
     while isinstance(error, DesignError) and (error.__cause__ or error.__context__):
         error = error.__cause__ or error.__context__ or error
     return error
+
+
+def _field_error(error: DesignError) -> DesignFileWrong | None:
+    """Return the error at the field that it is about, or None if it is about no field.
+
+    A field's type is first looked at when a pattern is traced. The error then carries the
+    pattern's line, and its cause names the field.
+    """
+    current: BaseException | None = error
+    while isinstance(current, DesignError):
+        named = _FIELD.match(current.message)
+        frame = _users_frame(current)
+        cls = frame.f_globals.get(named["entity"]) if named and frame else None
+        if named and frame and isinstance(cls, type):
+            where = class_location(cls, named["field"], frame.f_globals.get("__file__"))
+            if where is not None:
+                return _file_error(where, current.message, current.hint)
+        current = current.__cause__ or current.__context__
+    return None
+
+
+def _users_frame(error: BaseException) -> FrameType | None:
+    """Return the innermost frame of user code that led to an error."""
+    found, trace = None, error.__traceback__
+    while trace is not None:
+        if is_users(trace.tb_frame.f_code.co_filename):
+            found = trace.tb_frame
+        trace = trace.tb_next
+    return found
 
 
 def _first_line(error: BaseException) -> str:

@@ -15,6 +15,7 @@ import ast
 import contextlib
 import importlib
 import importlib.util
+import os
 import re
 import sys
 import tomllib
@@ -26,7 +27,7 @@ from types import ModuleType
 
 from stator.cli.design_errors import explain, located
 from stator.design.design import Design
-from stator.design.plan.lock_file import lock_path, read_lock
+from stator.design.plan.lock_file import LockFile, lock_path
 from stator.design.plan.plan import Plan
 from stator.errors import ConfigurationError, DesignError, DesignFileWrong
 
@@ -51,19 +52,37 @@ class DesignTarget:
 
 @dataclass(frozen=True)
 class DesignFile:
-    """A design and the file that defines it. The lock file is next to that file."""
+    """A design and the file that a command names for it.
+
+    That file usually defines the design, but it may also import it.
+    """
 
     design: Design
     path: Path
 
-    @property
+    @cached_property
     def lock(self) -> Path:
-        return lock_path(self.design.name, self.path.parent)
+        """The lock file: next to the file that defines the design.
+
+        Raises ConfigurationError if the only lock file is next to ``path``, and another file
+        defines the design. Programs that import the design would not find that lock file.
+        """
+        named = lock_path(self.design.name, self.path.parent)
+        own = self.design.lock_file
+        if own is None or own.path.parent == Path(os.path.abspath(named)).parent:
+            return named
+        if named.exists() and not own.path.exists():
+            raise ConfigurationError(
+                f"{named} is not next to the file that defines {self.design.name}",
+                hint=f"move it to {own.path.parent}, where programs look for it",
+            )
+        folder = Path.cwd()
+        return own.path.relative_to(folder) if own.path.is_relative_to(folder) else own.path
 
     @cached_property
     def frozen(self) -> Plan | None:
         """The plan in the lock file, read once, or None if there is no lock file."""
-        return read_lock(self.lock)
+        return LockFile(self.design.name, self.lock.parent).read()
 
 
 def load_design(target: str | None = None) -> Design:
@@ -77,7 +96,8 @@ def load_design(target: str | None = None) -> Design:
 def load_design_file(text: str | None = None, *, fresh: bool = False) -> DesignFile:
     """Return the design that ``text`` names, and its file.
 
-    The plan of the design starts from the lock file, or from scratch if ``fresh``.
+    The design's plan keeps the base keys of the lock file. If ``fresh`` is true, the lock file is
+    ignored.
     """
     target = _find(Path.cwd()) if text is None else parse_target(text)
     module = run_target(target)
@@ -237,7 +257,7 @@ def run_target(target: DesignTarget) -> ModuleType:
     try:
         with contextlib.redirect_stdout(sys.stderr):
             return (
-                _import_file(target.file.resolve())
+                _import_file(Path(os.path.abspath(target.file)))
                 if target.file
                 else importlib.import_module(str(target.module))
             )
@@ -295,7 +315,7 @@ def _design_in(module: ModuleType, target: DesignTarget) -> Design:
     raise DesignFileWrong(
         path,
         1,
-        "the file defines no Design" + (f"; {lookalike} is not one" if lookalike else ""),
+        "the file defines no Design" + (f"; {lookalike} is no Design" if lookalike else ""),
         hint='end the file with `shop = Design("shop", [User, Order], [orders_of_user])`',
     )
 

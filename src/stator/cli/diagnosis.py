@@ -1,4 +1,4 @@
-"""What is installed, compiled and reachable here, and what to do about what is not.
+"""Checks what is installed, compiled and reachable here, and says how to add what is missing.
 
 Nothing leaves the machine unless an address is given: credentials are looked for in the
 environment and in files, and never printed.
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import stator
+from stator.model.quantities import plural
 
 State = Literal["ok", "absent", "wrong"]
 
@@ -41,7 +42,10 @@ _OPEN_FILES: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at. ``absent`` is fine unless it is needed; ``wrong`` is not."""
+    """The result for one subject: ``ok``, ``absent`` or ``wrong``, with what to do about it.
+
+    An absent subject is a problem only for programs that need it.
+    """
 
     subject: str
     state: State
@@ -53,7 +57,10 @@ class Check:
 
 
 def diagnose(address: str | None = None, region: str | None = None) -> list[Check]:
-    """Return all checks. ``address`` is asked for its tables, with the usual credentials."""
+    """Return the results of all checks.
+
+    If ``address`` is given, one check lists its tables, with the usual credentials.
+    """
     found = [_python(), _build(), *_extras(), _open_files(), _credentials(), _local_server()]
     return found if address is None else [*found, _address(address, region)]
 
@@ -101,7 +108,7 @@ def _build() -> Check:
             f"{stale[0]} is newer than its compiled module, so its changes have no effect",
             "run `make interpreted` while you edit, or `make compile`",
         )
-    return Check("build", "ok", f"compiled: {len(compiled)} modules")
+    return Check("build", "ok", f"compiled: {plural(len(compiled), 'module')}")
 
 
 def _source(path: Path) -> str:
@@ -167,7 +174,8 @@ def _credentials() -> Check:
     from botocore.exceptions import BotoCoreError
     from botocore.session import Session
 
-    # The metadata service of a cloud machine would be asked over the network, and is slow to miss.
+    # The metadata service of a cloud machine is not asked: that needs the network, and is slow
+    # where there is no such service.
     before = os.environ.get("AWS_EC2_METADATA_DISABLED")
     os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
     try:
@@ -225,4 +233,4 @@ def _address(address: str, region: str | None) -> Check:
         return Check(address, "wrong", error.message, error.hint or "")
     more = "at least " if len(tables) == 100 else ""
     named = f": {', '.join(tables[:5])}{', ...' if len(tables) > 5 else ''}" if tables else ""
-    return Check(address, "ok", f"answers, {more}{len(tables)} tables{named}")
+    return Check(address, "ok", f"answers, {more}{plural(len(tables), 'table')}{named}")

@@ -33,7 +33,7 @@ def plan_at(revision: str, path: Path) -> Plan:
     if text is None:
         raise ConfigurationError(
             f"revision {revision} has no {name}",
-            hint="write it with `stator plan --write` and commit it",
+            hint="name a revision that has a committed lock file; `stator plan --write` writes it",
         )
     return _parse(text, f"{name} in {revision}")
 

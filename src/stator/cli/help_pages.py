@@ -7,11 +7,13 @@ the address of its guide.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from typer.core import TyperGroup
 
+from stator.cli.output import wrapped
 from stator.cli.register import GROUPS, CommandEntry
 
 _WIDTH = 76
@@ -19,7 +21,7 @@ _WIDTH = 76
 
 
 class GroupedCommands(TyperGroup):
-    """The ``stator`` command: its help lists the commands by group."""
+    """The ``stator`` command: its help lists the commands by group, and usage errors wrap."""
 
     # Any: Typer has its own copy of click's classes since 0.28, and uses click's before.
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -33,6 +35,16 @@ class GroupedCommands(TyperGroup):
         if others:
             with formatter.section("Others"):
                 formatter.write_dl([(name, self.commands[name].help or "") for name in others])
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            usage: Any = error
+            if hasattr(usage, "format_message"):  # click prints it after "Error: "
+                text = wrapped(f"Error: {usage.format_message()}", sys.stderr, indent=7)
+                usage.format_message = lambda: text.removeprefix("Error: ")
+            raise
 
 
 def help_text(command: Callable[..., Any]) -> str:
@@ -58,7 +70,11 @@ def _paragraphs(command: Callable[..., Any]) -> list[str]:
 
 
 def _lines(example: str) -> Iterator[str]:
-    """Yield a command line in lines that fit, which a shell reads as one."""
+    """Split an example command into lines of at most ``_WIDTH`` characters.
+
+    Lines break only before an option, so a very long option still makes a longer line. Every line
+    but the last ends with a backslash, which tells the shell to continue.
+    """
     line = ""
     for word in example.split():
         starts_option = word.startswith("--")
@@ -70,6 +86,9 @@ def _lines(example: str) -> Iterator[str]:
 
 
 def _next_length(example: str, option: str) -> int:
-    """Return the length of an option with its value."""
+    """Return how many characters ``option`` adds to a line of ``example``.
+
+    They include its value, the space before it, and the space and backslash after it.
+    """
     rest = example[example.index(option) :].split(" --")[0]
     return len(rest) + 3

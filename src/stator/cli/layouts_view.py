@@ -1,4 +1,4 @@
-"""Shows the layouts of a design beside each other, as text and as JSON."""
+"""Shows the layouts of a design side by side, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from stator.cli.plan_view import print_parts
+from stator.cli.output import print_parts
+from stator.cli.tables.name_cell import NameCell
 from stator.design.planner.layout_options import LayoutOption
 from stator.model.quantities import about_dollars
 
@@ -30,13 +31,13 @@ def show_layouts(options: Iterable[LayoutOption], console: Console) -> None:
             Text(about_dollars(each.plan.dollars_per_month), "green"),
             str(each.tables),
             str(each.indexes),
-            ", ".join(each.several_requests) or "none",
+            NameCell(", ".join(each.several_requests) or "none"),
         )
     parts: list[RenderableType] = [table]
     for each in options:
         parts.append(Text.assemble("\n", (each.layout, "bold")))
         parts += [Padding(Text(line), (0, 0, 0, 2)) for line in each.consequences]
-    print_parts(console, parts)
+    print_parts(console, *parts)
 
 
 def layouts_data(options: Iterable[LayoutOption]) -> list[dict[str, Any]]:

@@ -1,4 +1,7 @@
-"""Reads live tables at any DynamoDB address through botocore, for ``stator diff`` and ``infer``."""
+"""Live tables at any DynamoDB address, through botocore, and clients of the services beside them.
+
+``stator diff``, ``infer``, ``advise`` and ``scale`` use it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from stator.errors import ConfigurationError, LiveTableUnreachable
 
 Item = dict[str, Any]
 _ADDRESS_HINT = "write http://localhost:8000 for an endpoint, or aws://eu-west-1 for AWS"
+_DEFAULT_REGION = "us-east-1"
 
 
 class LiveTables:
@@ -23,10 +27,7 @@ class LiveTables:
         self, address: str, *, region: str | None = None, profile: str | None = None
     ) -> None:
         self.address = address
-        parts = urlsplit(address)
-        if parts.scheme not in ("http", "https", "aws") or not parts.netloc:
-            raise ConfigurationError(f"{address} is not a DynamoDB address", hint=_ADDRESS_HINT)
-        self._client = _client(address, parts.scheme, parts.netloc, region, profile)
+        self._client = AwsClients(address, region=region, profile=profile).client("dynamodb")
         self.unread: list[str] = []
         """What ``describe_fully`` could not read, and why."""
 
@@ -45,10 +46,10 @@ class LiveTables:
         return found
 
     def describe_fully(self, table: str) -> Item | None:
-        """Return the description of a table with its expiry and recovery, or None.
+        """Return a table's description together with its TTL and recovery settings.
 
-        A member is left out, and noted in ``unread``, if the endpoint cannot tell or the caller may
-        not ask.
+        Returns None if there is no such table. If the endpoint fails to report one of the two
+        settings, the setting is left out and the error is added to ``unread``.
         """
         from botocore.exceptions import BotoCoreError, ClientError
 
@@ -115,25 +116,57 @@ def _hint(error: Exception) -> str:
     return "check the address, the region and the permissions"
 
 
-def _client(address: str, scheme: str, netloc: str, region: str | None, profile: str | None) -> Any:
-    from botocore.config import Config
+class AwsClients:
+    """Clients for one address.
+
+    ``http(s)://host:port`` is any endpoint, which all services share. ``aws://region`` is AWS, with
+    the credentials that botocore finds.
+    """
+
+    def __init__(
+        self, address: str, *, region: str | None = None, profile: str | None = None
+    ) -> None:
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https", "aws") or not parts.netloc:
+            raise ConfigurationError(f"{address} is not a DynamoDB address", hint=_ADDRESS_HINT)
+        self.address = address
+        self._on_aws = parts.scheme == "aws"
+        self._region = parts.netloc if self._on_aws else region
+        self._session = _session(address, profile, is_local=not self._on_aws)
+
+    @property
+    def region(self) -> str:
+        """The region of the address, or else of the configuration, or else us-east-1."""
+        found: str | None = self._region or self._session.get_config_variable("region")
+        return found or _DEFAULT_REGION
+
+    def client(self, service: str) -> Any:
+        """Return a client for a service such as ``dynamodb`` or ``cloudwatch``."""
+        from botocore.config import Config
+        from botocore.exceptions import BotoCoreError
+
+        config = Config(
+            connect_timeout=5, read_timeout=60, retries={"mode": "standard", "max_attempts": 3}
+        )
+        try:
+            return self._session.create_client(
+                service,
+                region_name=self.region,
+                endpoint_url=None if self._on_aws else self.address,
+                config=config,
+            )
+        except (BotoCoreError, ValueError) as error:
+            raise ConfigurationError(f"{self.address}: {error}", hint=_ADDRESS_HINT) from None
+
+
+def _session(address: str, profile: str | None, *, is_local: bool) -> Any:
     from botocore.exceptions import BotoCoreError
     from botocore.session import Session
 
-    config = Config(
-        connect_timeout=5, read_timeout=60, retries={"mode": "standard", "max_attempts": 3}
-    )
     try:
         session = Session(profile=profile)
-        if scheme == "aws":
-            return session.create_client("dynamodb", region_name=netloc, config=config)
-        if session.get_credentials() is None:  # a local endpoint accepts any credentials
+        if is_local and session.get_credentials() is None:  # it accepts any credentials
             session.set_credentials("local", "local")
-        return session.create_client(
-            "dynamodb",
-            region_name=region or session.get_config_variable("region") or "us-east-1",
-            endpoint_url=address,
-            config=config,
-        )
     except (BotoCoreError, ValueError) as error:
         raise ConfigurationError(f"{address}: {error}", hint=_ADDRESS_HINT) from None
+    return session

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from stator.child_process import end_with_parent
-from stator.cli.checks.float_options import CheckedCommand
+from stator.cli.checks.checked_options import CheckedCommand
 from stator.cli.help_pages import GroupedCommands, help_ending, help_text
 from stator.cli.output import show_error
 from stator.cli.register import COMMANDS, CommandEntry
@@ -84,7 +84,7 @@ def _load(entry: CommandEntry) -> Callable[..., Any]:
 
 
 def _not_loaded() -> None:
-    """Takes the place of a command that was not called."""
+    """Do nothing. Takes the place of the commands whose modules are not imported."""
 
 
 def _print_version(requested: bool) -> None:

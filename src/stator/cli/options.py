@@ -35,6 +35,9 @@ PrefixOption = Annotated[
         metavar="TEXT", help="Text before the table names of the design, for example prod-."
     ),
 ]
+PriceRegionOption = Annotated[
+    str, typer.Option(metavar="REGION", help="The AWS region for the prices.")
+]
 RegionOption = Annotated[
     str | None, typer.Option(metavar="REGION", help="The region for an http address.")
 ]
@@ -62,6 +65,15 @@ BetweenOption = Annotated[
     typer.Option(
         metavar="HH:MM-HH:MM",
         help="Work only in these hours, local time; 22:00-04:00 passes midnight.",
+    ),
+]
+MetricsPortOption = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        max=65535,
+        metavar="PORT",
+        help="Serve Prometheus metrics on this port; 0 takes a free one.",
     ),
 ]
 OutOption = Annotated[

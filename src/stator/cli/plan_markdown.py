@@ -12,7 +12,10 @@ from stator.model.quantities import about_dollars, amount
 
 
 def plan_markdown(plan: Plan, changes: Sequence[LockChange] | None) -> str:
-    """Return a plan as Markdown. ``changes`` are those since the lock; None if there is no lock."""
+    """Return a plan as Markdown.
+
+    ``changes`` are the differences from the lock file; None means that there is no lock file.
+    """
     parts = [
         f"### Plan of {plan.name}: about {about_dollars(plan.dollars_per_month)} a month",
         lock_changes(changes),

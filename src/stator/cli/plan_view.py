@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console, RenderableType
@@ -10,10 +11,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from stator.design.cost.report import cost, settings_options
+from stator.cli.output import print_parts
+from stator.cli.tables.name_cell import NameCell
+from stator.design.cost.report import DEFAULT_REGION, Basis, settings_options
 from stator.design.design import Design
 from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan, Step, TablePlan
-from stator.model.quantities import about_dollars, amount, plural, size
+from stator.model.quantities import about_dollars, amount, cents, plural, size
 
 _SHORT = {
     "single-digit milliseconds": "<10 ms",
@@ -25,27 +28,26 @@ _SHORT = {
 """Short forms of the planner's latencies, for the table of patterns."""
 
 
-def show(plan: Plan, design: Design, console: Console, *, as_table: bool) -> None:
-    """Print a plan, with one row for each pattern if ``as_table``."""
+def show(
+    plan: Plan,
+    design: Design,
+    console: Console,
+    *,
+    as_table: bool,
+    region: str = DEFAULT_REGION,
+) -> None:
+    """Print a plan, with one row for each pattern if ``as_table``.
+
+    ``region`` is the region of the plan's dollars.
+    """
     parts = (
         _heading(plan),
         *_tables(plan),
         *_entities(plan),
         *_patterns(plan, design, as_table),
-        *_closing(plan, design),
+        *_closing(plan, design, region),
     )
-    print_parts(console, parts)
-
-
-def print_parts(console: Console, parts: Iterable[RenderableType]) -> None:
-    """Print parts one below the other, without blanks at the ends of lines in a file."""
-    if console.is_terminal:
-        console.print(*parts, sep="\n")
-        return
-    # rich pads lines with blanks to the width of the console; a file should not have them
-    with console.capture() as captured:
-        console.print(*parts, sep="\n")
-    console.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+    print_parts(console, *parts)
 
 
 def _heading(plan: Plan) -> Text:
@@ -123,6 +125,8 @@ def _entities(plan: Plan) -> Iterator[RenderableType]:
             (f"  {amount(entity.items)} items of {size(entity.item_bytes)}{where}", "dim"),
         )
         yield _grid(_keys(entity), indent=4)
+        for reason in entity.reasons if entity.shards > 1 else ():
+            yield Padding(Text(f"why: {reason}", "dim"), (0, 0, 0, 4))
         for warning in entity.warnings:
             yield Padding(Text(f"warning: {warning}", "yellow"), (0, 0, 0, 4))
 
@@ -160,7 +164,7 @@ def _patterns(plan: Plan, design: Design, as_table: bool) -> Iterator[Renderable
 
 
 def _pattern_heading(pattern: PatternPlan) -> RenderableType:
-    line = Table.grid(expand=True)
+    line = Table.grid(padding=(0, 2, 0, 0), expand=True)
     line.add_column(ratio=1, overflow="fold")
     line.add_column(justify="right", no_wrap=True)
     name = Text.assemble(
@@ -184,6 +188,8 @@ def _pattern_rows(pattern: PatternPlan) -> Iterator[tuple[str | Text, ...]]:
     for step in pattern.steps:
         if step.filter is not None:
             yield Text("filter", "dim"), Text(str(step.filter))
+        if step.fetched_filter is not None:
+            yield Text("filter", "dim"), Text(f"{step.fetched_filter}, after the fetch")
     yield (
         Text("cost", "dim"),
         f"{amount(pattern.units_per_call)} {units(pattern)} a call, {pattern.latency}",
@@ -227,7 +233,7 @@ def units(pattern: PatternPlan) -> str:
 
 def _pattern_table(patterns: list[PatternPlan]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", expand=True)
-    table.add_column("pattern", overflow="fold", style="bold", max_width=24)
+    table.add_column("pattern", max_width=24)
     table.add_column("request", overflow="fold", ratio=1)
     table.add_column("a call", justify="right", no_wrap=True)
     table.add_column("latency", overflow="fold")
@@ -237,40 +243,48 @@ def _pattern_table(patterns: list[PatternPlan]) -> Table:
         for example in filter(None, each.example.split("; ")):
             request.append(f"\n{example}", "yellow")
         table.add_row(
-            Text(each.name),
+            NameCell(each.name, "bold"),
             request,
             f"{amount(each.units_per_call)} {units(each)}",
             _SHORT.get(each.latency, each.latency),
-            f"{each.dollars_per_month:,.2f}",
+            cents(each.dollars_per_month),
         )
     return table
 
 
-def _closing(plan: Plan, design: Design) -> Iterator[RenderableType]:
+def _closing(plan: Plan, design: Design, region: str) -> Iterator[RenderableType]:
+    basis = replace(Basis(**settings_options(design)), region=region)
     yield Text("")
     storage = sum(table.storage_dollars_per_month for table in plan.tables)
     other = sum(table.other_dollars_per_month for table in plan.tables)
     also = [f"{about_dollars(storage)} for storage"]
-    also += (
-        [f"{about_dollars(other)} for writes= and for looking up keys before updates"]
-        if other
-        else []
-    )
+    if other:
+        parts = ", ".join(
+            name
+            for name, is_paid in (
+                ("writes= and looking up keys before updates", _has_other_writes(plan)),
+                ("point-in-time recovery", basis.pitr),
+                ("idle capacity", basis.mode != "on-demand"),
+            )
+            if is_paid
+        )
+        also.append(f"{about_dollars(other)} for {parts}")
     yield Text(f"In addition, each month: {', '.join(also)}.", "dim")
     yield from _guesses(plan)
     if not plan.proven:
         yield Text("The search stopped at its limit: a cheaper layout may exist.", "yellow")
-    yield Text(
-        "Prices: us-east-1, on demand. Rates and volumes as declared, spread evenly.",
-        "dim",
-    )
-    if settings_options(design):
-        billed = cost(plan, facts=design)
+    shown = str(basis).replace("on-demand", "on demand", 1)
+    yield Text(f"Prices: {region}, {shown}. Rates and volumes as declared, spread evenly.", "dim")
+    if replace(basis, pitr=False) != Basis():  # recovery costs the same with any keys
         yield Text(
-            f"With the design's settings: {about_dollars(billed.total)} a month "
-            f"({billed.basis}{', recovery' if billed.basis.pitr else ''}); see stator cost.",
+            "Layouts, next-best choices and findings use on-demand prices of "
+            f"{DEFAULT_REGION}, Standard class.",
             "dim",
         )
+
+
+def _has_other_writes(plan: Plan) -> bool:
+    return any(each.pattern.startswith(("writes of ", "lookups of ")) for each in plan.uses)
 
 
 def _guesses(plan: Plan) -> Iterator[RenderableType]:
@@ -350,7 +364,7 @@ def _pattern_data(pattern: PatternPlan) -> dict[str, Any]:
         "index": pattern.index,
         "key_condition": pattern.key_condition,
         "example": pattern.example,
-        "filter": [str(step.filter) for step in pattern.steps if step.filter is not None],
+        "filter": [str(each) for step in pattern.steps for each in step.filters],
         "consistent": pattern.consistent,
         "requests_per_second": pattern.requests_per_second,
         "units_per_call": pattern.units_per_call,

@@ -6,11 +6,13 @@ import sys
 import time
 from typing import Any
 
+from stator.cli.output import rich_console
+
 
 class ProgressBar:
     """A progress bar on stderr. Shows nothing if stderr is not a terminal.
 
-    It appears ``after_seconds``, so that work that is done sooner shows none.
+    The bar appears after ``after_seconds``, so quick work shows no bar.
     """
 
     def __init__(self, label: str, *, after_seconds: float = 0.0) -> None:
@@ -25,7 +27,6 @@ class ProgressBar:
 
     def _start_if_due(self) -> None:
         if self._progress is None and sys.stderr.isatty() and time.monotonic() >= self._starts:
-            from rich.console import Console
             from rich.progress import (
                 BarColumn,
                 Progress,
@@ -41,7 +42,7 @@ class ProgressBar:
                 TextColumn("{task.percentage:>3.0f}%"),
                 TextColumn("{task.fields[facts]}"),
                 TimeRemainingColumn(),
-                console=Console(stderr=True),
+                console=rich_console(err=True, markup=True),
                 transient=True,
             )
             self._progress.start()

@@ -67,6 +67,12 @@ GROUPS: Final[dict[str, tuple[CommandEntry, ...]]] = {
             "Show what a design costs a month.",
         ),
         CommandEntry(
+            "simulate",
+            "stator.cli.commands.simulate",
+            "simulate",
+            "Show where a design's traffic is throttled, and the cure.",
+        ),
+        CommandEntry(
             "docs",
             "stator.cli.commands.docs",
             "export",
@@ -127,10 +133,34 @@ GROUPS: Final[dict[str, tuple[CommandEntry, ...]]] = {
     ),
     "Operate": (
         CommandEntry(
+            "dashboards",
+            "stator.cli.commands.operate.dashboards",
+            "observability",
+            "Write a design's dashboard for Grafana or CloudWatch.",
+        ),
+        CommandEntry(
+            "alarms",
+            "stator.cli.commands.operate.alarms",
+            "observability",
+            "Write a design's alarms for Prometheus or CloudWatch.",
+        ),
+        CommandEntry(
             "top",
             "stator.cli.commands.top",
             "streams",
             "Show an app's workers and how far behind they are.",
+        ),
+        CommandEntry(
+            "advise",
+            "stator.cli.commands.operate.advise",
+            "capacity",
+            "Say what capacity to buy for tables, from their history.",
+        ),
+        CommandEntry(
+            "scale",
+            "stator.cli.commands.operate.scale",
+            "capacity",
+            "Show or change the auto scaling of provisioned tables.",
         ),
         CommandEntry(
             "parked",

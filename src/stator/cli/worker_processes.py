@@ -34,7 +34,8 @@ class WorkerProcesses:
         stop_signal = StopSignal()
         slots = [_Slot(self._command) for _ in range(self._count)]
         while not stop_signal.wait(0.1):
-            if all(slot.has_ended() for slot in slots):
+            ended = [slot.has_ended() for slot in slots]  # all of them: each call may restart one
+            if all(ended):
                 return max(slot.code for slot in slots)
         for slot in slots:
             slot.terminate()

@@ -1,6 +1,5 @@
-"""Checks of a command line before the command works: options without an effect, numbers that are
-none, and folders that do not exist.
+"""Checks of a command line before the command runs.
 
-What is wrong with the values themselves is checked where they are used, so that Python callers get
-the same errors.
+They refuse options without an effect, NaN and infinity, and folders that do not exist. Other errors
+in values are found where the values are used, so that Python callers get the same errors.
 """

@@ -1,4 +1,4 @@
-"""Refuses options that would have no effect beside the others."""
+"""Refuses options that would have no effect together with the others."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from stator.cli.check_markdown import check_markdown
 from stator.cli.design_file import DesignFile, load_design_file
 from stator.cli.git_lock import plan_at
 from stator.cli.options import DesignArgument
-from stator.cli.output import RISK_COLOURS, show_error
-from stator.design.cost.difference import CostDiff, compare
+from stator.cli.output import RISK_COLOURS, say, show_error, styled
+from stator.design.cost.difference import CostDiff, compare_costs
 from stator.design.cost.report import cost
 from stator.design.lint.check import AT_LEAST_DOLLARS
 from stator.design.lint.finding import Finding, Report
@@ -95,7 +95,7 @@ def command(
     Example: stator check --format markdown --diff main
     """
     if github + json_output + (form is CheckFormat.markdown) > 1:
-        raise typer.BadParameter("use one of --github, --json and --format markdown")
+        raise typer.BadParameter("use only one of --github, --json and --format markdown")
     try:
         file = load_design_file(target)
         frozen = _frozen(file, lock)
@@ -122,7 +122,7 @@ def command(
         _print(report, path, with_fixes=sys.stdout.isatty() if fixes is None else fixes)
     if not json_output:
         if change is not None:
-            typer.echo(change.sentence, err=True)
+            say(change.sentence, err=True)
         _summarize(file, report, path, is_locked=frozen is not None, at_least=at_least)
     if not report.ok:
         raise typer.Exit(1)
@@ -130,7 +130,9 @@ def command(
 
 def _cost_change(file: DesignFile, plan: Plan, revision: str) -> CostDiff:
     before = plan_at(revision, file.lock)
-    return compare(cost(before, facts=file.design), cost(plan, facts=file.design), (before, plan))
+    return compare_costs(
+        cost(before, facts=file.design), cost(plan, facts=file.design), (before, plan)
+    )
 
 
 def _frozen(file: DesignFile, lock: Path | None) -> Plan | None:
@@ -151,16 +153,17 @@ def _frozen(file: DesignFile, lock: Path | None) -> Plan | None:
 def _print(report: Report, path: Path, *, with_fixes: bool) -> None:
     for finding in report.findings:
         where = f"{finding.location}: " if finding.location else ""
-        code = typer.style(finding.code, fg=_COLOURS[finding.severity], bold=True)
-        typer.echo(f"{where}{code} {finding.message}")
+        code = styled(finding.code, _COLOURS[finding.severity], bold=True)
+        say(f"{where}{code} {finding.message}", indent=4)
         if with_fixes:
-            typer.echo(f"    {typer.style('fix:', fg='cyan')} {finding.fix}")
+            say(f"    {styled('fix:', 'cyan')} {finding.fix}", indent=9)
     for change in report.changes:
-        risk = typer.style(change.risk, fg=_COLOURS[change.risk], bold=True)
+        risk = styled(change.risk, _COLOURS[change.risk], bold=True)
         ending = "" if with_fixes else f"; {change.do}"
-        typer.echo(f"{_shown(path)}:1: LOCK {risk}: {change.subject}: {change.what}{ending}")
+        lock = f"{_shown(path)}:1: LOCK {risk}"
+        say(f"{lock}: {change.subject}: {change.what}{ending}", indent=4)
         if with_fixes:
-            typer.echo(f"    {typer.style('do:', fg='cyan')} {change.do}")
+            say(f"    {styled('do:', 'cyan')} {change.do}", indent=8)
 
 
 def _summarize(
@@ -172,8 +175,8 @@ def _summarize(
     ignored = f" ({len(report.ignored)} ignored)" if report.ignored else ""
     if report.cheap:
         ignored += f" ({len(report.cheap)} below ${at_least:g} a month)"
-    ending = typer.style("ok", fg="green") if report.ok else typer.style("failed", fg="red")
-    typer.echo(
+    ending = styled("ok", "green") if report.ok else styled("failed", "red")
+    say(
         f"{ending}: {file.design.name}: {findings}{ignored}; "
         f"{_lock_summary(report, path, is_locked)}",
         err=True,

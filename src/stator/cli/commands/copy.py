@@ -12,6 +12,7 @@ from stator.addresses import TransportOptions
 from stator.cli.bulk_commands import WaitNotice, connection_options, resumable, show_failed
 from stator.cli.checks.data_folder import check_exists
 from stator.cli.options import BetweenOption, JournalOption, RestartOption, ResumeOption
+from stator.cli.output import say
 from stator.cli.progress_bar import ProgressBar
 from stator.model.quantities import duration, plural
 from stator.pipeline.bulk.copy import Copy, CopyOptions, CopyProgress, CopyReport, find_transform
@@ -125,12 +126,13 @@ def command(
     ):
         job = Copy(origin, target, options, transform=function, transform_name=transform)
         notice = WaitNotice(between)
-        with resumable(), ProgressBar(f"copy {table}") as bar:
-            report = job.run(
-                lambda progress: bar.show(
-                    progress.share, notice.facts(progress.waits_until, _facts(progress))
-                )
-            )
+        with resumable() as done, ProgressBar(f"copy {table}") as bar:
+
+            def watch(progress: CopyProgress) -> None:
+                done.done = f"{plural(progress.counts.written, 'item')} written"
+                bar.show(progress.share, notice.facts(progress.waits_until, _facts(progress)))
+
+            report = job.run(watch)
     _show(report, to_table or table, as_json=json_output)
     if not report.ok:
         raise typer.Exit(1)
@@ -139,7 +141,7 @@ def command(
 def _target(
     source: str, to: str, origin: BulkTarget, table: str, connecting: TransportOptions
 ) -> BulkTarget:
-    """Open the destination. A copy within one folder uses the source's connection to it."""
+    """Open the destination. If it is at the source's address, use the source's connection."""
     if to == source:
         return BulkTarget(origin.transport, table, address=to, owned=False)
     return BulkTarget.open(to, table, options=connecting)
@@ -163,7 +165,7 @@ def _show(report: CopyReport, table: str, *, as_json: bool) -> None:
         return
     rate = report.written / report.seconds if report.seconds else 0.0
     dropped = f", {report.dropped:,} dropped" if report.dropped else ""
-    typer.echo(
+    say(
         f"{report.written:,} of {report.read:,} items copied to {table}{dropped}: "
         f"{duration(report.seconds)}, {rate:,.0f}/s, {report.write_units:,.0f} WCU"
     )
@@ -172,6 +174,6 @@ def _show(report: CopyReport, table: str, *, as_json: bool) -> None:
         True: "verified",
         False: "not verified: the destination had other items before",
     }
-    typer.echo(f"checksum {report.checksum}, {words[report.verified]}")
+    say(f"checksum {report.checksum}, {words[report.verified]}")
     if report.failed:
         show_failed(plural(report.failed, "item"), report.dead_letters)

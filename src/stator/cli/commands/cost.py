@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
@@ -16,12 +17,15 @@ from rich.text import Text
 
 from stator.cli.design_file import DesignFile, load_design_file, plan_of
 from stator.cli.git_lock import plan_at
-from stator.cli.options import DesignArgument
-from stator.cli.output import plain_console
+from stator.cli.options import DesignArgument, PriceRegionOption
+from stator.cli.output import print_parts, rich_console
+from stator.cli.tables.name_cell import NameCell
 from stator.design.cost.charges import TableClass
-from stator.design.cost.difference import CostDiff, compare
+from stator.design.cost.difference import CostDiff, compare_costs
+from stator.design.cost.growth import growth_notes
 from stator.design.cost.prices import PriceFile, price_file
 from stator.design.cost.report import (
+    DEFAULT_REGION,
     Basis,
     CostOptions,
     CostReport,
@@ -54,9 +58,7 @@ class BillingMode(StrEnum):
 
 def command(
     target: DesignArgument = None,
-    region: Annotated[
-        str, typer.Option(metavar="REGION", help="The AWS region for the prices.")
-    ] = "us-east-1",
+    region: PriceRegionOption = DEFAULT_REGION,
     mode: Annotated[
         BillingMode | None,
         typer.Option(
@@ -108,6 +110,15 @@ def command(
             help="Number of consumers that poll the stream. Lambda reads free of charge.",
         ),
     ] = 0,
+    scale: Annotated[
+        float,
+        typer.Option(
+            min=0.001, metavar="N", help="Multiply all rates. The units of each call stay."
+        ),
+    ] = 1.0,
+    scale_volumes: Annotated[
+        float, typer.Option(min=0.001, metavar="N", help="Multiply all stored data.")
+    ] = 1.0,
     prices: Annotated[
         Path | None,
         typer.Option(
@@ -130,6 +141,8 @@ def command(
     """
     if years == 2:
         raise typer.BadParameter("--years 2 is not offered by AWS; use 1 or 3")
+    if diff is not None and (scale, scale_volumes) != (1.0, 1.0):
+        raise typer.BadParameter("--diff compares declared workloads; leave out --scale")
     file = load_design_file(target)
     design = file.design
     options = settings_options(design)
@@ -148,7 +161,7 @@ def command(
     if pitr is not None:
         options["pitr"] = pitr
     plan = plan_of(design)
-    workload = workload_of(plan)
+    workload = workload_of(plan).scaled(scale, scale_volumes)
     basis = Basis(**options)
     known = price_file(prices)
     found = report(design.name, workload, basis, known.region(region))
@@ -156,15 +169,33 @@ def command(
     if json_output:
         typer.echo(
             json.dumps(
-                found.to_data() | ({} if change is None else {"diff": change.to_data()}), indent=2
+                found.to_data()
+                | {"notes": list(growth_notes(design))}
+                | ({} if change is None else {"diff": change.to_data()}),
+                indent=2,
             )
         )
         return
-    _show(
+    print_parts(
+        rich_console(),
         change_view(change)
         if change is not None
-        else report_view(found, known, _others(workload, known, found))
+        else report_view(
+            found,
+            known,
+            _others(workload, known, found),
+            (*_scale_note(scale, scale_volumes), *growth_notes(design)),
+        ),
     )
+
+
+def _scale_note(rates: float, volumes: float) -> list[str]:
+    parts = [
+        f"{what} times {factor:g}"
+        for what, factor in (("rates", rates), ("stored data", volumes))
+        if factor != 1.0
+    ]
+    return [f"{' and '.join(parts)}; each call uses the declared units"] if parts else []
 
 
 def _change(
@@ -175,17 +206,23 @@ def _change(
     known: PriceFile,
     options: CostOptions,
 ) -> CostDiff:
-    """Return how the cost ``now`` differs from that of the lock file in a git revision.
+    """Return how the cost ``now`` differs from the cost of the lock file in a git revision.
 
-    Each is priced with its own workload. A lock file that stores no workload is priced with the
-    workload of the current design.
+    Each of the two plans is priced with its own workload. A lock file that stores no workload is
+    priced with the workload of the current design.
     """
     before = plan_at(revision, file.lock)
-    return compare(cost(before, facts=file.design, known=known, **options), now, (before, plan))
+    return compare_costs(
+        cost(before, facts=file.design, known=known, **options), now, (before, plan)
+    )
 
 
 def _others(workload: Workload, known: PriceFile, found: CostReport) -> dict[str, Decimal]:
-    """Return the monthly total under each billing mode for which the region has prices."""
+    """Return the monthly total under each billing mode for which the region has prices.
+
+    ``found`` is the report under the chosen mode. The other modes are priced with the same region,
+    utilisation and so on.
+    """
     basis = found.basis
     totals: dict[str, Decimal] = {}
     for mode in BillingMode:
@@ -214,11 +251,9 @@ def _others(workload: Workload, known: PriceFile, found: CostReport) -> dict[str
 # --- views ----------------------------------------------------------------------------------------
 
 
-def _show(view: RenderableType) -> None:
-    plain_console().print(view)
-
-
-def report_view(found: CostReport, known: PriceFile, modes: dict[str, Decimal]) -> RenderableType:
+def report_view(
+    found: CostReport, known: PriceFile, modes: dict[str, Decimal], notes: Iterable[str] = ()
+) -> RenderableType:
     headline = Text.assemble(
         (f"{found.design}  ", "bold"), (dollars(found.total), "bold green"), " a month"
     )
@@ -246,6 +281,8 @@ def report_view(found: CostReport, known: PriceFile, modes: dict[str, Decimal]) 
         parts.append(
             Text(f"\nnote: no AWS source confirms {', '.join(found.doubtful)}", style="yellow")
         )
+    every = [f"note: {note}" for note in (*found.not_included, *notes)]
+    parts += [Text("\n" + "\n".join(every), style="yellow")] if every else []
     return Group(*parts)
 
 
@@ -253,7 +290,7 @@ def _section(
     title: str, rows: dict[str, Decimal], whole: Decimal, notes: dict[str, str]
 ) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="cyan", padding=(0, 2, 0, 0))
-    table.add_column(title, min_width=24, overflow="fold")
+    table.add_column(title, min_width=24)
     table.add_column("", style="dim", min_width=6)
     table.add_column("a month", justify="right", min_width=12)
     table.add_column("share", justify="right", min_width=5)
@@ -261,7 +298,7 @@ def _section(
     for name, part in rows.items():
         share = float(part / whole) if whole else 0.0
         bar = Text(_bar(share), style="green")
-        table.add_row(Text(name), notes.get(name, ""), dollars(part), _percent(share), bar)
+        table.add_row(NameCell(name), notes.get(name, ""), dollars(part), _percent(share), bar)
     return Padding(table, (1, 0, 0, 0))
 
 
@@ -293,13 +330,13 @@ def change_view(change: CostDiff) -> RenderableType:
     borrowed = "The older lock file has no workload, so both sides use today's."
     origin = Text(borrowed if change.origin is None else change.origin.sentence)
     table = Table(box=None, pad_edge=False, header_style="cyan", padding=(0, 2, 0, 0))
-    table.add_column("cause", min_width=28, overflow="fold")
+    table.add_column("cause", min_width=28)
     for title in ("before", "after", "change"):
         table.add_column(title, justify="right", min_width=12)
     for each in change.changes:
         style = "red" if each.dollars > 0 else "green"
         table.add_row(
-            Text(each.cause),
+            NameCell(each.cause),
             _sum_or_dash(each.before),
             _sum_or_dash(each.after),
             Text(signed_dollars(each.dollars), style=style),

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from stator.cli.output import write_text
+from stator.cli.output import rich_console, write_text
 
 
 def command(
@@ -36,8 +35,10 @@ def command(
 ) -> None:
     """Simulate a fleet of home routers that test their connections and report the results.
 
-    The demo plans a design, loads a month of tests, streams live changes, kills a worker, spreads
-    hot writes and lets items expire, on the embedded engine. At the end it recounts everything.
+    The demo plans a design, loads a month of tests, streams live changes, kills a worker, and lets
+    items expire, on the embedded engine. One provider becomes a hot key, and the engine throttles
+    it. Its feed reads the reason and spreads the provider's writes over more partitions. At the
+    end the demo recounts everything.
 
     A million tests take about a minute on two cores, most of it for loading and summing up.
     --scale 50000 takes a third of that.
@@ -52,15 +53,15 @@ def command(
     from stator.demo.page import render
     from stator.demo.terminal import show
 
-    console = Console(highlight=False)
+    screen = rich_console(markup=True)
     folder = Path(tempfile.mkdtemp(prefix="stator-demo-")) if keep is None else keep
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        story = Demo(Scale(tests=scale, seconds=seconds), folder, console).run()
-        show(story, console)
+        story = Demo(Scale(tests=scale, seconds=seconds), folder, screen).run()
+        show(story, screen)
         path = out if keep is None else folder / out.name
         write_text(path, render(story))
-        console.print(f"\nThe report, with charts: [bold]{path}[/]")
+        screen.print(f"\nThe report, with charts: [bold]{path}[/]")
     finally:
         if keep is None:
             shutil.rmtree(folder, ignore_errors=True)

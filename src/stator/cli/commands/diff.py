@@ -11,6 +11,7 @@ import typer
 from stator.cli.design_file import load_design, plan_of
 from stator.cli.live_tables import LiveTables
 from stator.cli.options import DesignArgument, PrefixOption, ProfileOption, RegionOption
+from stator.cli.output import say, styled
 from stator.design.plan.drift import Difference, drift
 from stator.design.plan.own_table import needs_own_table, own_table
 from stator.model.quantities import plural
@@ -22,7 +23,12 @@ def command(
     target: DesignArgument = None,
     live: Annotated[
         str,
-        typer.Option(metavar="URL", help="Where the tables are: http://host:port or aws://region."),
+        typer.Option(
+            "--at",
+            "--live",
+            metavar="ADDRESS",
+            help="Where the tables are: http://host:port or aws://region.",
+        ),
     ] = "http://localhost:8000",
     prefix: PrefixOption = "",
     with_patterns: Annotated[
@@ -39,7 +45,7 @@ def command(
 
     Exit code 1 means that there are differences.
 
-    Example: stator diff shop.py --live aws://eu-west-1 --prefix prod-
+    Example: stator diff shop.py --at aws://eu-west-1 --prefix prod-
     """
     design = load_design(target)
     plan = plan_of(design)
@@ -50,7 +56,7 @@ def command(
     described = {name: tables.describe_fully(prefix + name) for name in names}
     found = drift(plan, described, beside, design.settings)
     for missing in tables.unread:
-        typer.echo(f"note: not compared: {missing}", err=True)
+        say(f"note: not compared: {missing}", err=True)
     if as_json:
         typer.echo(json.dumps({"address": live, "differences": [asdict(each) for each in found]}))
     else:
@@ -60,10 +66,10 @@ def command(
 
 def _show(design: str, names: list[str], live: str, prefix: str, found: list[Difference]) -> None:
     if not found:
-        typer.echo(f"{', '.join(names)} at {live}: no differences from the design")
+        say(f"{', '.join(names)} at {live}: no differences from the design")
         return
     for each in found:
-        mark = typer.style(f"{each.severity:>9}", fg=_COLOURS[each.severity], bold=True)
-        typer.echo(f"{mark}  {prefix}{each.where}: {each.message}")
-        typer.echo(f"{'':>9}  -> {each.remedy}")
-    typer.echo(f"{plural(len(found), 'difference')} between {design} and {live}")
+        mark = styled(f"{each.severity:>9}", _COLOURS[each.severity], bold=True)
+        say(f"{mark}  {prefix}{each.where}: {each.message}", indent=11)
+        say(f"{'':>9}  -> {each.remedy}", indent=14)
+    say(f"{plural(len(found), 'difference')} between {design} and {live}")

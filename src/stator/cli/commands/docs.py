@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from stator.cli.design_file import load_design, plan_of
-from stator.cli.options import DesignArgument, OutOption
-from stator.cli.output import write_text
+from stator.cli.options import DesignArgument, OutOption, PriceRegionOption
+from stator.cli.output import say, write_text
+from stator.design.cost.report import DEFAULT_REGION
 from stator.design.documents import document_of, html, markdown
 
 
@@ -30,6 +31,7 @@ def command(
         ),
     ] = None,
     out: OutOption = None,
+    region: PriceRegionOption = DEFAULT_REGION,
     json_output: Annotated[
         bool, typer.Option("--json", help="Print the file and its format as JSON. Needs --out.")
     ] = False,
@@ -48,7 +50,7 @@ def command(
         else DocumentFormat.markdown
     )
     design = load_design(target)
-    document = document_of(design, plan_of(design))
+    document = document_of(design, plan_of(design), region=region)
     text = html(document) if chosen is DocumentFormat.html else markdown(document)
     if out is None:
         typer.echo(text, nl=False)
@@ -59,4 +61,4 @@ def command(
             json.dumps({"file": str(out), "format": chosen.value, "bytes": len(text.encode())})
         )
     else:
-        typer.echo(f"wrote {out}", err=True)
+        say(f"wrote {out}", err=True)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import shutil
-import textwrap
 from typing import Annotated, Final
 
 import typer
 
 from stator.cli.diagnosis import Check, State, diagnose
+from stator.cli.output import say, styled
 
 _MARKS: Final[dict[State, tuple[str, str]]] = {
     "ok": ("ok", "green"),
     "absent": ("--", "yellow"),
     "wrong": ("!!", "red"),
 }
-_LEAST_COLUMNS: Final = 30
 
 
 def command(
@@ -41,7 +39,7 @@ def command(
 
     Shows versions, whether the compiled modules are in use, the extras, the limit of open files,
     AWS credentials and a local server. Nothing is sent to the network unless --at names an address.
-    Exit code 1 means that something is wrong; what is only absent does not count.
+    Exit code 1 means that something is wrong; missing optional parts do not count.
 
     Example: stator doctor
 
@@ -58,11 +56,10 @@ def command(
 
 def _show(checks: list[Check]) -> None:
     width = max(len(each.subject) for each in checks)
-    columns = max(_LEAST_COLUMNS, shutil.get_terminal_size().columns - width - 6)
+    indent = width + 6
     for each in checks:
         mark, colour = _MARKS[each.state]
-        first, *more = textwrap.wrap(each.found, columns) or [""]
-        typer.echo(f"{typer.style(mark, fg=colour, bold=True)}  {each.subject:{width}}  {first}")
-        advice = textwrap.wrap(f"do: {each.do}", columns) if each.do else []
-        for line in (*more, *advice):
-            typer.echo(f"{'':{width + 6}}{line}")
+        start = f"{styled(mark, colour, bold=True)}  {each.subject:{width}}  "
+        say(f"{start}{each.found}", indent=indent)
+        if each.do:
+            say(f"{'':{indent}}do: {each.do}", indent=indent + len("do: "))

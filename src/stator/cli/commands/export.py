@@ -26,6 +26,7 @@ from stator.cli.options import (
     RestartOption,
     ResumeOption,
 )
+from stator.cli.output import say
 from stator.cli.progress_bar import ProgressBar
 from stator.model.quantities import duration, plural, size
 from stator.pipeline.bulk.export.export import (
@@ -46,6 +47,15 @@ def command(
         typer.Argument(
             metavar="[ADDRESS]",
             help="Where the table is: a folder, http://host:port or aws://region.",
+            show_default=False,
+        ),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="ADDRESS",
+            help="Where the table is, as an option instead of the argument.",
             show_default=False,
         ),
     ] = None,
@@ -70,6 +80,13 @@ def command(
         ),
     ] = None,
     prefix: PrefixOption = "",
+    blobs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STORE",
+            help="With --entity or --design: the folder or s3://... of offloaded large() values.",
+        ),
+    ] = None,
     snapshot: Annotated[
         str | None,
         typer.Option(
@@ -137,6 +154,9 @@ def command(
         )
     if not out:
         raise typer.BadParameter("--out is missing; name a folder, a file or s3://bucket/prefix")
+    if address is not None and at is not None:
+        raise typer.BadParameter(f"the address is given twice: {address} and --at {at}; keep one")
+    address = address or at
     if (address is None) == (snapshot is None):
         raise typer.BadParameter(
             "give either the ADDRESS of the table or --from-snapshot PATH"
@@ -144,11 +164,11 @@ def command(
         )
     if snapshot is not None:
         unused = ("table", "entity", "design", "prefix", "rate", "segments", "consistent")
-        refuse_unused(context, "with --from-snapshot", *unused, "region", "profile")
+        refuse_unused(context, "with --from-snapshot", *unused, "blobs", "region", "profile")
     elif design is not None:
         refuse_unused(context, "with --design, which goes with --table", "entity")
     elif entity is None:
-        refuse_unused(context, "without --entity or --design", "prefix")
+        refuse_unused(context, "without --entity or --design", "prefix", "blobs")
     options = ExportOptions(
         format=format_name,
         compression=compression,
@@ -165,7 +185,7 @@ def command(
         else:
             assert address is not None
             target = stack.enter_context(
-                _target(address, table, entity, design, prefix, region, profile)
+                _target(address, table, entity, design, prefix, blobs, region, profile)
             )
             export = table_export(
                 target, out, options, rate=rate, segments=segments, consistent=consistent
@@ -180,30 +200,37 @@ def _target(
     entity: str | None,
     design: str | None,
     prefix: str,
+    blobs: str | None,
     region: str | None,
     profile: str | None,
 ) -> BulkTarget:
     check_exists(address)
     if design is None:
-        return open_target(address, table, entity, prefix=prefix, region=region, profile=profile)
+        return open_target(
+            address, table, entity, prefix=prefix, blobs=blobs, region=region, profile=profile
+        )
     return BulkTarget.open(
         address,
         table,
         design=load_design_file(design).design,
         prefix=prefix,
+        blobs=blobs,
         options=connection_options(region, profile),
     )
 
 
 def _run(export: ExportJob, between: str | None) -> ExportReport:
     notice = WaitNotice(between)
-    with resumable(), ProgressBar("export") as bar:
-        return export.run(
-            lambda progress: bar.show(
+    with resumable() as done, ProgressBar("export") as bar:
+
+        def watch(progress: ExportProgress) -> None:
+            done.done = f"{plural(progress.items, 'item')} read"
+            bar.show(
                 progress.pieces_done / max(1, progress.pieces),
                 notice.facts(progress.waits_until, _facts(progress)),
             )
-        )
+
+        return export.run(watch)
 
 
 def _facts(progress: ExportProgress) -> str:
@@ -216,13 +243,13 @@ def _show(report: ExportReport, *, as_json: bool) -> None:
         typer.echo(json.dumps(report.to_data()))
         return
     if report.already_complete:
-        typer.echo(
+        say(
             f"{report.out} is complete since {report.finished_at}: {report.items:,} items in"
             f" {plural(report.files, 'file')}, {size(report.size_bytes)}; nothing was written"
         )
     else:
         _show_written(report)
-    typer.echo(
+    say(
         f"checksum {report.checksum}, {'verified' if report.verified else 'not verified'}; "
         f"manifest {report.manifest}"
     )
@@ -230,7 +257,7 @@ def _show(report: ExportReport, *, as_json: bool) -> None:
 
 def _show_written(report: ExportReport) -> None:
     rate = report.items / report.seconds if report.seconds else 0.0
-    typer.echo(
+    say(
         f"{report.items:,} items in {plural(report.files, 'file')}, {size(report.size_bytes)}: "
         f"{duration(report.seconds)}, {rate:,.0f}/s, {report.consumed_units:,.0f} RCU"
     )

@@ -11,7 +11,7 @@ import typer
 
 from stator.cli.design_file import load_design, plan_of
 from stator.cli.options import DesignArgument, OutOption
-from stator.cli.output import write_text
+from stator.cli.output import say, write_text
 from stator.design.design import Design
 from stator.design.export import export
 from stator.design.export.iam import policy
@@ -124,15 +124,15 @@ def command(
         )
         return
     if out is not None:
-        typer.echo(f"wrote {out}", err=True)
+        say(f"wrote {out}", err=True)
     for note in exported.notes:
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True, indent=len("note: "))
 
 
 def _write_steps(
     design: Design, plan: Plan, since: Path, tool: ExportTarget, out: Path, *, with_patterns: bool
 ) -> None:
-    """Write a numbered file for each update that leads from the lock to the plan."""
+    """Write a numbered file for each update that leads from the lock file to the new plan."""
     before = read_lock(since)
     if before is None:
         raise ConfigurationError(
@@ -142,6 +142,6 @@ def _write_steps(
     for at, step in enumerate(steps, 1):
         file = out if len(steps) == 1 else out.with_name(f"{out.stem}.{at}{out.suffix}")
         write_text(file, export(design, tool.value, step, with_patterns=with_patterns).text)
-        typer.echo(f"wrote {file}", err=True)
+        say(f"wrote {file}", err=True)
     if len(steps) > 1:
-        typer.echo(f"note: deploy the {len(steps)} files one after the other", err=True)
+        say(f"note: deploy the {len(steps)} files one after the other", err=True)

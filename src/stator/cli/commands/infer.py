@@ -15,7 +15,7 @@ import typer
 
 from stator.cli.live_tables import LiveTables
 from stator.cli.options import OutOption, ProfileOption, RegionOption
-from stator.cli.output import write_text
+from stator.cli.output import say, styled, write_text
 from stator.design.infer import Inference, TableSample, design_file, infer, infer_tables
 from stator.errors import ConfigurationError, DataDamaged
 from stator.formats.compression import by_extension, open_decompressed
@@ -39,7 +39,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="[TABLE]...",
-            help="The tables; all that have items if none is named. For a file, the name of the "
+            help="The tables. By default, all tables that have items. For a file, the name of the "
             "design.",
             show_default=False,
         ),
@@ -95,14 +95,14 @@ def command(
 
 
 def _report(found: Inference, out: Path) -> None:
-    typer.echo(
+    say(
         f"wrote {out}: {plural(len(found.entities), 'entity')} and "
         f"{plural(len(found.patterns), 'pattern')} of "
         f"{', '.join(each.name for each in found.tables)}"
     )
     for doubt in found.doubts:
-        typer.echo(typer.style("  guessed: ", fg="yellow") + doubt)
-    typer.echo(f"next: review the file, then run stator plan {out}")
+        say(styled("  guessed: ", "yellow") + doubt, indent=11)
+    say(f"next: review the file, then run stator plan {out}")
 
 
 def _from_tables(tables: LiveTables, names: list[str], sample: int, name: str | None) -> Inference:
@@ -120,7 +120,7 @@ def _from_tables(tables: LiveTables, names: list[str], sample: int, name: str | 
 
 
 def _all_names(tables: LiveTables) -> list[str]:
-    """Return all tables, without those that Stator keeps beside the tables of a design."""
+    """Return the names of all tables, without the own tables (``<design>-stator``) of designs."""
     found = tables.names()
     return [
         each
@@ -140,7 +140,10 @@ def _sample(tables: LiveTables, table: str, count: int) -> TableSample:
 
 
 def _common_name(samples: list[TableSample]) -> str:
-    """Return the start that the names of all tables share, or "tables"."""
+    """Return the words that all table names start with: "prod-shop" for prod-shop-orders and so on.
+
+    Returns "tables" if they share no word.
+    """
     several = [re.split(r"[-_.]", each.name) for each in samples]
     same = takewhile(lambda words: len(set(words)) == 1, zip(*several))
     common = "-".join(words[0] for words in same)

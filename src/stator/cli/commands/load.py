@@ -10,18 +10,34 @@ from typing import Annotated
 import typer
 
 from stator.addresses import Address
-from stator.cli.bulk_commands import WaitNotice, open_target, resumable, show_failed
+from stator.cli.bulk_commands import (
+    FAILED_ROWS,
+    WaitNotice,
+    check_locked_keys,
+    open_target,
+    resumable,
+    show_failed,
+)
 from stator.cli.checks.data_folder import check_exists
 from stator.cli.checks.unused_options import refuse_unused
-from stator.cli.options import BetweenOption, ProfileOption, RestartOption, ResumeOption
+from stator.cli.options import (
+    BetweenOption,
+    MetricsPortOption,
+    ProfileOption,
+    RestartOption,
+    ResumeOption,
+)
+from stator.cli.output import say, styled
 from stator.cli.progress_bar import ProgressBar
-from stator.model.quantities import duration, plural, size
+from stator.formats.dynamodb_json import KINDS
+from stator.model.quantities import cents, duration, plural, size
 from stator.pipeline.bulk.load.estimate import LoadEstimate, estimate
 from stator.pipeline.bulk.load.inputs import FORMATS
 from stator.pipeline.bulk.load.load import LoadOptions, LoadPlan, LoadProgress, LoadReport
+from stator.pipeline.bulk.load.metrics import LoadMetrics
 from stator.pipeline.bulk.targets import BulkTarget
 
-_FAILED_ROWS = 1
+_WOULD_FAIL = 1
 _MEMORY = "memory"
 
 
@@ -37,6 +53,8 @@ def command(
     to: Annotated[
         str,
         typer.Option(
+            "--to",
+            "--at",
             metavar="ADDRESS",
             help="Where the table is: a folder, http://host:port or aws://region.",
         ),
@@ -66,6 +84,13 @@ def command(
             help="With --entity: the folder or s3://... that receives offloaded large() values.",
         ),
     ] = None,
+    new_keys: Annotated[
+        bool,
+        typer.Option(
+            "--new-keys",
+            help="With --entity: load although the design has other keys than its lock file.",
+        ),
+    ] = False,
     format_name: Annotated[
         str | None,
         typer.Option(
@@ -95,7 +120,7 @@ def command(
         typer.Option(
             "--type",
             metavar="ATTRIBUTE=TYPE",
-            help="Set a type: S, N, BOOL, B, SS, NS, L or M. May be repeated.",
+            help=f"Set a type: {', '.join(KINDS[:-1])} or {KINDS[-1]}. May be repeated.",
         ),
     ] = None,
     flatten: Annotated[
@@ -180,13 +205,18 @@ def command(
         ),
     ] = None,
     profile: ProfileOption = None,
+    metrics_port: MetricsPortOption = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Load CSV, JSON, Parquet or Arrow files into a table, from disk or S3.
 
     JSON files hold JSON lines or DynamoDB JSON, and files may be compressed. Rows that cannot be
     written go to the dead letters and do not stop the rest; --format dead-letters loads them once
-    they are corrected. Exit code 1 means that rows failed, or with --dry-run that rows would fail.
+    they are corrected.
+
+    Exit codes: 0 all rows are loaded; 1 an error, or with --dry-run rows that would fail; 2 wrong
+    usage; 3 the load is done, and rows failed; 130 interrupted. After 3, the same command with
+    --resume loads nothing and says so.
 
     Example: stator load 'orders/*.parquet' --to http://localhost:8000 --table orders
 
@@ -201,8 +231,10 @@ def command(
             f"--format {format_name} is unknown; choose one of {', '.join(FORMATS)}"
         )
     if entity is None:
-        refuse_unused(context, "without --entity", "prefix", "blobs")
+        refuse_unused(context, "without --entity", "prefix", "blobs", "new_keys")
     else:
+        if not new_keys:
+            check_locked_keys(entity, "--new-keys")
         refuse_unused(context, "with --entity, whose design has the types", "types")
     options = LoadOptions(
         format=format_name,
@@ -238,18 +270,24 @@ def command(
             found = estimate(plan, region or "us-east-1")
             _show_estimate(found, as_json=json_output)
             if not found.ok:
-                raise typer.Exit(_FAILED_ROWS)
+                raise typer.Exit(_WOULD_FAIL)
             return
         notice = WaitNotice(between)
-        with resumable(), ProgressBar(f"load {target.table}") as bar:
-            report = plan.run(
-                lambda progress: bar.show(
-                    progress.share, notice.facts(progress.waits_until, _facts(progress))
-                )
-            )
+        metrics = LoadMetrics(target.table)
+        if metrics_port is not None:
+            served = metrics.serve(metrics_port)
+            typer.echo(f"serving metrics on http://localhost:{served}/metrics", err=True)
+        with resumable() as done, ProgressBar(f"load {target.table}") as bar:
+
+            def watch(progress: LoadProgress) -> None:
+                done.done = _done(progress)
+                metrics.note(progress)
+                bar.show(progress.share, notice.facts(progress.waits_until, _facts(progress)))
+
+            report = plan.run(watch)
     _show_report(report, as_json=json_output)
     if not report.ok:
-        raise typer.Exit(_FAILED_ROWS)
+        raise typer.Exit(FAILED_ROWS)
 
 
 def _checked_target(
@@ -260,11 +298,12 @@ def _checked_target(
     *,
     writes: bool,
 ) -> str:
-    """Return the address to open. A folder that does not exist is not created in vain.
+    """Return the address to open for the load. Refuse a new folder if the load cannot start.
 
-    Without --create it must exist, unless the design of --entity says which tables to create there.
-    Then the load is planned in memory first: if that fails, no folder remains. A dry run is done in
-    memory.
+    Opening a new folder creates it, and a failed load must not leave an empty folder behind.
+    Without --create, a new folder is allowed only with --entity, because the design says which
+    tables to create. The load is then planned in memory first, to find errors. For a dry run
+    (``writes`` is false) into a new folder, the result is the address of the memory engine.
     """
     if options.create or not Address.parse(to).is_new_folder:
         return to
@@ -280,15 +319,19 @@ def _show_types(plan: LoadPlan) -> None:
     target = plan.target
     files = plural(len(plan.inputs), "file") if len(plan.inputs) > 1 else plan.inputs[0].name
     where = f"{target.entity_name} in {target.table}" if target.entity_name else target.table
-    typer.echo(f"{files} -> {where} at {target.address}", err=True)
+    say(f"{files} -> {where} at {target.address}", err=True)
     if plan.creation is not None:
-        typer.echo(f"{target.table} does not exist yet and will be created", err=True)
+        say(f"{target.table} does not exist yet and will be created", err=True)
     width = max((len(each.target) for each in plan.types), default=0)
     for each in plan.types:
         renamed = "" if each.source == each.target else f"  from {each.source}"
-        typer.echo(
-            f"  {each.target:<{width}}  {each.kind or 'by value':<8}  {each.why}{renamed}", err=True
-        )
+        start = f"  {each.target:<{width}}  {each.kind or 'by value':<8}  "
+        say(f"{start}{each.why}{renamed}", err=True, indent=len(start))
+
+
+def _done(progress: LoadProgress) -> str:
+    failed = f", {progress.counts.failed:,} failed" if progress.counts.failed else ""
+    return f"{plural(progress.counts.written, 'row')} written{failed}"
 
 
 def _facts(progress: LoadProgress) -> str:
@@ -309,16 +352,23 @@ def _show_estimate(found: LoadEstimate, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(found.to_data()))
         return
-    typer.echo(f"items     {found.items:,}")
-    typer.echo(f"size      {size(found.size_bytes)}")
-    more = f", plus the entries in {plural(found.indexes, 'index')}" if found.indexes else ""
-    typer.echo(f"units     {found.write_units:,} WCU{more}")
-    typer.echo(f"price     ${found.dollars:,.2f} on demand in {found.region}")
-    typer.echo(f"time      {duration(found.seconds)} at {found.rate:,.0f} WCU/s")
+    say(f"items     {found.items:,}")
+    say(f"size      {size(found.size_bytes)}")
+    more = f", with the entries in {plural(found.indexes, 'index')}" if found.indexes else ""
+    say(f"units     {found.write_units:,} WCU{more}")
+    say(f"price     ${cents(found.dollars)} on demand in {found.region}")
+    say(f"time      {duration(found.seconds)} at {found.rate:,.0f} WCU/s")
+    if found.refused is not None:
+        units = f"{found.refused.write_units:,} WCU and {found.refused.read_units:,g} RCU"
+        say(
+            f"refused   {units}, ${cents(found.refused.dollars)}, "
+            "if the condition is false for every row",
+            indent=len("refused   "),
+        )
     if found.failed:
-        typer.echo(typer.style(_failure_summary(found), fg="red"), err=True)
+        say(styled(_failure_summary(found), "red"), err=True)
         for letter in found.first_failures:
-            typer.echo(f"  {letter.source}, row {letter.row:,}: {letter.reason}", err=True)
+            say(f"  {letter.source}, row {letter.row:,}: {letter.reason}", err=True, indent=4)
 
 
 def _failure_summary(found: LoadEstimate) -> str:
@@ -330,9 +380,16 @@ def _show_report(report: LoadReport, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(report.to_data()))
         return
+    if report.already_done:
+        say(
+            f"already done: {plural(report.written, 'row')} written into {report.table};"
+            " --restart loads them again"
+        )
+        show_failed(plural(report.failed, "row"), report.dead_letters)
+        return
     rate = report.written / report.seconds if report.seconds else 0.0
     resumed = f", resumed at row {report.resumed_at_row:,}" if report.resumed_at_row else ""
-    typer.echo(
+    say(
         f"{report.written:,} of {report.read:,} rows loaded into {report.table}: "
         f"{duration(report.seconds)}, {rate:,.0f}/s, {report.consumed_units:,.0f} WCU{resumed}"
     )

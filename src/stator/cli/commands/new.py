@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from stator.cli.output import say
 from stator.errors import ConfigurationError
 
 
@@ -65,8 +66,8 @@ def command(
     if as_json:
         typer.echo(json.dumps({"folder": str(place), "files": created}))
         return
-    typer.echo(f"created {place}/ with {', '.join(created)}")
-    typer.echo(f"next: cd {place} && stator plan")
+    say(f"created {place}/ with {', '.join(created)}")
+    say(f"next: cd {place} && stator plan")
 
 
 def _write(place: Path, identifier: str, example: Starter) -> list[str]:

@@ -15,7 +15,8 @@ from rich.table import Table
 from stator.cli.app_file import MISSING_AT, app_connection, load_app
 from stator.cli.checks.unused_options import refuse_unused
 from stator.cli.options import AppArgument, AtOption, PrefixOption
-from stator.cli.output import plain_console
+from stator.cli.output import print_parts, rich_console, say
+from stator.cli.tables.name_cell import NameCell
 from stator.errors import ConfigurationError
 from stator.model.quantities import plural
 from stator.pipeline.workers.handlers.parked_retry import ParkedRetry, RetryOutcome
@@ -67,7 +68,7 @@ def command(
         why = "on `stator parked list`, which lists every item"
         refuse_unused(context, why, "marks", "everything")
     if everything:
-        refuse_unused(context, "beside --all, which names every item", "marks")
+        refuse_unused(context, "together with --all, which names every item", "marks")
     app = load_app(target)
     with app_connection(app, at, prefix) as db:
         parked_retry = ParkedRetry(db.context, app)
@@ -120,7 +121,7 @@ def _show(parked: list[ParkedKey], *, as_json: bool) -> None:
         typer.echo(json.dumps([asdict(each) for each in parked], indent=2))
         return
     if not parked:
-        typer.echo("no items are parked")
+        say("no items are parked")
         return
     table = Table(box=None, pad_edge=False)
     for title in ("item", "key", "changes", "since", "retry", "handler", "error"):
@@ -128,14 +129,14 @@ def _show(parked: list[ParkedKey], *, as_json: bool) -> None:
     for each in parked:
         table.add_row(
             each.mark.partition("#")[2][:12],
-            each.key,
+            NameCell(each.key),
             str(each.count),
             _time(each.since),
             "parked" if each.retry_at is None else _time(each.retry_at),
-            each.handler,
+            NameCell(each.handler),
             each.error,
         )
-    plain_console().print(table)
+    print_parts(rich_console(), table)
 
 
 def _time(seconds: float) -> str:
@@ -161,8 +162,8 @@ def _report(results: list[RetryOutcome], action: ParkedAction, *, as_json: bool)
                 if each.error is None
                 else f"still parked: {each.error}"
             )
-            typer.echo(f"{each.parked.key}: {state}")
+            say(f"{each.parked.key}: {state}")
         if not results:
-            typer.echo("no items are parked")
+            say("no items are parked")
     if left:
         sys.exit(1)

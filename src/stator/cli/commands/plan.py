@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -11,12 +12,14 @@ import typer
 
 from stator.cli.design_file import DesignFile, load_design_file, plan_of
 from stator.cli.layouts_view import layouts_data, show_layouts
-from stator.cli.options import DesignArgument
-from stator.cli.output import RISK_COLOURS, plain_console
+from stator.cli.options import DesignArgument, PriceRegionOption
+from stator.cli.output import RISK_COLOURS, rich_console, say, styled
 from stator.cli.plan_markdown import plan_markdown
 from stator.cli.plan_view import show, to_data
 from stator.cli.progress_bar import ProgressBar
 from stator.cli.stop_signal import INTERRUPTED
+from stator.design.cost.billed_plan import billed_plan
+from stator.design.cost.report import DEFAULT_REGION
 from stator.design.design import Design
 from stator.design.plan.lock_file import compare, other_keys, write_lock
 from stator.design.plan.plan import Plan
@@ -69,9 +72,10 @@ def command(
         bool,
         typer.Option(
             "--layouts",
-            help="Price single-table, aggregate and table-per-entity beside each other.",
+            help="Price single-table, aggregate and table-per-entity side by side.",
         ),
     ] = False,
+    region: PriceRegionOption = DEFAULT_REGION,
     form: Annotated[
         PlanFormat,
         typer.Option("--format", help="text, or markdown for a comment on a pull request."),
@@ -114,24 +118,32 @@ def command(
         raise typer.BadParameter("--rekey starts from the lock file; leave out --fresh")
     if layouts and (write or rekey):
         raise typer.BadParameter("--layouts only compares; leave out --write and --rekey")
+    if region != DEFAULT_REGION and (write or layouts or verified):
+        raise typer.BadParameter(
+            "--region prices the shown plan; leave out --write, --layouts and --verify"
+        )
     file = load_design_file(target, fresh=fresh)
     if layouts:
-        options = layout_options(file.design)
+        options = tuple(
+            each if each.plan is None else replace(each, plan=billed_plan(each.plan, file.design))
+            for each in layout_options(file.design)
+        )
         if json_output:
             typer.echo(json.dumps(layouts_data(options), indent=2, ensure_ascii=False))
         else:
-            show_layouts(options, plain_console())
+            show_layouts(options, rich_console())
         return
     plan = plan_of(file.design, rekey or ())
     if verified:
         _verify(file.design, plan, most_items, as_json=json_output)
+    shown = plan if region == DEFAULT_REGION else billed_plan(plan, file.design, region)
     if json_output:
-        typer.echo(json.dumps(to_data(plan), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(to_data(shown), indent=2, ensure_ascii=False))
     elif form is PlanFormat.markdown:
         changes = None if file.frozen is None else compare(file.frozen, plan)
-        typer.echo(plan_markdown(plan, changes), nl=False)
+        typer.echo(plan_markdown(shown, changes), nl=False)
     else:
-        show(plan, file.design, plain_console(), as_table=table)
+        show(shown, file.design, rich_console(), as_table=table, region=region)
     if write:
         _freeze(file, plan, force=force)
     elif not json_output and form is PlanFormat.text:
@@ -152,12 +164,12 @@ def _verify(design: Design, plan: Plan, most_items: int | None, *, as_json: bool
             most = MOST_ITEMS if most_items is None else most_items
             report = verify(design, plan, most_items=most, progress=bar.show)
     except KeyboardInterrupt:
-        typer.echo("Stopped. Nothing was stored.", err=True)
+        say("Stopped. Nothing was stored.", err=True)
         raise typer.Exit(INTERRUPTED) from None
     if as_json:
         typer.echo(report.to_json())
     else:
-        show_report(report, plain_console())
+        show_report(report, rich_console())
     raise typer.Exit(0 if report.ok else 1)
 
 
@@ -170,11 +182,8 @@ def _freeze(file: DesignFile, plan: Plan, *, force: bool) -> None:
     path = file.lock
     changes = compare(file.frozen, plan) if file.frozen is not None else []
     for change in changes:
-        style = RISK_COLOURS[change.risk]
-        typer.echo(
-            f"{typer.style(change.risk, fg=style)}: {change.subject}: {change.what}; {change.do}",
-            err=True,
-        )
+        risk = styled(change.risk, RISK_COLOURS[change.risk])
+        say(f"{risk}: {change.subject}: {change.what}; {change.do}", err=True, indent=4)
     if any(change.is_blocking for change in changes) and not force:
         raise ConfigurationError(
             f"{_shown(path)} was not written: the new plan would not find or read stored items",
@@ -182,7 +191,7 @@ def _freeze(file: DesignFile, plan: Plan, *, force: bool) -> None:
         )
     written = write_lock(path, plan)
     note = f"wrote {_shown(path)}; commit it" if written else f"{_shown(path)} is up to date"
-    typer.echo(note, err=True)
+    say(note, err=True)
 
 
 def _compare(file: DesignFile, plan: Plan) -> None:
@@ -198,9 +207,13 @@ def _compare(file: DesignFile, plan: Plan) -> None:
 
 
 def _advise(file: DesignFile, plan: Plan) -> None:
-    """Print on stderr what other base keys would save: longer ones, and those without the lock."""
+    """Print on stderr how much money other base keys would save.
+
+    The command prices two alternatives: base keys with a longer identity, and the base keys that
+    the planner would choose if there were no lock file.
+    """
     for advice in longer_identities(file.design):
-        typer.echo(f"{typer.style('advice:', fg='cyan')} {advice}", err=True)
+        say(f"{styled('advice:', 'cyan')} {advice}", err=True, indent=len("advice: "))
     if file.frozen is None:
         return
     freed = plan_of(file.design, [each.name for each in plan.entities])
@@ -214,7 +227,7 @@ def _advise(file: DesignFile, plan: Plan) -> None:
 
 
 def _note(text: str) -> None:
-    typer.echo(f"{typer.style('lock:', fg='cyan')} {text}", err=True)
+    say(f"{styled('lock:', 'cyan')} {text}", err=True, indent=len("lock: "))
 
 
 def _shown(path: Path) -> str:

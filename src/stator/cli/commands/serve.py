@@ -14,12 +14,16 @@ import socket
 import sys
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from stator.cli.options import MetricsPortOption
+from stator.cli.output import say, styled
 from stator.engine import Engine
+from stator.engine.partitions.throughput_report import throughput_report
 from stator.engine.recovery.objects import ObjectStore
 from stator.errors import ConfigurationError
 from stator.server import (
@@ -29,6 +33,7 @@ from stator.server import (
     run_until_signal,
     server_context,
 )
+from stator.server.protocols import Backend
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -36,6 +41,12 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 class Durability(StrEnum):
     disk = "disk"
     process = "process"
+
+
+class Throughput(StrEnum):
+    off = "off"
+    observed = "observed"
+    enforced = "enforced"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +61,10 @@ class ServePlan:
     s3_endpoint: str | None
     credentials_file: Path | None
     certificate: Path | None
+    throughput: Throughput
+    metrics: bool
+    show_keys: bool = False
+    metrics_port: int | None = None
 
 
 def command(
@@ -104,6 +119,20 @@ def command(
             help="How long tables stay in the status CREATING or DELETING.",
         ),
     ] = 0.0,
+    throughput: Annotated[
+        Throughput,
+        typer.Option(
+            help="Limits of throughput as on AWS: off applies none, observed counts the requests "
+            "that AWS would refuse, enforced refuses them."
+        ),
+    ] = Throughput.off,
+    show_keys: Annotated[
+        bool,
+        typer.Option(
+            "--show-keys",
+            help="Name hot keys in the report of --throughput; by default it shows their hashes.",
+        ),
+    ] = False,
     buckets: Annotated[
         Path | None,
         typer.Option(
@@ -119,11 +148,22 @@ def command(
             help="Export to and import from S3 at this address, with the credentials boto3 finds.",
         ),
     ] = None,
+    metrics: Annotated[
+        bool,
+        typer.Option(
+            "--metrics/--no-metrics",
+            help="Record the metrics of tables, which CloudWatch's API answers on the same port.",
+        ),
+    ] = True,
+    metrics_port: MetricsPortOption = None,
     json_output: Annotated[
         bool, typer.Option("--json", help="Print the address and settings as one line of JSON.")
     ] = False,
 ) -> None:
     """Serve the DynamoDB API on this machine, in memory or from a folder.
+
+    With --throughput observed or enforced, a report goes to stderr at the end, and on SIGUSR1: what
+    was refused and why, the hottest keys, and splits of partitions.
 
     Example: stator serve --data ./stator-data --port 8000
     """
@@ -140,7 +180,18 @@ def command(
         credentials=None if credentials is None else read_credentials(credentials),
     )
     plan = ServePlan(
-        options, data, durability, status_delay, buckets, s3_endpoint, credentials, tls_cert
+        options,
+        data,
+        durability,
+        status_delay,
+        buckets,
+        s3_endpoint,
+        credentials,
+        tls_cert,
+        throughput,
+        metrics,
+        show_keys,
+        metrics_port,
     )
     _log_to_stderr()
     serve(plan, as_json=json_output)
@@ -153,15 +204,44 @@ def serve(plan: ServePlan, *, as_json: bool) -> None:
         durability=plan.durability.value,
         status_delay_seconds=plan.status_delay_seconds,
         buckets=_buckets(plan),
+        throughput=plan.throughput.value,
+        metrics=plan.metrics,
     )
+    is_limited = plan.throughput is not Throughput.off
     try:
+        backend, metrics_url = _metered(engine, plan)
         run_until_signal(
-            engine, plan.options, lambda server: _announce(server, plan, as_json=as_json)
+            backend,
+            plan.options,
+            lambda server: _announce(server, plan, metrics_url, as_json=as_json),
+            on_report=partial(_report, engine, plan) if is_limited else None,
         )
+        if is_limited:
+            _report(engine, plan)
     except OSError as error:
         raise _address_error(error, plan.options) from error
     finally:
         engine.close()
+
+
+def _report(engine: Engine, plan: ServePlan) -> None:
+    """Print to stderr what the engine has refused, and why."""
+    with engine.lock:
+        lines = throughput_report(engine.database.meter, show_keys=plan.show_keys)
+    typer.echo("\n".join((f"throughput ({plan.throughput.value}):", *lines)), err=True)
+
+
+def _metered(engine: Engine, plan: ServePlan) -> tuple[Backend, str | None]:
+    """Return the backend to serve, and the address of its metrics or None."""
+    if plan.metrics_port is None:
+        return engine, None
+    from stator.metrics.endpoint import new_registry, serve_registry
+    from stator.server.metered_backend import MeteredBackend
+
+    registry = new_registry()
+    backend = MeteredBackend(engine, registry)
+    port = serve_registry(registry, plan.metrics_port, plan.options.host)
+    return backend, f"http://{plan.options.host}:{port}/metrics"
 
 
 def _buckets(plan: ServePlan) -> ObjectStore | str | None:
@@ -177,7 +257,9 @@ def _where(plan: ServePlan) -> str | None:
     return plan.s3_endpoint if plan.buckets is None else str(plan.buckets.resolve())
 
 
-def _announce(server: HttpServer, plan: ServePlan, *, as_json: bool) -> None:
+def _announce(
+    server: HttpServer, plan: ServePlan, metrics_url: str | None, *, as_json: bool
+) -> None:
     facts = {
         "url": server.url,
         "host": plan.options.host,
@@ -185,33 +267,44 @@ def _announce(server: HttpServer, plan: ServePlan, *, as_json: bool) -> None:
         "data": None if plan.data is None else str(plan.data.resolve()),
         "buckets": _where(plan),
         "durability": None if plan.data is None else plan.durability.value,
+        "throughput": plan.throughput.value,
+        "metrics": plan.metrics,
+        "metrics_url": metrics_url,
         "verifies_signatures": plan.options.credentials is not None,
         "try": _example_call(server.url, plan),
     }
-    typer.echo(json.dumps(facts) if as_json else _banner(server.url, plan))
+    if as_json:
+        typer.echo(json.dumps(facts))
+    else:
+        _show_banner(server.url, plan, metrics_url)
     if plan.options.host not in _LOOPBACK and plan.options.credentials is None:
-        typer.echo(
+        say(
             f"note: everyone who can reach {plan.options.host} can read and write; "
             "--credentials FILE accepts only signed requests",
             err=True,
         )
 
 
-def _banner(url: str, plan: ServePlan) -> str:
+def _show_banner(url: str, plan: ServePlan, metrics_url: str | None) -> None:
     if plan.data is None:
         data = "in memory, lost when this process ends; keep it with --data DIR"
     else:
         data = f"{plan.data.resolve()} (writes are acknowledged {_acknowledged(plan.durability)})"
     lines = {
-        "serving": typer.style(url, bold=True),
+        "serving": styled(url, bold=True),
         "data": data,
         **({} if _where(plan) is None else {"buckets": _where(plan)}),
+        **(
+            {}
+            if plan.throughput is Throughput.off
+            else {"limits": f"{plan.throughput.value}, as on AWS"}
+        ),
+        **({} if metrics_url is None else {"metrics": metrics_url}),
         "try": _example_call(url, plan),
         "stop": "Ctrl-C",
     }
-    return "\n".join(
-        f"{typer.style(f'{label:8}', fg='cyan')} {text}" for label, text in lines.items()
-    )
+    for label, text in lines.items():
+        say(f"{styled(f'{label:8}', 'cyan')} {text}", indent=9, whole=label == "try")
 
 
 def _acknowledged(durability: Durability) -> str:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import sys
 import time
+from contextlib import ExitStack
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 
 from stator.cli.app_file import MISSING_AT, app_connection, load_app
 from stator.cli.options import AppArgument, AtOption, PrefixOption
+from stator.cli.output import print_parts, rich_console
+from stator.cli.tables.name_cell import NameCell
+from stator.cli.watch.table_use_view import LiveUse, use_table
 from stator.model.quantities import plural
 from stator.pipeline.workers.group_state import GroupState, GroupWatch
 
@@ -31,6 +35,13 @@ def command(
     every: Annotated[
         float, typer.Option(min=0.5, metavar="SECONDS", help="Time between updates.")
     ] = 2.0,
+    tables: Annotated[
+        bool,
+        typer.Option(
+            "--tables",
+            help="Show the units, throttles and cost of the tables, too, from CloudWatch.",
+        ),
+    ] = False,
     prefix: PrefixOption = "",
     json_output: Annotated[
         bool, typer.Option("--json", help="Print the state once, as JSON.")
@@ -44,26 +55,37 @@ def command(
     Exit code 1 means that changes were lost, or that a shard without a worker has unhandled
     changes or an unknown lag. A shard that waits for its parent does not count.
 
+    With --tables, each table and index has a row with its units a second, capacity, refusals by
+    reason, and the cost of an hour, over the last five minutes that CloudWatch knows. On AWS, each
+    update then costs about $0.0001 a table or index.
+
     Example: stator top billing.py:app --at aws://eu-west-1
+
+    Example: stator top billing.py:app --at aws://eu-west-1 --tables --every 60
     """
     if not at:
         raise typer.BadParameter(MISSING_AT)
     app = load_app(target)
-    console = Console(highlight=False)
-    with app_connection(app, at, prefix) as db:
+    screen = rich_console(markup=True)
+    with ExitStack() as opened:
+        use = opened.enter_context(LiveUse(app.design, at, prefix)) if tables else None
+        db = opened.enter_context(app_connection(app, at, prefix))
         watch = GroupWatch(db.context, app.name)
         state = db.run(watch.look())
         if json_output:
-            typer.echo(json.dumps(_facts(app.name, state), indent=2))
+            facts = _facts(app.name, state)
+            if use is not None:
+                facts["tables"] = [asdict(place) for place in use.look()]
+            typer.echo(json.dumps(facts, indent=2))
         elif once or not sys.stdout.isatty():
-            console.print(_state_table(app.name, state))
+            print_parts(screen, _shown(app.name, state, use))
         else:
-            with Live(_state_table(app.name, state), console=console, refresh_per_second=4) as live:
+            with Live(_shown(app.name, state, use), console=screen, refresh_per_second=4) as live:
                 try:
                     while True:
                         time.sleep(every)
                         state = db.run(watch.look())
-                        live.update(_state_table(app.name, state))
+                        live.update(_shown(app.name, state, use))
                 except KeyboardInterrupt:
                     return
     if any(
@@ -83,6 +105,11 @@ def _facts(name: str, state: GroupState) -> dict[str, object]:
         "parked_changes": state.parked_changes,
         "shards": [asdict(shard) | {"trim_seconds": shard.trim_seconds} for shard in state.shards],
     }
+
+
+def _shown(name: str, state: GroupState, use: LiveUse | None) -> RenderableType:
+    workers = _state_table(name, state)
+    return workers if use is None else Group(workers, "", use_table(use.look()))
 
 
 def _state_table(name: str, state: GroupState) -> Table:
@@ -111,7 +138,7 @@ def _state_table(name: str, state: GroupState) -> Table:
         lag, trim = shard.lag_seconds, shard.trim_seconds
         left = "" if not lag or trim is None else f"{trim / 3600:.1f} h"
         colour = "red" if lag is None or lag > 3600 else "yellow" if lag > 60 else "green"
-        table.add_row(shard.table, shard.shard, worker, f"[{colour}]{_lag(lag)}[/]", left)
+        table.add_row(NameCell(shard.table), shard.shard, worker, f"[{colour}]{_lag(lag)}[/]", left)
     return table
 
 

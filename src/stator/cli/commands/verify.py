@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from stator.cli.output import say, styled
 from stator.cli.progress_bar import ProgressBar
 from stator.engine.verification import Verification, verify_folder
 from stator.model.quantities import plural
@@ -37,19 +38,18 @@ def command(
 
 
 def _show(folder: Path, found: Verification) -> None:
-    typer.echo(
+    say(
         f"{folder}: {plural(found.tables, 'table')}, {plural(found.items, 'item')}, "
         f"{plural(found.index_entries, 'index entry')}, "
         f"{plural(found.stream_records, 'stream record')}, {plural(found.backups, 'backup')}"
     )
     for fault in found.faults:
         times = f" ({fault.count} times)" if fault.count > 1 else ""
-        typer.echo(
-            typer.style("wrong  ", fg="red", bold=True) + f"{fault.where}: {fault.problem}{times}"
-        )
+        wrong = styled("wrong  ", "red", bold=True)
+        say(f"{wrong}{fault.where}: {fault.problem}{times}", indent=7)
         for example in fault.examples:
-            typer.echo(f"       for example {example}")
+            say(f"       for example {example}", indent=9)
     if found.faults:
-        typer.echo(f"{plural(len(found.faults), 'fault')} found; restore the folder from a backup")
+        say(f"{plural(len(found.faults), 'fault')} found; restore the folder from a backup")
     else:
-        typer.echo("everything agrees")
+        say("everything agrees")

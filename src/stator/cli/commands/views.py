@@ -16,7 +16,8 @@ from rich.table import Table
 from stator.cli.app_file import MISSING_AT, app_connection, load_app
 from stator.cli.checks.unused_options import refuse_unused
 from stator.cli.options import AppArgument, AtOption, PrefixOption
-from stator.cli.output import plain_console
+from stator.cli.output import print_parts, rich_console, say
+from stator.cli.tables.name_cell import NameCell
 from stator.errors import ConfigurationError
 from stator.model.quantities import plural
 from stator.pipeline.views.projection import Projection
@@ -92,7 +93,7 @@ def command(
         unused = ("names", "everything", "work", "grace", "settle")
         refuse_unused(context, "on `stator views list`, which lists every view", *unused)
     if everything:
-        refuse_unused(context, "beside --all, which rebuilds every view", "names")
+        refuse_unused(context, "together with --all, which rebuilds every view", "names")
     app = load_app(target)
     views = [each for each in app.subscribers if isinstance(each, (View, Projection))]
     with app_connection(app, at, prefix) as db:
@@ -104,7 +105,11 @@ def command(
             options = RebuildOptions(settle_seconds=settle, grace_seconds=grace)
             results = _rebuilt(db, chosen, options, as_json=json_output)
     if json_output:
-        typer.echo(json.dumps({name: asdict(each) for name, each in results.items()}))
+        typer.echo(json.dumps({name: _report(each) for name, each in results.items()}))
+
+
+def _report(rebuilt: RebuildReport) -> dict[str, Any]:
+    return {name: value for name, value in asdict(rebuilt).items() if name != "phase"}
 
 
 def _chosen(views: list[Any], names: list[str], *, everything: bool, app: StreamApp) -> list[Any]:
@@ -130,7 +135,7 @@ def _rebuilt(
     db: Db, views: list[Any], options: RebuildOptions, *, as_json: bool
 ) -> dict[str, RebuildReport]:
     """Rebuild views and return their reports. A table that several views share is read once."""
-    shown = {view.name: _RebuildDisplay(view.name, quiet=as_json) for view in views}
+    shown = {view.name: _RebuildDisplay(view.name, options, quiet=as_json) for view in views}
     builds = [
         Rebuild(view.in_database(db.context), options, shown[view.name].show) for view in views
     ]
@@ -141,31 +146,57 @@ def _rebuilt(
 
 
 class _RebuildDisplay:
-    """Shows progress on a terminal, and one line at the end."""
+    """Prints a line when the rebuild begins to wait for something, and one at the end.
 
-    def __init__(self, name: str, *, quiet: bool) -> None:
+    A terminal also shows the number of items read.
+    """
+
+    def __init__(self, name: str, options: RebuildOptions, *, quiet: bool) -> None:
         self._name = name
+        self._options = options
+        self._phase = ""
         self._quiet = quiet
         self._is_terminal = sys.stderr.isatty() and not quiet
         self._next = time.monotonic() + 1.0
 
     def show(self, rebuilt: RebuildReport) -> None:
+        if rebuilt.phase != self._phase:
+            self._phase = rebuilt.phase
+            self._announce(rebuilt)
         if self._is_terminal and time.monotonic() >= self._next:
             self._next = time.monotonic() + 0.2
             typer.echo(f"\r{self._name}: {rebuilt.scanned:,} items read", nl=False, err=True)
+
+    def _announce(self, rebuilt: RebuildReport) -> None:
+        options, new = self._options, rebuilt.generation
+        line = {
+            "starting": f"waiting up to {options.wait_seconds:g} s until the workers write to"
+            f" generation {new} as well",
+            "reading": "reading the table",
+            "settling": f"waiting {options.settle_seconds:g} s for late changes of the stream",
+            "switched": f"readers use generation {new} now; the old one is deleted in"
+            f" {options.grace_seconds:g} s, when no worker writes to it any more",
+        }.get(rebuilt.phase)
+        if line is not None and not self._quiet:
+            say(f"{self._start}{self._name}: {line}", err=True, indent=4)
+
+    @property
+    def _start(self) -> str:
+        """The text before a line. On a terminal, it erases the number of items shown there."""
+        return "\r\x1b[K" if self._is_terminal else ""
 
     def done(self, rebuilt: RebuildReport) -> None:
         if self._quiet:
             return
         line = (
-            f"{self._name}: generation {rebuilt.generation} built from "
-            f"{plural(rebuilt.scanned, 'item')} in {plural(rebuilt.groups, 'group')}"
+            f"{self._name}: generation {rebuilt.generation} has {plural(rebuilt.groups, 'group')}; "
+            f"{plural(rebuilt.scanned, 'item')} of the table read"
         )
         if rebuilt.changed:
-            line += f"; {rebuilt.changed:,} items changed during the rebuild"
+            line += f"; {rebuilt.changed:,} changed meanwhile"
         if rebuilt.unreadable:
             line += f"; {rebuilt.unreadable:,} items could not be read and are left out"
-        typer.echo(("\r" if self._is_terminal else "") + line, err=True)
+        say(self._start + line, err=True, indent=4)
 
 
 def _facts(db: Db, view: ViewUpdater) -> dict[str, Any]:
@@ -189,7 +220,7 @@ def _show(views: list[dict[str, Any]], *, as_json: bool) -> None:
         typer.echo(json.dumps(views, indent=2))
         return
     if not views:
-        typer.echo("the app has no views; app.add(...) adds one")
+        say("the app has no views; app.add(...) adds one")
         return
     table = Table(box=None, pad_edge=False)
     for title in ("view", "of", "by", "metrics", "generation"):
@@ -200,10 +231,10 @@ def _show(views: list[dict[str, Any]], *, as_json: bool) -> None:
         if each["building"] is not None:
             state += f" (building {each['building']})"
         table.add_row(
-            each["name"],
-            each["of"],
+            NameCell(each["name"]),
+            NameCell(each["of"]),
             by or "everything",
             ", ".join(each["metrics"]) or "copies",
             state,
         )
-    plain_console().print(table)
+    print_parts(rich_console(), table)

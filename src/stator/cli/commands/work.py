@@ -7,21 +7,24 @@ import logging
 import sys
 import threading
 import time
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from stator.cli.app_file import load_app
 from stator.cli.checks.data_folder import check_exists
-from stator.cli.options import AppArgument, PrefixOption
+from stator.cli.options import AppArgument, MetricsPortOption, PrefixOption
+from stator.cli.output import say
 from stator.cli.stop_signal import StopSignal
 from stator.cli.worker_processes import WorkerProcesses
 from stator.errors import ConfigurationError
 from stator.model.quantities import plural
+from stator.pipeline.workers.app import StreamApp
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.shards.lease_holder import ShardProgress
 from stator.pipeline.workers.worker_threads import RunningWorker
 from stator.tables.connection import connect
+from stator.tables.observers import Observer
 
 _START_POSITIONS = ("latest", "oldest", "snapshot")
 
@@ -78,15 +81,7 @@ def command(
             help="Time after which the shards of a dead worker are taken over.",
         ),
     ] = 10.0,
-    metrics_port: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=65535,
-            metavar="PORT",
-            help="Serve Prometheus metrics on this port; 0 takes a free one.",
-        ),
-    ] = None,
+    metrics_port: MetricsPortOption = None,
     every: Annotated[
         float, typer.Option(min=0.1, metavar="SECONDS", help="Time between progress lines.")
     ] = 5.0,
@@ -130,13 +125,14 @@ def command(
         max_attempts=attempts,
         lease_seconds=lease,
     )
-    with connect(app.design, at, prefix=prefix) as db:
+    registry, observers = _metrics(app, prefix) if metrics_port is not None else (None, [])
+    with connect(app.design, at, prefix=prefix, observers=observers) as db:
         if ensure:
             for done in app.ensure(db):
-                typer.echo(done, err=True)
+                say(done, err=True)
         running = app.start(db, options)
         if metrics_port is not None:
-            _serve_metrics(running, metrics_port, app.name)
+            _serve_metrics(running, metrics_port, app.name, registry)
         _run(running, app.name, catch_up=catch_up, every=every, as_json=json_output)
 
 
@@ -158,6 +154,7 @@ def _run(running: RunningWorker, name: str, *, catch_up: bool, every: float, as_
             while not stop_signal.wait(every) and not running.wait(0.0):
                 display.show()
     finally:
+        display.note_shards()  # a stopped worker has none
         running.stop()
         display.show(is_last=True)
 
@@ -168,13 +165,18 @@ def _stop_on_signal(running: RunningWorker, stop_signal: StopSignal) -> None:
 
 
 class _ProgressDisplay:
-    """Prints progress lines on stderr, or JSON lines on stdout."""
+    """Prints progress lines on stderr, which may be a log file, or JSON lines on stdout."""
 
     def __init__(self, running: RunningWorker, name: str, *, as_json: bool) -> None:
         self._running = running
         self._name = name
         self._as_json = as_json
         self._before = (time.monotonic(), 0)
+        self._shards = 0
+
+    def note_shards(self) -> None:
+        """Remember the number of shards that the worker reads."""
+        self._shards = len(self._running.worker.consumers)
 
     def show(self, *, is_last: bool = False) -> None:
         progress = self._running.progress()
@@ -182,12 +184,15 @@ class _ProgressDisplay:
         since, before = self._before
         rate = (handled - before) / max(now - since, 0.001)
         self._before = (now, handled)
-        shards = len(self._running.worker.consumers)
+        if not is_last:
+            self.note_shards()
+        shards = self._shards
         if self._as_json:
             typer.echo(json.dumps(_facts(self._name, self._running.name, shards, rate, progress)))
-        elif sys.stderr.isatty() or is_last:
+        else:
             line = (
-                f"{self._name}: {plural(handled, 'change')} handled ({rate:,.0f}/s), "
+                f"{self._name}: {'stopped; ' if is_last else ''}"
+                f"{plural(handled, 'change')} handled ({rate:,.0f}/s), "
                 f"{plural(shards, 'shard')}"
             )
             if progress.lag_seconds is not None:
@@ -200,7 +205,7 @@ class _ProgressDisplay:
                 line += f", {progress.parked:,} parked (see `stator parked list`)"
             if progress.lost:
                 line += f", {plural(progress.lost, 'shard')} lost changes: trimmed unread"
-            typer.echo(line, err=True)
+            say(line, err=True)
 
 
 def _facts(
@@ -225,10 +230,17 @@ def _rounded(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 3)
 
 
-def _serve_metrics(running: RunningWorker, port: int, group: str) -> None:
+def _metrics(app: StreamApp, prefix: str) -> tuple[Any, list[Observer]]:
+    """Return a registry, and the observer that counts the calls of the workers in it."""
+    from stator.metrics.endpoint import new_registry
+    from stator.tables.metrics.metrics_observer import metrics_observer
+
+    registry = new_registry()
+    return registry, [metrics_observer(app.design, registry=registry, prefix=prefix)]
+
+
+def _serve_metrics(running: RunningWorker, port: int, group: str, registry: Any) -> None:
     from stator.pipeline.workers.metrics import serve_metrics
 
-    typer.echo(
-        f"serving metrics on http://localhost:{serve_metrics(running, port, group)}/metrics",
-        err=True,
-    )
+    served = serve_metrics(running, port, group, registry)
+    say(f"serving metrics on http://localhost:{served}/metrics", err=True)

@@ -1,0 +1,1 @@
+"""What ``stator advise`` and ``stator scale`` print, and the options that they share."""

@@ -1,0 +1,1 @@
+"""Parts of ``stator dashboards``, ``alarms`` and ``top --tables``: options, and a view."""
