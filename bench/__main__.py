@@ -169,10 +169,16 @@ def measure_internals(options: argparse.Namespace) -> dict[str, Any]:
     console.rule("stator in process, in memory: p50 of engine.call")
     figures: dict[str, Any] = {
         "p50 us": internals.in_process(),
+        "p50 us by throughput": internals.throughput_modes(),
         "import ms": internals.import_milliseconds(),
     }
     for name, micros in figures["p50 us"].items():
         console.print(f"  {name:<22} {micros:>8,.1f} us")
+    off = figures["p50 us by throughput"]["off"]
+    for mode, by_name in figures["p50 us by throughput"].items():
+        for name, micros in by_name.items():
+            more = micros / off[name] - 1
+            console.print(f"  {name}, throughput {mode:<9} {micros:>8,.1f} us {more:>+7.0%}")
     console.print(f"  import stator          {figures['import ms']:>8,.1f} ms")
     console.rule("Query of 20 items against the size of the table (p50)")
     sizes = (10_000, options.large)

@@ -6,8 +6,9 @@
 Stator is compared with boto3's batch_writer, awswrangler and PynamoDB. Each loads the same file
 into a table of its own on the same server, in turns, in its own process; the best round of each
 counts. Each peer is used in its own best way. ``--peer-items`` gives peers, which take minutes,
-fewer items; rates are compared. Stator also loads a tenth of the items: its peak memory must not
-grow with the input.
+fewer items; rates are compared. "stator load, --condition" writes the same new rows with a
+condition on each, as guarded writes. Stator also loads a tenth of the items: its peak memory must
+not grow with the input.
 """
 
 from __future__ import annotations
@@ -64,6 +65,10 @@ def write_items(path: Path, count: int, group: int = 50_000) -> None:
     writer.close()
 
 
+def is_ours(subject: str) -> bool:
+    return subject.startswith("stator load")
+
+
 def fresh_table(port: int, name: str) -> None:
     connection = Connection(port)
     connection.send(
@@ -94,7 +99,7 @@ def count_and_drop(port: int, name: str) -> int:
 def run(subject: str, port: int, path: Path, count: int) -> dict[str, float] | None:
     table = "load-" + "".join(letter if letter.isalnum() else "-" for letter in subject)
     fresh_table(port, table)
-    python = sys.executable if subject == "stator load" else str(PEERS)
+    python = sys.executable if is_ours(subject) else str(PEERS)
     command = [
         python,
         str(ROOT / "bench" / "bulk_load_subjects.py"),
@@ -145,7 +150,7 @@ def main() -> None:
     names = [
         name
         for name in SUBJECTS
-        if (name == "stator load" or PEERS.exists()) and any(word in name for word in words)
+        if (is_ours(name) or PEERS.exists()) and any(word in name for word in words)
     ]
     best: dict[str, dict[str, float]] = {}
     small: dict[str, float] | None = None
@@ -162,7 +167,7 @@ def main() -> None:
         with targets.running(target) as server:
             for _ in range(options.rounds):
                 for name in names:
-                    count = options.items if name == "stator load" else peer_items
+                    count = options.items if is_ours(name) else peer_items
                     if name == "stator load":
                         small = (
                             run(

@@ -16,20 +16,25 @@ Load = Callable[[], None]
 REGION, KEY, SECRET = "us-east-1", "bench", "bench"
 
 
-def stator_load(url: str, table: str, file: str) -> Load:
+def stator_load(url: str, table: str, file: str, condition: str | None = None) -> Load:
     import pyarrow.parquet  # noqa: F401
 
-    from stator.pipeline.bulk.load.load import LoadOptions, load
-    from stator.pipeline.bulk.targets import BulkTarget
+    from stator.bulk import BulkTarget, LoadOptions, load
 
-    options: Any = {"region": REGION, "access_key_id": KEY, "secret_access_key": SECRET}
-    target = BulkTarget.open(url, table, options=options)
+    keys: Any = {"region": REGION, "access_key_id": KEY, "secret_access_key": SECRET}
+    target = BulkTarget.open(url, table, options=keys)
 
     def run() -> None:
         with target:
-            assert load(file, target, LoadOptions(journal=f"{file}.journal")).ok
+            options = LoadOptions(journal=f"{file}.journal", condition=condition)
+            assert load(file, target, options).ok
 
     return run
+
+
+def stator_load_with_condition(url: str, table: str, file: str) -> Load:
+    """Load rows that are new, each with a condition, as a guarded write of its own."""
+    return stator_load(url, table, file, "attribute_not_exists(pk)")
 
 
 def rows(file: str) -> Iterator[dict[str, Any]]:
@@ -107,6 +112,7 @@ def pynamodb(url: str, table: str, file: str) -> Load:
 
 SUBJECTS: dict[str, Callable[[str, str, str], Load]] = {
     "stator load": stator_load,
+    "stator load, --condition": stator_load_with_condition,
     "boto3 batch_writer": boto3_batch_writer,
     "awswrangler put_df": awswrangler,
     "PynamoDB batch_write": pynamodb,

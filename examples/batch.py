@@ -40,7 +40,6 @@ def main(address: str | None = None) -> None:
         print(f"{result.written} written in {result.requests} requests")
         for failure in result.failures:
             print(f"not written: {failure.change.device} {failure.change.number}: {failure.error}")
-        assert (result.written, len(result.failures)) == (999, 1)
         gone = db.write_many(
             [
                 *(Delete(Event, device="d0", number=n) for n in range(0, 70, 7)),

@@ -1,4 +1,7 @@
-"""A shop: users, products with reviews, orders with their lines. It runs anywhere:
+"""A shop: users, products with reviews, orders with their lines.
+
+It reads a user by email, a user's newest orders, an order with its lines, the orders in a state,
+the sales of a product between two dates, and the reviews of a product. It runs anywhere:
 
 python examples/ecommerce.py                            in memory
 python examples/ecommerce.py shop.db                    in a folder
@@ -9,7 +12,7 @@ python examples/ecommerce.py aws://eu-west-1            on AWS
 from __future__ import annotations
 
 import sys
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 
@@ -19,6 +22,7 @@ from stator import (
     Design,
     Entity,
     Query,
+    attr,
     connect,
     created,
     creates,
@@ -75,6 +79,7 @@ class Line(Entity):
     name: str
     price: Decimal
     quantity: int
+    sold_at: datetime = created()
 
 
 @read(rps=200)
@@ -97,6 +102,16 @@ def order_with_lines(order_id: str) -> Bundle2[Order, Line]:
     return together(Order, Line).where(Order.order_id == order_id)
 
 
+@read(rps=20)
+def orders_by_status(status: Status) -> Query[Order]:
+    return find(Order).where(Order.status == status).newest_first(Order.placed_at).limit(50)
+
+
+@read(rps=5, returns=40)
+def sales_of_product(product_id: str, start: datetime, end: datetime) -> Query[Line]:
+    return find(Line).where(Line.product_id == product_id, attr(Line.sold_at).between(start, end))
+
+
 @read(rps=50, returns=20)
 def reviews_of(product_id: str) -> Query[Review]:
     return find(Review).where(Review.product_id == product_id)
@@ -107,10 +122,25 @@ def place_order() -> object:
     return creates(Order), creates(Line, times=3), updates(Product.stock, times=3)
 
 
+@write(rps=40)
+def ship() -> object:
+    return updates(Order.status)
+
+
 shop = Design(
     "shop",
     [User, Product, Review, Order, Line],
-    [user_by_email, product, orders_of_user, order_with_lines, reviews_of, place_order],
+    [
+        user_by_email,
+        product,
+        orders_of_user,
+        order_with_lines,
+        orders_by_status,
+        sales_of_product,
+        reviews_of,
+        place_order,
+        ship,
+    ],
     volumes={
         User: 100_000,
         Product: 5_000,
@@ -118,6 +148,7 @@ shop = Design(
         Order: per(User, 8),
         Line: per(Order, 3),
     },
+    sizes={Order: 200},
 )
 
 
@@ -163,7 +194,7 @@ def main(address: str | None = None) -> None:
         except UniqueTaken as taken:
             print(f"refused: {taken}")
 
-        buy(db, "o1", "anna", {"lamp": 2, "desk": 1})
+        placed = buy(db, "o1", "anna", {"lamp": 2, "desk": 1})
         try:
             buy(db, "o2", "anna", {"desk": 5})
         except TransactionFailed as failed:
@@ -173,6 +204,12 @@ def main(address: str | None = None) -> None:
             print(f"{each.order_id}: {each.total} {each.status.value}")
             with db.update(each) as order:
                 order.status = Status.SHIPPED
+        for status in Status:
+            orders = db.page(orders_by_status(status), limit=20)
+            print(f"{status.value}: {[each.order_id for each in orders]}")
+        since = placed.placed_at - timedelta(minutes=1)
+        sales = db.all(sales_of_product("lamp", since, since + timedelta(days=1)))
+        print(f"{sum(line.quantity for line in sales)} lamps sold in a day")
         for part in db.fetch(order_with_lines("o1")):
             print(part)
         found = db.first(user_by_email("anna@example.com"))

@@ -1,9 +1,11 @@
-"""`make demo`: a shop, from access patterns to a table that survives `kill -9`, without AWS.
+"""A shop that survives ``kill -9``: a server, a design, and a check of what is left.
 
-The demo plans the design of ``ecommerce.py``, starts ``stator serve`` on a folder, creates the
-table and fills it. It runs every pattern through the typed data layer and sells until the stock is
+The program plans the design of ``ecommerce.py``, starts ``stator serve`` on a folder, creates the
+table and fills it. It runs the patterns through the typed data layer and sells until the stock is
 gone. Then it kills the server without warning, starts it again, and shows that everything is still
 there: through the data layer and through plain boto3.
+
+python examples/shop_demo.py
 """
 
 from __future__ import annotations
@@ -94,7 +96,7 @@ def show_plan() -> None:
     console.print(table)
     [planned] = plan.tables
     console.print(
-        f"one table, {len(planned.indexes)} index, "
+        f"one table, {len(planned.indexes)} indexes, "
         f"[bold]${plan.dollars_per_month:,.2f}[/] a month on demand\n"
     )
 

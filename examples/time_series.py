@@ -1,4 +1,7 @@
-"""Sensor readings: spread over buckets and shards, read in order, summed by the hour.
+"""Sensor readings with an end of life: spread over shards, read in order, summed by the hour.
+
+A reading expires 30 days after it was measured. Reads hide it from that moment, although DynamoDB
+deletes it later. The sums of its hour stay for a year.
 
 python examples/time_series.py [ADDRESS]
 """
@@ -8,7 +11,7 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime, timedelta
 
-from stator import Design, Entity, Query, connect, find, ident, read
+from stator import Db, Design, Entity, Query, connect, find, ident, read
 from stator.patterns import Rollup, Series
 
 
@@ -31,18 +34,23 @@ def sensor(sensor_id: str) -> Query[Sensor]:
 plant = Design("plant", [Sensor], [sensor])
 
 
+def readings_of(db: Db) -> Series[Db, Reading]:
+    return Series(
+        db,
+        Reading,
+        by=Reading.sensor_id,
+        at=Reading.at,
+        bucket="hour",
+        shards=4,
+        keep=timedelta(days=30),
+        rollups=[Rollup("hour", of=Reading.celsius, keep=timedelta(days=365))],
+    )
+
+
 def main(address: str | None = None) -> None:
     with connect(plant, address) as db:
         db.ensure()
-        readings = Series(
-            db,
-            Reading,
-            by=Reading.sensor_id,
-            at=Reading.at,
-            bucket="hour",
-            shards=4,
-            rollups=[Rollup("hour", of=Reading.celsius)],
-        )
+        readings = readings_of(db)
         start = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=3)
         result = readings.add_many(
             Reading(
@@ -59,7 +67,7 @@ def main(address: str | None = None) -> None:
         print(f"{len(hour)} in the second hour, from {hour[0].celsius} to {hour[-1].celsius}")
         page = readings.page("s1", limit=100)
         following = readings.page("s1", limit=100, cursor=page.cursor)
-        assert page.items[-1].at > following.items[0].at
+        print(f"two pages, from {page.items[0].at:%H:%M} down to {following.items[-1].at:%H:%M}")
         for summary in readings.rollup("hour", of=Reading.celsius).range(
             "s1", start, start + timedelta(hours=3)
         ):
@@ -68,7 +76,15 @@ def main(address: str | None = None) -> None:
                 f"{summary.min} to {summary.max}, mean {summary.mean:.2f}"
             )
         print(readings.latest("s1", 1))
-        assert (result.written, len(hour)) == (360, 120)
+
+        long_ago = start - timedelta(days=31)
+        readings.add(Reading(sensor_id="s1", at=long_ago, celsius=18))
+        after = long_ago + timedelta(hours=1)
+        [summary] = readings.rollup("hour", of=Reading.celsius).range("s1", long_ago, after)
+        print(
+            f"31 days ago: {len(list(readings.range('s1', long_ago, after)))} readings, "
+            f"and the sum of {summary.count} in its hour"
+        )
 
 
 if __name__ == "__main__":

@@ -68,7 +68,6 @@ def main(address: str | None = None) -> None:
             if each
         }
         print(balances, [each.transfer_id for each in db.fetch(transfers_from("a"))])
-        assert balances == {"a": Decimal(70), "b": Decimal(30)}
 
 
 if __name__ == "__main__":

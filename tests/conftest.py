@@ -6,8 +6,10 @@ shell without job control makes processes ignore Ctrl-C.
 
 from __future__ import annotations
 
+import os
 import signal
 import sysconfig
+from collections import defaultdict
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
@@ -21,8 +23,7 @@ settings.load_profile("stator")
 _TESTS = Path(__file__).resolve().parent
 _SOURCES = _TESTS.parent / "src"
 
-# `make quick` leaves these files and tests to `make test`: they start processes or servers, try
-# many schedules, or take about a second. `make quick` names the tests that should join this list.
+# `make quick` does not read these files: they start processes or servers, or try many schedules.
 NOT_QUICK: Final = (
     "browser/*",
     "cli/*",
@@ -62,34 +63,6 @@ NOT_QUICK: Final = (
     "design/test_planner_random.py",
     "pipeline/test_workers.py",
     "pipeline/views/test_views_on*",
-    "*s3*",
-    "*::*behaves_like*",
-    "*::*it_does_what*",
-    "*::*wherever_it_died",
-    "client/test_calls.py::test_an_answer_in_pieces",
-    "client/test_calls.py::test_a_connection_that_died*",
-    "design/export/test_tables.py::test_cfn*",
-    "design/test_planner.py::test_too_many*",
-    "engine/recovery/test_data_formats.py::test_items_come_back*",
-    "engine/streams/test_expiry.py::test_on_the_systems_clock*",
-    "engine/streams/test_shards.py::test_a_shard_that_is_hot*",
-    "house/test_github.py::test_actionlint*",
-    "house/test_github.py::test_the_hook_for*",
-    "model/test_numbers.py::test_what_looks_normal*",
-    "patterns/test_rollups.py::test_a_rebuild_survives*",
-    "patterns/test_rollups.py::test_roll_ups_are*",
-    "patterns/test_unique_audit.py::test_after_a_repair*",
-    "pipeline/bulk/test_entity_columns.py::test_both_ways*",
-    "pipeline/maintenance/test_maintenance.py::test_messages_are_delivered*",
-    "pipeline/sinks/test_audit.py::test_any_single*",
-    "pipeline/sinks/test_parquet.py::test_staged*",
-    "pipeline/sinks/test_table.py::test_any_replay*",
-    "pipeline/sinks/test_table.py::test_the_target_can_be*",
-    "pipeline/views/test_views.py::test_views_are_built_anew*",
-    "pipeline/views/test_views.py::test_what_does_not_decode*",
-    "server/test_http.py::test_a_body_of_tiny_chunks*",
-    "stored/test_v1_application.py::test_a_rebuild*",
-    "tables/test_outcomes.py::test_acknowledged*",
 )
 # Targets and other parameters that need a server, or a disk.
 NOT_QUICK_PARAMETERS: Final = (
@@ -101,6 +74,28 @@ NOT_QUICK_PARAMETERS: Final = (
     "pyright_errors",
     "mypy_errors",
 )
+# The tests of the other files that take long, all parameters together, by `make quick-list`.
+SLOW_TESTS: Final = _TESTS / "slow_tests.txt"
+_SLOW_SECONDS: Final = 0.3
+_seconds: defaultdict[str, float] = defaultdict(float)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--with-slow-tests",
+        action="store_true",
+        help=f"-m quick also selects the tests in {SLOW_TESTS.name}",
+    )
+    parser.addoption(
+        "--list-slow-tests",
+        action="store_true",
+        help=f"the same, and write the tests that took {_SLOW_SECONDS} s or more to that file",
+    )
+
+
+def pytest_configure() -> None:
+    # xdist tells its workers a width, and commands would wrap their lines at it.
+    os.environ.pop("COLUMNS", None)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -118,19 +113,46 @@ def pytest_sessionstart(session: pytest.Session) -> None:
                 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With `-m quick`, do not import the files that have no quick test."""
+    if config.option.markexpr != "quick" or not collection_path.is_relative_to(_TESTS):
+        return None
+    place = collection_path.relative_to(_TESTS).as_posix()
+    return any(fnmatch(place, pattern) for pattern in NOT_QUICK) or None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    option = config.option
+    every = option.with_slow_tests or option.list_slow_tests
+    slow = set() if every else set(SLOW_TESTS.read_text().split())
     for item in items:
-        if _is_quick(item):
+        if _is_quick(item, slow):
             item.add_marker(pytest.mark.quick)
 
 
-def _is_quick(item: pytest.Item) -> bool:
-    path = item.path.relative_to(_TESTS).as_posix() if item.path.is_relative_to(_TESTS) else ""
+def _is_quick(item: pytest.Item, slow: set[str]) -> bool:
+    if item.get_closest_marker("slow") is not None or not item.path.is_relative_to(_TESTS):
+        return False
+    path = item.path.relative_to(_TESTS).as_posix()
     name, _, parameters = item.name.partition("[")
     return (
-        item.get_closest_marker("slow") is None
-        and not any(
-            fnmatch(place, pattern) for place in (path, f"{path}::{name}") for pattern in NOT_QUICK
-        )
+        not any(fnmatch(path, pattern) for pattern in NOT_QUICK)
         and not any(word in parameters for word in NOT_QUICK_PARAMETERS)
+        and _without_parameters(item.nodeid) not in slow
+        and "s3" not in name
     )
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _seconds[_without_parameters(report.nodeid)] += report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the list, once: under xdist, in the process that hears of all tests."""
+    if session.config.option.list_slow_tests and not hasattr(session.config, "workerinput"):
+        slow = sorted(name for name, total in _seconds.items() if total >= _SLOW_SECONDS)
+        SLOW_TESTS.write_text("".join(f"{name}\n" for name in slow))
+
+
+def _without_parameters(nodeid: str) -> str:
+    return nodeid.partition("[")[0].removeprefix("tests/")

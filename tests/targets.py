@@ -13,13 +13,17 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from stator.bulk import BulkTarget
 from stator.design.design import Design
 from stator.tables.connection import connect, connect_async
 from stator.tables.db import AsyncDb, Db
+
+if TYPE_CHECKING:
+    from stator.addresses import TransportOptions
 
 from .dynamodb_local import dynamodb_local
 
@@ -90,6 +94,16 @@ class Target:
         self._stack.callback(db.close)
         db.ensure()
         return db
+
+    def bulk(self, design: Design, entity: type[Any]) -> BulkTarget:
+        """The table of an entity, for a load, an export or a copy. Close it after use."""
+        return BulkTarget.open(
+            self.address,
+            design=design,
+            entity=entity,
+            prefix=self._prefix,
+            options=cast("TransportOptions", self._options()),
+        )
 
     def connect_async(self, design: Design, **options: Any) -> AsyncDb:
         """The tables are made by a sync twin."""

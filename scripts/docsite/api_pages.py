@@ -8,6 +8,8 @@ from typing import Final
 
 from docsite.docstrings import summary, to_markdown
 from docsite.public_api import Member, PublicModule, PublicName, public_modules
+from docsite.reachable import PAGE as PASSED_ON_PAGE
+from docsite.reachable import passed_on_page
 
 # A class with more members than this has a page of its own.
 MEMBERS_ON_A_SHARED_PAGE: Final = 8
@@ -16,7 +18,7 @@ _WIDTH: Final = 72
 
 def pages() -> dict[str, str]:
     """The Markdown of every page of the Python reference, by path."""
-    made = {"reference/python/index.md": _index()}
+    made = {"reference/python/index.md": _index(), PASSED_ON_PAGE: passed_on_page()}
     for module in public_modules():
         folder = f"reference/python/{module.name}"
         made[f"{folder}/index.md"] = _module_page(module)
@@ -68,7 +70,8 @@ def _index() -> str:
         "# Python",
         "",
         "A name stands on the page of the module it is imported from. Names that are not here are",
-        "not public, and may change in any release.",
+        "not public, and may change in any release. [Values that you pass on](passed-on.md) lists",
+        "classes that signatures name and that no program needs to know.",
         "",
         "| Module | What it holds |",
         "|---|---|",

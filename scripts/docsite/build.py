@@ -65,7 +65,8 @@ def all_pages() -> dict[str, str]:
     for file, address in written.items():
         text = file.read_text(encoding="utf-8")
         pages[address] = for_generator(text, _translator(file, address, targets))
-    pages |= {address: _example(file) for file, address in examples.items()}
+    for file, address in examples.items():
+        pages[address] = _notebook(file) if file.suffix == ".ipynb" else _program(file)
     pages |= api_pages.pages()
     pages |= command_pages.pages()
     for index, heading, intro in _LISTS:
@@ -77,7 +78,6 @@ def all_pages() -> dict[str, str]:
 # Index pages of folders that have none: the page, its title, its introduction.
 _LISTS: Final = (
     ("guides/index.md", "Guides by task", "Each guide solves one task. Its examples run."),
-    ("examples/index.md", "Example programs", "Complete programs. The project's tests run them."),
     ("decisions/index.md", "Decisions", "Each page states a choice, its options and its cost."),
     (
         "reference/index.md",
@@ -120,7 +120,7 @@ def _translator(file: Path, address: str, targets: dict[Path, str]) -> Any:
     return translate
 
 
-def _example(file: Path) -> str:
+def _program(file: Path) -> str:
     """An example program as a page, headed by the first line of its docstring."""
     code = file.read_text(encoding="utf-8")
     doc = code.removeprefix('"""').partition('"""')[0] if code.startswith('"""') else file.stem
@@ -128,6 +128,15 @@ def _example(file: Path) -> str:
     return (
         f"# {heading.rstrip('.:')}\n\n{to_markdown(rest, lambda _: None)}\n\n```python\n{code}```\n"
     )
+
+
+def _notebook(file: Path) -> str:
+    """A notebook as a page: its texts and its code, without outputs."""
+    parts = []
+    for cell in json.loads(file.read_text(encoding="utf-8"))["cells"]:
+        text = "".join(cell["source"])
+        parts.append(f"```python\n{text}\n```" if cell["cell_type"] == "code" else text)
+    return "\n\n".join(parts) + "\n"
 
 
 def _stage(pages: dict[str, str], folder: Path) -> None:

@@ -133,6 +133,10 @@ def _index() -> str:
         "Each command prints its own help with `--help`. Data goes to stdout, everything else to",
         "stderr, with `error:` and `hint:` lines. With `--json`, an error is one line of JSON.",
         "",
+        "On a terminal, lines wrap between words at its width. In a pipe or a file nothing is",
+        "wrapped, unless `COLUMNS` is set. Colours appear on a terminal only; `NO_COLOR=1` turns",
+        "them off, and `FORCE_COLOR=1` turns them on for CI systems that show them.",
+        "",
         "| Command | What it does |",
         "|---|---|",
     ]

@@ -37,6 +37,8 @@ SECTIONS: Final = (
                     "guides/types.md",
                     "guides/verify.md",
                     "guides/cost.md",
+                    "guides/simulate.md",
+                    "guides/throttling.md",
                     "guides/evolution.md",
                     "guides/existing-tables.md",
                     "guides/export.md",
@@ -47,6 +49,7 @@ SECTIONS: Final = (
                 "Move and follow data",
                 (
                     "guides/bulk.md",
+                    "guides/parquet-round-trip.md",
                     "guides/streams.md",
                     "guides/views.md",
                     "guides/sinks.md",
@@ -66,13 +69,28 @@ SECTIONS: Final = (
             "guides/outbox.md",
         ),
     ),
-    Section("Operations", ("guides/serving.md", "guides/recovery.md", "guides/operations*.md")),
+    Section(
+        "Operations",
+        (
+            "guides/serving.md",
+            "guides/monitoring.md",
+            "guides/capacity.md",
+            "guides/monitoring.md",
+            "guides/observability.md",
+            "guides/recovery.md",
+            "guides/operations*.md",
+            Section("Runbooks", ("runbooks/*.md",)),
+        ),
+    ),
     Section("Findings", ("lint/index.md", "lint/*.md")),
     Section(
         "Reference",
         (
             "reference/index.md",
-            Section("Python", ("reference/python/index.md", *_PYTHON)),
+            Section(
+                "Python",
+                ("reference/python/index.md", *_PYTHON, "reference/python/passed-on.md"),
+            ),
             Section("Command line", ("reference/commands/index.md", "reference/commands/*.md")),
             "compatibility.md",
             "glossary.md",

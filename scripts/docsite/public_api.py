@@ -21,13 +21,90 @@ from docsite.sources import ROOT
 
 PUBLIC_MODULES: Final = (
     "stator",
+    "stator.data",
     "stator.patterns",
     "stator.pipeline",
     "stator.bulk",
+    "stator.plans",
+    "stator.costs",
+    "stator.telemetry",
     "stator.testing",
     "stator.verification",
+    "stator.ops",
+    "stator.design.simulation",
+    "stator.design.documents",
+    "stator.design.export",
+    "stator.design.infer",
     "stator.engine",
     "stator.errors",
+)
+
+# Classes that programs only receive: their constructors are not public.
+RECEIVED: Final = frozenset(
+    """
+    stator.AsyncDb
+    stator.Bundle2
+    stator.Bundle3
+    stator.Bundle4
+    stator.BundleMany
+    stator.Count
+    stator.Db
+    stator.Engine
+    stator.Only
+    stator.Page
+    stator.Query
+    stator.bulk.BulkTarget
+    stator.bulk.ExportJob
+    stator.bulk.LoadPlan
+    stator.data.AsyncUpdate
+    stator.data.BatchResult
+    stator.data.DryRun
+    stator.data.ExplainedTransaction
+    stator.data.ExplainedUpdate
+    stator.data.SyncUpdate
+    stator.data.Transaction
+    stator.design.documents.Document
+    stator.design.export.ExportSource
+    stator.engine.Engine
+    stator.patterns.HeldLock
+    stator.patterns.LockLease
+    stator.patterns.SeriesRollup
+    stator.patterns.UniqueAuditReport
+    stator.pipeline.Change
+    stator.pipeline.Insert
+    stator.pipeline.Modify
+    stator.pipeline.ProjectionReader
+    stator.pipeline.Remove
+    stator.pipeline.RunningWorker
+    stator.pipeline.ViewReader
+    stator.plans.EntityPlan
+    stator.plans.IndexPlan
+    stator.plans.PatternPlan
+    stator.plans.Plan
+    stator.plans.TablePlan
+    """.split()
+)
+# What other floors of the house use of a public class. It may change in any release.
+INTERNAL: Final = frozenset(
+    """
+    stator.bulk.BulkTarget.blob_store
+    stator.bulk.BulkTarget.entity
+    stator.bulk.BulkTarget.entity_writer
+    stator.bulk.BulkTarget.owned_transport
+    stator.bulk.BulkTarget.schema
+    stator.bulk.BulkTarget.transport
+    stator.bulk.ExportJob.source
+    stator.bulk.LoadPlan.encoder
+    stator.bulk.LoadPlan.entries
+    stator.bulk.LoadPlan.entries_from
+    stator.bulk.LoadPlan.journal
+    stator.bulk.RowCounts.add
+    stator.data.BatchResult.add
+    stator.data.Transaction.commit
+    stator.patterns.LockLease.hold
+    stator.pipeline.ShardProgress.add_batch
+    stator.pipeline.ShardProgress.add_count
+    """.split()
 )
 
 # Decorators of pattern objects: the method returns Work[T] or Pages[T], and a call T or iterates.
@@ -75,13 +152,47 @@ class PublicModule:
 
 
 @cache
-def public_modules() -> tuple[PublicModule, ...]:
-    """Every public module, read once."""
+def _package() -> griffe.Module:
     package = griffe.load(
         "stator", search_paths=[str(ROOT / "src")], submodules=True, allow_inspection=False
     )
     assert isinstance(package, griffe.Module)
-    return tuple(_module(package, name) for name in PUBLIC_MODULES)
+    return package
+
+
+@cache
+def public_modules() -> tuple[PublicModule, ...]:
+    """Every public module, read once."""
+    return tuple(_module(_package(), name) for name in PUBLIC_MODULES)
+
+
+def loaded(module: str) -> Iterator[tuple[str, Any]]:
+    """Yield each name that a public module exports, with its definition as Griffe reads it."""
+    found: Any = _package() if module == "stator" else _package()[module.removeprefix("stator.")]
+    for name in import_module(module).__all__:
+        yield name, target_of(found[name])
+
+
+def exists(path: str) -> bool:
+    """Whether a public class, or a member of one, still has this path."""
+    module = max((each for each in PUBLIC_MODULES if path.startswith(f"{each}.")), key=len)
+    name, _, member = path.removeprefix(f"{module}.").partition(".")
+    found = dict(loaded(module)).get(name)
+    if found is None or not member:
+        return found is not None
+    return any(member in holder.members for holder in [found, *found.mro()])
+
+
+def shown_members(path: str, found: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the constructor and the members of a class that its page shows."""
+    seen: set[str] = set()
+    for holder in [found, *found.mro()]:
+        for name, member in holder.members.items():
+            is_made = name == "__init__" and path not in RECEIVED
+            is_public = not name.startswith("_") and f"{path}.{name}" not in INTERNAL
+            if name not in seen and (is_made or is_public or name in ("__enter__", "__aenter__")):
+                seen.add(name)
+                yield name, target_of(member)
 
 
 def undocumented() -> Iterator[str]:
@@ -110,16 +221,19 @@ def _words(text: str) -> set[str]:
 def _module(package: griffe.Module, name: str) -> PublicModule:
     runtime = import_module(name)
     found: Any = package if name == "stator" else package[name.removeprefix("stator.")]
-    names = sorted(runtime.__all__, key=str.lower)
+    exported = sorted(loaded(name), key=lambda each: each[0].lower())
     return PublicModule(
         name,
         _own_doc(found),
-        tuple(_public(name, each, _target(found[each]), getattr(runtime, each)) for each in names),
+        tuple(_public(name, key, each, getattr(runtime, key)) for key, each in exported),
     )
 
 
-def _target(found: Any) -> Any:
-    return found.final_target if found.is_alias else found
+def target_of(found: Any) -> Any:
+    """Return the definition behind an imported name."""
+    target = found.final_target if found.is_alias else found
+    # A package may export a function that has the name of its module: documents.html.html.
+    return target.members[target.name] if target.is_module else target
 
 
 def _public(module: str, name: str, found: Any, runtime: Any) -> PublicName:
@@ -142,8 +256,9 @@ def _class(module: str, name: str, found: Any, runtime: type) -> PublicName:
     members = {}
     for holder in [found, *own]:
         for key, each in holder.members.items():
-            if not key.startswith("_") and key not in members:
-                members[key] = (_target(each), holder)
+            is_internal = key.startswith("_") or f"{module}.{name}.{key}" in INTERNAL
+            if not is_internal and key not in members:
+                members[key] = (target_of(each), holder)
     is_data = "dataclass" in found.labels
     fields, methods = [], []
     for key, (each, holder) in members.items():
@@ -158,7 +273,7 @@ def _class(module: str, name: str, found: Any, runtime: type) -> PublicName:
         module,
         name,
         "class",
-        _constructor(name, found, own),
+        () if f"{module}.{name}" in RECEIVED else _constructor(name, found, own),
         _class_doc(found),
         bases,
         tuple(fields),
@@ -169,7 +284,7 @@ def _class(module: str, name: str, found: Any, runtime: type) -> PublicName:
 def _class_doc(found: Any) -> str:
     """The docstring of a class, and that of its constructor."""
     made = found.members.get("__init__")
-    docs = (_own_doc(found), "" if made is None else _own_doc(_target(made)))
+    docs = (_own_doc(found), "" if made is None else _own_doc(target_of(made)))
     return "\n\n".join(doc for doc in docs if doc)
 
 
@@ -181,7 +296,7 @@ def _constructor(name: str, found: Any, ancestors: list[Any]) -> tuple[str, ...]
         if made is not None and not is_protocol:
             return tuple(
                 re.sub(r"\) -> None$", ")", each.replace("__init__", name, 1))
-                for each in _signatures(_target(made))
+                for each in _signatures(target_of(made))
             )
     return ()
 
@@ -200,12 +315,37 @@ def _member(key: str, each: Any, owner: str, runtime: type, ancestors: list[Any]
         return Member(key, "property", (shown,), doc, owner)
     made = inspect.getattr_static(runtime, key, None)
     if inspect.isfunction(made):  # made at import, from a method that plans
-        signature = _tidy(str(inspect.signature(made)).replace("'", ""))
+        signature = _tidy(str(_unquoted(inspect.signature(made))))
         is_async = inspect.iscoroutinefunction(made)
         kind = "async method" if is_async else "method"
         return Member(key, kind, (key + signature,), inspect.getdoc(made) or "", owner)
     default = None if each.value is None else str(each.value)
     return Member(key, "attribute", (annotation,), _own_doc(each), owner, default)
+
+
+@dataclass(frozen=True, slots=True)
+class _Annotation:
+    """An annotation that was written as text, shown without quotes."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _unquoted(signature: inspect.Signature) -> inspect.Signature:
+    """Return a signature whose annotations are shown as written. Defaults keep their quotes."""
+
+    def shown(annotation: Any) -> Any:
+        return _Annotation(annotation) if isinstance(annotation, str) else annotation
+
+    return signature.replace(
+        parameters=[
+            each.replace(annotation=shown(each.annotation))
+            for each in signature.parameters.values()
+        ],
+        return_annotation=shown(signature.return_annotation),
+    )
 
 
 def _signatures(found: Any) -> tuple[str, ...]:
@@ -237,6 +377,6 @@ def _own_doc(found: Any) -> str:
 def _inherited_doc(key: str, ancestors: list[Any]) -> str:
     for holder in ancestors:
         each = holder.members.get(key)
-        if each is not None and (doc := _own_doc(_target(each))):
+        if each is not None and (doc := _own_doc(target_of(each))):
             return doc
     return ""

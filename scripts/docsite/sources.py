@@ -18,6 +18,7 @@ _OUTSIDE_DOCS: Final = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
+    "examples/README.md": "examples/index.md",
 }
 
 
@@ -32,8 +33,9 @@ def written_pages() -> dict[Path, str]:
 
 
 def example_pages() -> dict[Path, str]:
-    """The example programs, and the pages that show them."""
-    return {file: f"examples/{file.stem}.md" for file in sorted(EXAMPLES.glob("*.py"))}
+    """The example programs and notebooks, and the pages that show them."""
+    files = sorted([*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*.ipynb")])
+    return {file: f"examples/{file.stem}.md" for file in files}
 
 
 def address_of(target: Path, pages: dict[Path, str]) -> str | None:

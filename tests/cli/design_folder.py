@@ -73,13 +73,13 @@ def with_email(text: str = DESIGN) -> str:
 
 
 def stator_in(
-    folder: Path, *arguments: str, columns: int = 100
+    folder: Path, *arguments: str, columns: int | None = None
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "stator", *arguments],
         check=False,
         cwd=folder,
-        env={**ENVIRONMENT, "COLUMNS": str(columns)},
+        env=ENVIRONMENT if columns is None else {**ENVIRONMENT, "COLUMNS": str(columns)},
         capture_output=True,
         text=True,
         encoding="utf-8",

@@ -76,12 +76,12 @@ class Project:
         lines = (self.folder / name).read_text().splitlines()
         return next(number for number, line in enumerate(lines, 1) if words in line)
 
-    def run(self, *arguments: str, columns: int = 80) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, columns: int | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "stator", *arguments],
             cwd=self.folder,
             check=False,
-            env={**ENVIRONMENT, "COLUMNS": str(columns)},
+            env=ENVIRONMENT if columns is None else {**ENVIRONMENT, "COLUMNS": str(columns)},
             capture_output=True,
             text=True,
             timeout=TIMEOUT_SECONDS,

@@ -17,7 +17,11 @@ TIMEOUT_SECONDS = 60
 _SOURCES = Path(stator.errors.__file__).parents[1]
 # The AWS CLI is installed beside the interpreter that runs the tests.
 ENVIRONMENT = {
-    **{name: value for name, value in os.environ.items() if not name.startswith("AWS_")},
+    **{
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("AWS_") and name not in ("COLUMNS", "FORCE_COLOR", "NO_COLOR")
+    },
     "PYTHONPATH": os.pathsep.join([str(_SOURCES), os.environ.get("PYTHONPATH", "")]),
     "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
     "AWS_EC2_METADATA_DISABLED": "true",

@@ -85,7 +85,7 @@ ABSENT: tuple[tuple[str, str], ...] = (
     ("load ghost*.csv --to URL --table orders", "matches no file"),
     ("load rows.csv --to ./ghost --table orders", "there is no folder ./ghost"),
     ("load ghost.csv --to ./ghost --entity lab.py:Sample", "ghost.csv does not exist"),
-    ("load rows.csv --to ./ghost --entity lab.py:Sample", "has no field pk for the column pk"),
+    ("load rows.csv --to ./ghost --entity lab.py:Sample", "Sample has no field pk, total"),
     ("export ./ghost --table orders --out out", "there is no folder ./ghost"),
     ("export ./ghost --entity lab.py:Sample --out out", "there is no folder ./ghost"),
     ("export ./ghost --table lab --design lab.py --out out", "there is no folder ./ghost"),
@@ -136,7 +136,7 @@ ABSENT: tuple[tuple[str, str], ...] = (
     (f"{LOAD} --type ghost=N", "--type names ghost"),
     (f"{LOAD} --map total= --type total=N", "--type names total"),
     ("load samples.csv --to HERE --entity lab.py:Sample --map ghost=size", "--map names ghost"),
-    ("load rows.csv --to HERE --entity lab.py:Sample", "has no field pk for the column pk"),
+    ("load rows.csv --to HERE --entity lab.py:Sample", "Sample has no field pk, total"),
     # functions
     ("copy URL URL --table orders --to-table x --transform ghost:f", "there is no module ghost"),
     ("copy URL URL --table orders --to-table x --transform lab:ghost", "lab has no ghost"),
@@ -173,10 +173,13 @@ NO_EFFECT: tuple[tuple[str, str], ...] = (
     ("views list apps.py:viewed sizes --at HERE", "sizes has no effect on `stator views list`"),
     ("views list apps.py:viewed --all --at HERE", "--all has no effect on `stator views list`"),
     ("views list apps.py:viewed --work --at HERE", "--work has no effect on `stator views list`"),
-    ("views rebuild apps.py:viewed sizes --all --at HERE", "sizes has no effect beside --all"),
+    (
+        "views rebuild apps.py:viewed sizes --all --at HERE",
+        "sizes has no effect together with",
+    ),
     ("parked list apps.py:plain x --at HERE", "x has no effect on `stator parked list`"),
     ("parked list apps.py:plain --all --at HERE", "--all has no effect on `stator parked list`"),
-    ("parked retry apps.py:plain x --all --at HERE", "x has no effect beside --all"),
+    ("parked retry apps.py:plain x --all --at HERE", "x has no effect together with"),
 )
 
 

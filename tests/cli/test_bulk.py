@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stator.addresses import Address, open_transport
+from stator.bulk import CopyOptions, ExportOptions, LoadOptions
 from stator.cli.main import main
 
 from .design_folder import DESIGN
@@ -109,7 +113,7 @@ def test_files_go_in_come_out_and_are_copied(url: str, table: Any, tmp_path: Pat
         "--dead-letters",
         "bad.jsonl",
     )
-    assert ran.returncode == 1
+    assert ran.returncode == 3
     assert (
         "pk     S         key  from id" in ran.stderr and "total  N         inferred" in ran.stderr
     )
@@ -221,6 +225,52 @@ def test_a_dry_run_says_what_it_takes_and_writes_nothing(
     assert keys(table) == []
 
 
+@pytest.mark.parametrize(
+    ("condition", "refused"),
+    [
+        # A refused INSERT says that the item exists; any other condition needs a second statement.
+        ("attribute_not_exists(pk)", {"write_units": 300, "read_units": 100.0}),
+        ("attribute_not_exists(pk) OR n < :n", {"write_units": 600, "read_units": 100.0}),
+    ],
+)
+def test_a_dry_run_prices_refused_rows_as_the_load_pays_them(
+    url: str, table: Any, tmp_path: Path, condition: str, refused: dict[str, float]
+) -> None:
+    """The price of the worst case is what a second load of older rows really consumes."""
+    row = {"text": "x" * 2_500, "n": 1}
+    rows = [{"pk": f"k{number}", **row} for number in range(100)]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    arguments = ["load", "x.jsonl", "--to", url, "--table", "orders"]
+    arguments += ["--condition", condition]
+    told = json.loads(stator(tmp_path, *arguments, "--dry-run", "--json").stdout)
+    assert told["items"] == 100 and told["write_units"] == 300
+    assert {name: told["refused"][name] for name in refused} == refused
+    assert told["refused"]["dollars"] == pytest.approx(
+        refused["write_units"] * 0.625e-6 + refused["read_units"] * 0.125e-6, abs=1e-6
+    )
+    shown = stator(tmp_path, *arguments, "--dry-run").stdout
+    assert f"refused   {refused['write_units']} WCU and 100 RCU, $0.00, if the" in shown
+    plain = stator(tmp_path, "load", "x.jsonl", "--to", url, "--table", "orders", "--dry-run")
+    assert "refused" not in plain.stdout
+    for old in rows:
+        old["text"] = "y" * 2_500  # so that they are not the stored items
+    assert stator(tmp_path, *arguments).returncode == 0
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    again = stator(tmp_path, *arguments, "--restart", "--json")
+    assert json.loads(again.stdout)["failed"] == 100
+    assert json.loads(again.stdout)["consumed_units"] <= refused["write_units"]
+
+
+def test_a_dry_run_finds_rows_that_lack_a_value_of_the_condition(
+    url: str, table: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "x.jsonl").write_text('{"pk": "a", "n": 1}\n{"pk": "b"}\n')
+    arguments = ["load", "x.jsonl", "--to", url, "--table", "orders", "--condition", "n < :n"]
+    ran = stator(tmp_path, *arguments, "--dry-run")
+    assert ran.returncode == 1
+    assert "x.jsonl, row 2: the condition uses :n, but the row has no attribute n" in ran.stderr
+
+
 def test_a_dry_run_fails_on_bad_rows_and_names_the_first(
     url: str, table: Any, tmp_path: Path
 ) -> None:
@@ -239,7 +289,67 @@ def test_a_dry_run_fails_on_bad_rows_and_names_the_first(
     assert (ran.returncode, told["items"], told["failed"]) == (1, 10, 8)
     assert keys(table) == []
     ran = stator(tmp_path, *arguments, "--json")
-    assert (ran.returncode, json.loads(ran.stdout)["failed"]) == (1, 8)
+    assert (ran.returncode, json.loads(ran.stdout)["failed"]) == (3, 8)
+
+
+def test_a_load_that_is_done_is_not_repeated_because_rows_failed(
+    url: str, table: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "x.jsonl").write_text('{"pk": "a"}\n{"n": 1}\n')
+    arguments = ["load", "x.jsonl", "--to", url, "--table", "orders", "--resume"]
+    arguments += ["--dead-letters", "bad.jsonl"]
+    assert stator(tmp_path, *arguments).returncode == 3
+    table.call("DeleteItem", {"TableName": "orders", "Key": {"pk": {"S": "a"}}})
+    ran = stator(tmp_path, *arguments)
+    assert (ran.returncode, keys(table)) == (3, [])
+    assert "already done: 1 row written into orders" in ran.stdout
+    assert "1 row failed; the reasons are in bad.jsonl" in ran.stderr
+    report = json.loads(stator(tmp_path, *arguments, "--json").stdout)
+    assert (report["already_done"], report["failed"]) == (True, 1)
+    # A new version of the file is a new load, and so is --restart.
+    (tmp_path / "x.jsonl").write_text('{"pk": "b"}\n{"n": 1}\n{"n": 2}\n')
+    assert (stator(tmp_path, *arguments).returncode, keys(table)) == (3, ["b"])
+    (tmp_path / "x.jsonl").write_text('{"pk": "c"}\n')
+    assert (stator(tmp_path, *arguments).returncode, sorted(keys(table))) == (0, ["b", "c"])
+    assert not list(tmp_path.glob("*.journal"))
+
+
+def test_a_design_with_other_keys_than_its_lock_is_not_loaded(tmp_path: Path) -> None:
+    (tmp_path / "design.py").write_text(DESIGN)
+    (tmp_path / "users.csv").write_text("user_id,email\nu1,a@b\n")
+    assert stator(tmp_path, "plan", "design.py", "--write").returncode == 0
+    arguments = ["load", "users.csv", "--to", "shop.db", "--entity", "design.py:User"]
+    assert stator(tmp_path, *arguments).returncode == 0
+    rekeyed = DESIGN.replace("email: str", "email: str = ident()", 1)
+    (tmp_path / "design.py").write_text(rekeyed)
+    checked = stator(tmp_path, "check", "design.py")
+    assert "orphans: entity User" in checked.stdout + checked.stderr
+    ran = stator(tmp_path, *arguments)
+    assert ran.returncode == 1
+    assert "error: entity User differs from the lock file shop.design.json: its key" in ran.stderr
+    assert "--new-keys" in ran.stderr
+    assert stator(tmp_path, *arguments, "--dry-run").returncode == 1
+    assert stator(tmp_path, *arguments, "--new-keys").returncode == 0
+
+
+def test_created_tables_have_the_settings_of_the_design(url: str, tmp_path: Path) -> None:
+    settings = 'settings=TableSettings(stream="NEW_IMAGE", tags={"team": "shop"}),\n)'
+    text = DESIGN.replace("import Design,", "import Design, TableSettings,", 1)
+    (tmp_path / "design.py").write_text(text.rstrip().removesuffix(")") + settings)
+    (tmp_path / "users.csv").write_text("user_id,email\nu1,a@b\n")
+    ran = stator(
+        tmp_path, "load", "users.csv", "--to", url, "--entity", "design.py:User", "--create"
+    )
+    assert ran.returncode == 0, ran.stderr
+    transport = open_transport(
+        Address.parse(url),
+        None,
+        {"region": "us-east-1", "access_key_id": "x", "secret_access_key": "x"},
+    )
+    found = transport.call("DescribeTable", {"TableName": "shop"})["Table"]
+    assert found["StreamSpecification"]["StreamViewType"] == "NEW_IMAGE"
+    transport.call("DeleteTable", {"TableName": "shop"})
+    transport.close()
 
 
 def test_one_command_creates_loads_and_resumes(url: str, table: Any, tmp_path: Path) -> None:
@@ -343,7 +453,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(url: str, table: Any, tmp_pa
     _, told = process.communicate(timeout=30)
     assert process.returncode == 130
     assert (
-        "To continue: stator load x.jsonl" in told
+        "To continue:\n  stator load x.jsonl" in told
         and "--resume" in told
         and "Traceback" not in told
     )
@@ -406,7 +516,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(url: str, table: Any, tmp_pa
         (["export", "--from-snapshot", ".", "--out", "x"], "there is no export at"),
         (
             ["export", "{url}", "--table", "orders", "--out", "x.csv", "--format", "parquet"],
-            "is named like csv",
+            "stands for the format csv",
         ),
         (["copy", "{url}", "{url}", "--table", "orders"], "are the same table"),
         (["copy", "{url}", "x.db", "--table", "orders"], "there is no folder x.db"),
@@ -434,3 +544,46 @@ def test_mistakes_are_answered_with_what_to_do(
     assert ended.value.code in (1, 2)
     assert message in capsys.readouterr().err
     assert keys(table) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [("load", LoadOptions()), ("copy", CopyOptions()), ("export", ExportOptions())],
+)
+def test_the_defaults_of_a_command_are_those_of_its_twin(command: str, options: Any) -> None:
+    module = importlib.import_module(f"stator.cli.commands.{command}")
+    flags = inspect.signature(module.command).parameters
+    twins = {"shuffle": "window_rows"}
+    shared = {
+        name: twins.get(name, name) for name in flags if hasattr(options, twins.get(name, name))
+    }
+    assert len(shared) > 4
+    different = {
+        flag: (flags[flag].default, getattr(options, name))
+        for flag, name in shared.items()
+        if flags[flag].default is not None and flags[flag].default != getattr(options, name)
+    }
+    assert different == {}
+
+
+def test_a_load_serves_its_metrics(url: str, table: Any, tmp_path: Path) -> None:
+    lines(tmp_path / "rows.jsonl", 3000)
+    where = ("--to", url, "--table", "orders", "--region", "us-east-1")
+    running = started(
+        tmp_path, "load", "rows.jsonl", *where, "--rate", "100", "--metrics-port", "0"
+    )
+    try:
+        assert running.stderr is not None
+        while "serving metrics" not in (line := running.stderr.readline()):
+            assert line, "the load ended without metrics"
+        address = line.rpartition(" ")[2].strip()
+        text = ""
+        while 'stator_load_rows_written_total{table="orders"}' not in text:
+            assert running.poll() is None
+            with urllib.request.urlopen(address, timeout=10) as page:
+                text = page.read().decode()
+            time.sleep(0.1)
+        assert 'stator_load_done_ratio{table="orders"}' in text
+    finally:
+        running.kill()
+        running.communicate()

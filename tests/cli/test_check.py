@@ -84,7 +84,7 @@ def test_a_finding_can_be_ignored_in_the_design(project: Project) -> None:
 
 
 def test_a_scan_fails_with_the_line_of_its_pattern(project: Project) -> None:
-    project.edit("shop.py", "Order.user_id == user_id)", "Order.placed_at >= user_id)")
+    project.edit("shop.py", "Order.user_id == user_id)", "Order.user_id >= user_id)")
     done = project.run("check")
     assert done.returncode == 1
     line = project.line_of("shop.py", "def orders_of_user")

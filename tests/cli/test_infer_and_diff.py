@@ -150,7 +150,7 @@ def test_a_design_is_inferred_from_an_export_file(tmp_path: Path) -> None:
     (tmp_path / "shop.json.gz").write_bytes(gzip.compress(lines.encode()))
     made = run(tmp_path, "infer", "shop.json.gz", "--out", "design.py")
     assert made.returncode == 0, made.stderr
-    assert "PK and SK, because of the names" in made.stdout
+    assert "guessed from the names: PK and SK" in made.stdout
     again = run(tmp_path, "infer", "shop.json.gz", "--out", "design.py")
     assert again.returncode == 1
     assert "--force" in again.stderr

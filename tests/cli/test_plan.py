@@ -176,7 +176,7 @@ def test_a_wrong_target_is_explained(project: Project, target: str, words: str) 
         ("volumes={User", 'layout="sideways", volumes={User', "unknown layout", "single-table"),
         (
             "Order.user_id == user_id)",
-            "Order.placed_at >= user_id)",
+            "Order.user_id >= user_id)",
             "read the whole table",
             "compare a field with ==",
         ),
@@ -237,7 +237,7 @@ def test_no_design_and_several_designs_in_a_file(project: Project) -> None:
 
 
 def test_errors_are_json_when_asked(project: Project) -> None:
-    project.edit("shop.py", "Order.user_id == user_id)", "Order.placed_at >= user_id)")
+    project.edit("shop.py", "Order.user_id == user_id)", "Order.user_id >= user_id)")
     done = project.run("plan", "--json")
     assert done.returncode == 1
     assert done.stdout == ""
@@ -371,3 +371,30 @@ def test_text_that_looks_like_markup_is_printed_as_it_is(project: Project) -> No
     done = project.run("plan", columns=200)
     assert done.returncode == 0, done.stderr
     assert "filter on order_id < :end: reads" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("declared", "problem"),
+    [
+        ("z: complex", "Point.z: complex cannot be stored"),
+        ("z: dict[int, str]", "Point.z: "),
+    ],
+)
+def test_a_type_that_cannot_be_stored_is_reported_at_its_field(
+    project: Project, declared: str, problem: str
+) -> None:
+    """The pattern is only the first to look at it."""
+    project.write(
+        "shop.py",
+        "from stator import Design, Entity, Query, find, ident, read\n\n\n"
+        "class Other(Entity):\n    other_id: str = ident()\n\n\n"
+        f"class Point(Entity):\n    point_id: str = ident()\n    {declared}\n    w: int\n\n\n"
+        "@read(rps=1)\ndef point(point_id: str) -> Query[Point]:\n"
+        "    return find(Point).where(Point.point_id == point_id)\n\n\n"
+        'shop = Design("shop", [Other, Point], [point])\n',
+    )
+    done = project.run("plan")
+    assert done.returncode == 1
+    line = project.line_of("shop.py", declared)
+    assert done.stderr.startswith(f"error: shop.py:{line}: {problem}"), done.stderr
+    assert f"    {line} | {declared}" in done.stderr.replace("|     ", "| ")

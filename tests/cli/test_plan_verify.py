@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import pty
@@ -10,10 +11,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from stator.cli.main import main
 from stator.cli.progress_bar import ProgressBar
+from stator.verification import verify
 
 from .design_project import SHOP, Project
 from .serving import ENVIRONMENT, TIMEOUT_SECONDS
@@ -22,7 +26,7 @@ ENOUGH = "--most-items", "3000"
 CORRECT = SHOP.replace("User: 2_000_000", "User: 2_000").replace(
     "volumes=", "sizes={User: 300, Order: 900},\n    volumes="
 )
-WRONG = CORRECT.replace("returns=12", "returns=240")
+CONTRADICTORY = CORRECT.replace("returns=12", "returns=240")
 
 
 @pytest.fixture
@@ -44,13 +48,32 @@ def test_every_pattern_has_a_row(project: Project, columns: int) -> None:
     assert done.stderr == ""
 
 
-def test_a_wrong_estimate_fails_and_says_why(project: Project) -> None:
-    project.write("shop.py", WRONG)
+def test_declarations_that_contradict_each_other_are_named(project: Project) -> None:
+    project.write("shop.py", CONTRADICTORY)
     done = project.run("plan", "--verify", *ENOUGH, columns=120)
-    assert done.returncode == 1
-    assert "wrong  orders_of_user" in done.stdout
-    assert "returns=240, but the declared volumes and facts give 12 items" in done.stdout
-    assert "off by more than a quarter" in done.stdout
+    assert done.returncode == 0
+    assert "note  orders_of_user: returns=240, but the declared volumes and facts give 12" in (
+        done.stdout
+    )
+
+
+def test_a_wrong_estimate_fails_and_says_why(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def verify_wrong_plan(design: Any, plan: Any, **options: Any) -> Any:
+        wrong = [
+            dataclasses.replace(each, units_per_call=99.0) if each.name == "user_page" else each
+            for each in plan.patterns
+        ]
+        return verify(design, dataclasses.replace(plan, patterns=tuple(wrong)), **options)
+
+    monkeypatch.setattr("stator.verification.verify", verify_wrong_plan)
+    monkeypatch.chdir(project.folder)
+    with pytest.raises(SystemExit) as ended:
+        main(["plan", "--verify", *ENOUGH])
+    assert ended.value.code == 1
+    shown = capsys.readouterr().out
+    assert "wrong  user_page" in shown and "off by more than a quarter" in shown
 
 
 def test_json_for_scripts(project: Project) -> None:

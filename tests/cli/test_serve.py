@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import botocore.session
@@ -43,6 +44,28 @@ def test_the_aws_cli_creates_writes_and_reads(tmp_path: Path) -> None:
     with Serving("--data", str(tmp_path / "data")) as server:
         found = aws(server, """get-item --table-name orders --key '{"pk": {"S": "a"}}'""")
     assert found["Item"] == {"pk": {"S": "a"}, "n": {"N": "1"}}
+
+
+def test_cloudwatch_has_the_metrics_of_tables_unless_they_are_turned_off() -> None:
+    def listed(server: Serving) -> object:
+        create = (
+            "create-table --table-name orders --billing-mode PAY_PER_REQUEST"
+            " --attribute-definitions AttributeName=pk,AttributeType=S"
+            " --key-schema AttributeName=pk,KeyType=HASH"
+        )
+        put = """put-item --table-name orders --item '{"pk": {"S": "a"}}'"""
+        keys = "AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local"
+        address = f"--region us-east-1 --endpoint-url {server.facts['url']}"
+        metric = "cloudwatch list-metrics --metric-name ConsumedWriteCapacityUnits"
+        for command in (f"dynamodb {create}", f"dynamodb {put}", metric):
+            done = run_shell(f"{keys} aws {command} {address}")
+            assert done.returncode == 0, done.stderr
+        return [each["Dimensions"] for each in json.loads(done.stdout)["Metrics"]]
+
+    with Serving() as server:
+        assert listed(server) == [[{"Name": "TableName", "Value": "orders"}]]
+    with Serving("--no-metrics") as server:
+        assert listed(server) == []
 
 
 def test_the_line_to_paste_works_with_credentials_too(tmp_path: Path) -> None:
@@ -213,3 +236,12 @@ main(["serve", "--port", "0"])
     assert done.returncode == 0, done.stderr
     loaded = set(json.loads(done.stdout.replace("'", '"')))
     assert not loaded & {"boto3", "botocore", "pydantic", "rich", "rocksdict"}
+
+
+def test_metrics_are_on_a_port_of_their_own() -> None:
+    with Serving("--metrics-port", "0") as server:
+        assert run_shell(server.facts["try"]).returncode == 0
+        with urllib.request.urlopen(server.facts["metrics_url"], timeout=10) as page:
+            text = page.read().decode()
+    counted = 'stator_server_requests_total{operation="ListTables",result="ok",table=""} 1.0'
+    assert counted in text

@@ -23,9 +23,10 @@ from stator.errors import (
     Unreachable,
     ValidationFailed,
 )
+from stator.transport import ResentReply
 
 from .conftest import Asking
-from .scripted import drop, ok, raw, refuse, scripted, stall
+from .scripted import Connection, drop, ok, raw, refuse, scripted, stall
 
 THROTTLED = "ProvisionedThroughputExceededException"
 
@@ -234,3 +235,36 @@ def test_what_is_not_json_is_refused(ask: Asking) -> None:
     with scripted(ok()) as server, pytest.raises(SerializationFailed):
         ask(server.url).call("PutItem", {"Item": {"a": {"B": b"bytes"}}})
     assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("first", "is_marked"),
+    [(drop, True), (refuse("InternalServerError", status=500), True), (refuse(THROTTLED), False)],
+)
+def test_an_answer_after_a_lost_one_says_so(ask: Asking, first: Any, is_marked: bool) -> None:
+    with scripted(first, refuse(THROTTLED), ok()) as server:
+        answer = ask(server.url).call("PutItem", {"TableName": "t"})
+    assert isinstance(answer, ResentReply) is is_marked
+    assert answer == {}
+
+
+@pytest.mark.parametrize("body", [b"", b"null", b"[]", b"<html>"])
+def test_a_success_without_an_answer_is_not_believed(ask: Asking, body: bytes) -> None:
+    def hollow(to: Connection) -> None:
+        to.send(200, body)
+
+    with scripted(hollow, refuse("ConditionalCheckFailedException")) as server:
+        with pytest.raises(ConditionFailed) as failed:
+            ask(server.url).call("PutItem", {"TableName": "t"})
+        assert failed.value.after_unknown
+    with (
+        scripted(hollow) as server,
+        pytest.raises(ReplyDamaged, match="UpdateItem is not a JSON object") as seen,
+    ):
+        ask(server.url, max_attempts=2).call("UpdateItem", {"TableName": "t"})
+    assert seen.value.sent
+
+
+def test_an_operation_without_output_may_answer_with_nothing(ask: Asking) -> None:
+    with scripted(lambda to: to.send(200, b"")) as server:
+        assert ask(server.url).call("TagResource", {"ResourceArn": "a"}) == {}

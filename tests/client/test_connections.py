@@ -10,13 +10,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from stator.addresses import Address, open_transport
 from stator.client.factory import open_async_client, open_client
 from stator.client.service_router import ServiceRouter
 from stator.errors import ConfigurationError, CredentialsMissing, DeadlineExceeded, Unreachable
@@ -396,3 +397,26 @@ def test_options_that_make_no_sense(options: dict[str, Any]) -> None:
         open_client("http", "http://localhost:1", None, KEYS | options)
     with pytest.raises(ConfigurationError, match="not an http or https URL"):
         open_client("http", "localhost:8000", None, dict(KEYS))
+
+
+def test_a_server_without_tls_is_recognised() -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(4096)
+                    connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    port = listener.getsockname()[1]
+    options: Any = {"access_key_id": "x", "secret_access_key": "x", "max_attempts": 1}
+    client = open_transport(Address.parse(f"https://127.0.0.1:{port}"), None, options)
+    with pytest.raises(Unreachable, match="does not speak TLS") as refused:
+        client.call("ListTables", {}, deadline_seconds=2.0)
+    assert refused.value.hint == f"write http://127.0.0.1:{port}"
+    client.close()
+    listener.close()

@@ -29,6 +29,8 @@ def test_the_demo_ends_with_nothing_missing(tmp_path: Path) -> None:
     assert "Nothing is missing" in done.stdout
     assert "killed" in done.stdout and "hot" in done.stdout
     assert "differs" not in done.stdout
+    assert "TableWriteKeyRangeThroughputExceeded" in done.stdout
+    assert "spread over 2 shards" in done.stdout
     page = (tmp_path / "fleet-report.html").read_text()
     assert page.count("<svg") >= 7
     assert not re.search(r'(src|href)="', page)  # nothing is fetched from anywhere

@@ -3,6 +3,7 @@
 design: test_planner.py
 declaration: test_patterns.py
 capacity_units: test_charges.py
+unit_prices: test_totals.py
 entities.entity: test_entities.py
 entities.entity_versions: ../tables/test_versions.py
 entities.markers: test_entities.py
@@ -25,9 +26,11 @@ entities.storable: ../typing/test_typing.py
 patterns.pattern: test_patterns.py
 patterns.annotations: test_asking.py
 patterns.compared_parts: test_derived_parts.py
+patterns.compared_values: test_heat_and_advice.py
 patterns.quantities: test_wrong_quantities.py
 patterns.explanation: test_explain.py
 patterns.filter_writer: test_planner_engine.py
+plan.filtered_page: test_filter_prices.py
 plan.html_table: test_html_table.py
 plan.plan: test_planner.py
 plan.projection: ../tables/test_reads.py
@@ -61,9 +64,11 @@ planner.search: test_planner_optimal.py
 planner.assignment: test_planner_optimal.py
 planner.slots: test_planner_optimal.py
 planner.locked_choices: test_locked_choices.py
-planner.handwritten_keys: test_planner_handwritten.py
-planner.key_labels: test_planner.py
-planner.key_parts: test_planner_handwritten.py
+planner.entry_changes: test_entry_changes.py
+planner.unkeyed_conditions: test_filter_prices.py
+planner.keys.handwritten_keys: test_planner_handwritten.py
+planner.keys.key_labels: test_planner.py
+planner.keys.key_parts: test_planner_handwritten.py
 planner.refusals: test_planner.py
 planner.blueprint.table_blueprint: test_planner.py
 planner.blueprint.read_plans: test_planner_engine.py
@@ -73,6 +78,10 @@ planner.blueprint.layout_bytes: test_layout_bytes.py, test_expert_estimates.py
 planner.blueprint.key_conditions: test_planner_engine.py
 planner.blueprint.slot_names: test_planner.py
 planner.blueprint.reasons: test_planner.py, test_patterns.py (``within=``)
+cost.billed_plan: test_totals.py
+cost.growth: test_growth.py
+planner.declared_shares: test_declared_shares.py
+patterns.hidden_branches: test_hidden_branches.py
 cost.report: test_cost.py
 cost.workload: test_cost.py
 cost.difference: test_cost.py

@@ -252,7 +252,7 @@ def test_every_number_has_a_source() -> None:
         assert region.sources.keys() == region.known.keys() >= set(NEEDED)
         assert all(price > 0 for price in region.known.values())
         assert all(region.sources.values())
-        assert region.doubtful.isdisjoint(NEEDED)
+        assert {"write_capacity_hour", "read_capacity_hour"}.isdisjoint(region.doubtful)
         # Prices of a region keep the proportions of the others: a slip of the pen would show.
         assert (
             Decimal("4.9")
@@ -265,6 +265,23 @@ def test_every_number_has_a_source() -> None:
             < Decimal("5.1")
         )
         assert Decimal("0.27") < break_even_utilisation(region) < Decimal("0.31")
+
+
+def test_derived_prices_follow_the_rule_that_holds_where_price_lists_were_found() -> None:
+    regions = price_file().regions
+    base = regions["us-east-1"]
+    listed = [region for region in regions.values() if region.doubtful.isdisjoint(NEEDED)]
+    assert len(regions) == 22
+    assert len(listed) == 7
+    for region in regions.values():
+        factor = region["write_capacity_hour"] / base["write_capacity_hour"]
+        tolerance = Decimal("0.005") if region in listed else Decimal("0.003")
+        for name in ("write_request_unit", "read_request_unit", "storage_gb_month"):
+            off = region[name] / (base[name] * factor) - 1
+            assert abs(off) < (Decimal("0.011") if name == "read_request_unit" else tolerance), (
+                region.region,
+                name,
+            )
 
 
 def test_what_is_not_known_is_said() -> None:

@@ -324,10 +324,10 @@ def test_a_key_written_by_hand_may_hold_parts() -> None:
 @pytest.mark.parametrize(
     ("template", "message"),
     [
-        ("X#{month_of(device)}", "without such a part"),
-        ("X#{hour_of(day)}", "without such a part"),
+        ("X#{month_of(device)}", "has no such part"),
+        ("X#{hour_of(day)}", "has no such part"),
         ("X#{month_of(nothing)}", "is not a field"),
-        ("X#{month_of(at)}{device}", "nothing separates"),
+        ("X#{month_of(at)}{device}", "# is missing between a field and 'device'"),
     ],
 )
 def test_a_wrong_part_written_by_hand_is_refused(template: str, message: str) -> None:
@@ -344,16 +344,16 @@ def test_a_wrong_part_written_by_hand_is_refused(template: str, message: str) ->
 
 anything: Any = None
 _WRONG: list[tuple[Callable[[], Any], str]] = [
-    (lambda: month_of(Order.total) == "2026-11", "is a int without such a part"),  # type: ignore[arg-type]
+    (lambda: month_of(Order.total) == "2026-11", "is int, which has no such part"),  # type: ignore[arg-type]
     (lambda: day_of(Bill.day) == "2026-11-01", "a date has a year and a month"),  # type: ignore[arg-type]
     (lambda: month_of(Bill.gone) == "2026-11", r"a ttl\(\) field is stored as a number"),
-    (lambda: prefix_of(Order.total, 5) == "12345", "without such a part"),  # type: ignore[arg-type]
+    (lambda: prefix_of(Order.total, 5) == "12345", "has no such part"),  # type: ignore[arg-type]
     (lambda: month_of(Order.placed_at) == "2026-13", "'2026-13' is not a month"),
     (lambda: month_of(Order.placed_at) == "2026-1", "'2026-1' is not a month"),
     (lambda: hour_of(Order.placed_at) == date(2026, 1, 1), "is not an hour"),
     (lambda: day_of(Order.placed_at) == datetime(2026, 1, 1), "zone"),
-    (lambda: month_of(Order.placed_at) == Order.user_id, "is compared with Order.user_id"),
-    (lambda: month_of(Order.placed_at) == None, "is compared with None"),  # noqa: E711
+    (lambda: month_of(Order.placed_at) == Order.user_id, "cannot be compared with Order.user_id"),
+    (lambda: month_of(Order.placed_at) == None, "cannot be compared with None"),  # noqa: E711
     (lambda: anything_of(month_of(Order.placed_at)) < "2026", "can only be compared with =="),
     (lambda: prefix_of(Shop.cell, 0) == "", "the length is 0"),
     (lambda: prefix_of(Shop.cell, 5) == "u33d", "is not a prefix of 5 characters"),

@@ -115,7 +115,7 @@ def test_a_lock_has_a_format_and_no_words_in_an_order_of_chance(tmp_path: Path) 
     path = lock_path("shop", tmp_path)
     write_lock(path, models.shop().plan())
     data = json.loads(path.read_text())
-    assert data["format"] == 5
+    assert data["format"] == 6
     assert list(data) == sorted(data)
 
 
@@ -143,7 +143,7 @@ def order(**options: Any) -> type[Entity]:
 
 def by_id(entity: Any) -> Any:
     @read(rps=10)
-    def order_by_id(order_id: str) -> Query[Any]:
+    def order_by_id(order_id: Any) -> Query[Any]:
         return find(entity).where(entity.order_id == order_id)
 
     return order_by_id
@@ -361,7 +361,7 @@ def test_another_workload_is_a_reason_to_write_the_lock_again() -> None:
     changed.__name__ = "change"
     plans = [Design("shop", [models.Review], [each]).plan() for each in (change, changed)]
     [told] = compare(*plans)
-    assert (told.risk, told.do) == ("safe", "write the lock again")
+    assert (told.risk, told.do) == ("safe", "write the lock file again")
 
 
 # --- renames --------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from stator import Design, Entity, Query, find, ident, read
+from stator import Design, Entity, Query, find, ident, read, updates, write
+from stator.design.declaration import Per
 from stator.design.planner.longer_identity import longer_identities
 
 
@@ -56,3 +57,13 @@ def test_the_saving_is_what_the_longer_identity_saves() -> None:
 def test_cents_are_worth_no_advice() -> None:
     small = Design("shop", [Order], [orders_of], volumes={Order: 1_000})
     assert longer_identities(small) == ()
+
+
+def test_a_field_that_a_pattern_changes_is_never_proposed() -> None:
+    @write(rps=1)
+    def hand_over() -> object:
+        return updates(Order.user_id)
+
+    volumes: dict[type[Entity], float | Per] = {Order: 10_000_000}
+    changing = Design("shop", [Order], [orders_of, hand_over], volumes=volumes, writes={Order: 400})
+    assert longer_identities(changing) == ()

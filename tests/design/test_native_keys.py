@@ -244,7 +244,7 @@ def test_items_without_a_type_are_counted_limited_and_selected_by_their_keys() -
         ({"flag": "{flag}", "id": "{id}"}, "flag cannot be a key attribute by itself"),
         ({"id": "X#{id}"}, "the attribute id is also a field"),
         ({}, "is not a valid key"),
-        (({"id": "{id}", "other": "{other}"},), "a table has one attribute"),
+        (({"id": "{id}", "other": "{other}"},), "of a table cannot have several"),
         (({"id": "{id}", "other": "X#{other}"},), "each must be a field"),
     ],
 )

@@ -377,7 +377,7 @@ def test_others_in_the_partition_are_kept_out() -> None:
     assert step.key_condition == 'PK = "ACCOUNT#{account_id}" AND SK BETWEEN "ACCOUNT" AND "ENTRY$"'
     assert str(step.filter) == "_type IN ('Account', 'Entry')"
     assert plan.pattern("page").warnings == (
-        "Badge lies between them in the same partition, and is read and filtered out",
+        "items of Badge lie between them in the same partition, and are read and filtered out",
     )
 
 
@@ -866,7 +866,7 @@ def test_keys_written_by_hand_are_checked() -> None:
         b: str = ident()
 
     for entity, problem in (
-        (Run, "nothing separates two fields"),
+        (Run, "# is missing between a field and 'b' in '{a}{b}'"),
         (Lost, "leaves out b"),
         (Wrong, "{c} is not a field"),
         (Short, "the key is empty"),

@@ -86,7 +86,7 @@ def run_step(engine: Engine, design: Design, step: Step, arguments: dict[str, An
             if "LastEvaluatedKey" not in got or "Limit" in request:
                 break
             request["ExclusiveStartKey"] = got["LastEvaluatedKey"]
-    if step.is_count:
+    if step.is_count and step.fetched_filter is None:
         return [count]
     if step.fetch:
         fetched = []
@@ -97,7 +97,10 @@ def run_step(engine: Engine, design: Design, step: Step, arguments: dict[str, An
         fetched.sort(
             key=lambda item: order.index(tuple(sorted(str(item[name]) for name in step.fetch)))
         )
-        items = fetched
+        passes = None if step.fetched_filter is None else step.fetched_filter.condition(arguments)
+        items = [item for item in fetched if passes is None or passes(item)]
+    if step.is_count:
+        return [len(items)]
     classes = {info(entity).name: entity for entity in design.entities}
     return [
         info(classes[item.get("_type", {"S": step.entities[0]})["S"]]).codec.decode(item)
@@ -189,7 +192,7 @@ def check(
     step = plan.pattern(name).steps[0]
     if (step.shards > 1 or step.in_memory) and need_order:
         got.sort(key=lambda each: getattr(each, need_order), reverse=ask.descending)
-    if step.filter or step.shards > 1:
+    if step.is_filtered or step.shards > 1:
         got = got[: ask.limit]  # the reader's part, where DynamoDB's Limit counts something else
     if need_order is None and ask.limit is not None:
         assert len(got) == min(ask.limit, len(wanted)) and set(map(repr, got)) <= set(

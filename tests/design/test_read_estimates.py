@@ -182,7 +182,10 @@ def test_returns_never_makes_the_read_smaller_than_the_collection() -> None:
     found = a_design(rides_of).plan().pattern("rides_of")
     assert found.units_per_call == 9.5
     assert found.warnings == (
-        "you say 1 of about 150 Ride items under one driver_id: correct returns= or volumes=",
+        (
+            "returns=1 contradicts the volumes, which give about 150 Ride items under one "
+            "driver_id: correct returns= or volumes="
+        ),
     )
 
 
@@ -283,7 +286,9 @@ def test_the_largest_value_is_priced_apart_from_the_mean() -> None:
     facts = [*FACTS, largest(Ride.region, 0.7)]
     found = a_design(in_region, facts=facts).plan().pattern("in_region")
     assert found.units_per_call == 18.5
-    assert "for the largest value, with 0.7 of the items, a call takes 51 RCU" in found.reasons
+    [reason] = [each for each in found.reasons if each.startswith("for the largest value")]
+    assert "with 0.7 of the items, a call takes 51 RCU: $" in reason
+    assert "if every call asked for it" in reason
 
 
 def test_a_hot_value_gets_write_shards() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from datetime import datetime
 from typing import Any
 
@@ -24,9 +25,11 @@ from stator import (
     updates,
     write,
 )
+from stator.design.cost.billed_plan import billed_plan
 from stator.design.cost.report import cost
 from stator.design.documents.document import document_of
 from stator.design.plan.plan import Plan
+from stator.design.table_settings import ProvisionedCapacity, TableSettings
 
 from . import models, shop
 
@@ -119,9 +122,26 @@ DESIGNS: dict[str, Any] = {
 }
 
 
+SETTINGS: dict[str, TableSettings | None] = {
+    "none": None,
+    "empty": TableSettings(),
+    "no recovery": TableSettings(point_in_time_recovery=False),
+    "recovery": TableSettings(point_in_time_recovery=True),
+    "infrequent access": TableSettings(table_class="STANDARD_INFREQUENT_ACCESS"),
+    "provisioned": TableSettings(capacity=ProvisionedCapacity(100, 100)),
+    "everything": TableSettings(
+        table_class="STANDARD_INFREQUENT_ACCESS",
+        capacity=ProvisionedCapacity(100, 100, target=0.5),
+        point_in_time_recovery=True,
+    ),
+}
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("name", DESIGNS)
-def test_plan_cost_documents_and_explanations_have_one_total(name: str) -> None:
-    design: Design = DESIGNS[name]()
+def test_plan_cost_documents_and_explanations_have_one_total(name: str, settings: str) -> None:
+    design: Design = copy.copy(DESIGNS[name]())
+    design.settings = SETTINGS[settings]
     plan, priced, document = design.plan(), design.cost(), document_of(design)
     total = plan.dollars_per_month
     assert float(priced.total) == pytest.approx(total, abs=0.005)
@@ -145,10 +165,31 @@ def test_plan_cost_documents_and_explanations_have_one_total(name: str) -> None:
             ), index.name
 
 
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_the_price_basis_is_shown(settings: str) -> None:
+    design = accounts(settings=SETTINGS[settings])
+    basis = str(design.cost().basis)
+    assert document_of(design).basis.startswith(f"{basis}, us-east-1, ")
+    assert ("Infrequent" in basis) == (settings in ("infrequent access", "everything"))
+    assert ("provisioned" in basis) == (settings in ("provisioned", "everything"))
+
+
+def test_another_region_has_one_total_too() -> None:
+    design = accounts(settings=TableSettings(capacity=ProvisionedCapacity(10, 10)))
+    total = design.cost(region="eu-central-1").total
+    assert total != design.cost().total
+    plan = billed_plan(design.plan(), design, "eu-central-1")
+    assert plan.dollars_per_month == pytest.approx(float(total), abs=0.005)
+    document = document_of(design, region="eu-central-1")
+    assert document.total == total
+    assert "eu-central-1" in document.basis
+
+
 @pytest.mark.parametrize("name", DESIGNS)
 def test_a_plan_read_from_its_lock_costs_the_same(name: str) -> None:
     design: Design = DESIGNS[name]()
-    assert cost(Plan.from_json(design.plan().to_json())).total == design.cost().total
+    plan = Plan.from_json(design.plan().to_json())
+    assert cost(plan, facts=design).total == design.cost().total
 
 
 # --- the engine -----------------------------------------------------------------------------------

@@ -96,7 +96,7 @@ def test_a_fact_names_fields_of_one_entity() -> None:
     [
         (lambda: [distinct(Other.other_id, values=5)], "Other, which is not in the design"),
         (lambda: ["many"], "not a fact"),
-        (lambda: [distinct(Ride.day, values=0.5)], "1 value or more"),
+        (lambda: [distinct(Ride.day, values=0.5)], "values must be 1 or more"),
         (lambda: [distinct(Ride.day, values=2_000)], "more values than Ride has items"),
         (lambda: [distinct(Ride.plate, values=10)], "unique to each of 1,000"),
         (lambda: [distinct(Ride.ride_id, values=10)], "unique to each of 1,000"),
@@ -128,5 +128,5 @@ def test_a_repeated_fact_is_one_fact() -> None:
 
 
 def test_facts_are_a_list() -> None:
-    with pytest.raises(DesignError, match="facts is a list, not DistinctFact"):
+    with pytest.raises(DesignError, match="facts must be a list, not DistinctFact"):
         Design("rides", [Ride], facts=distinct(Ride.day, values=5))  # type: ignore[arg-type]

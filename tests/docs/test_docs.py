@@ -28,13 +28,17 @@ from typing import Any
 import pytest
 import typer
 import yaml
-from docsite.markdown import CodeBlock, code_blocks
+from docsite.markdown import CodeBlock, code_blocks, without_code
 
 from stator.cli.main import build_app
 from stator.cli.register import COMMANDS
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    ROOT / "examples" / "README.md",
+]
 LANGUAGES = {"console", "ini", "json", "mermaid", "py", "python", "text", "yaml"}
 INFO = {"file", "not-run", "output"}
 
@@ -203,6 +207,39 @@ def test_the_compatibility_page_names_every_operation_that_is_missing() -> None:
     for operation in service_model().operations:
         if operation not in OPERATIONS:
             assert operation in page, operation
+
+
+def prose(page: Path) -> str:
+    return without_code(page.read_text())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_a_table_has_its_header_and_its_columns_in_every_row(page: Path) -> None:
+    """A blank line within a table makes text of its last rows."""
+    for table in re.findall(r"(?:^[ ]*\|.*\n?)+", prose(page), re.MULTILINE):
+        rows = [row.strip() for row in table.splitlines()]
+        columns = {len(re.findall(r"(?<!\\)\|", row)) for row in rows}
+        assert len(rows) > 1 and re.fullmatch(r"[|:\- ]+", rows[1]), f"no header: {rows[0]}"
+        assert len(columns) == 1, f"rows of different lengths: {rows[0]}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_two_headings_of_a_page_have_different_names(page: Path) -> None:
+    """Links could reach only the first."""
+    if page.name == "CHANGELOG.md":
+        return
+    headings = re.findall(r"^##+ +(.+)$", prose(page), re.MULTILINE)
+    assert len(headings) == len(set(headings)), sorted(
+        each for each in headings if headings.count(each) > 1
+    )
+
+
+def test_nobody_is_told_to_install_from_pypi() -> None:
+    """Stator is not there yet, and someone else could take the name."""
+    starters = (ROOT / "src" / "stator" / "cli" / "starters").rglob("*.txt")
+    for page in (*PAGES, *starters):
+        told = re.findall(r"pip install stator\b.*", page.read_text())
+        assert not told, f"{page_name(page)}: {told}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
+from pathlib import Path
 
 import pytest
-from docsite import api_pages, command_pages, public_api
+from docsite import api_pages, command_pages, public_api, reachable
 from docsite.docstrings import to_markdown
 
 
@@ -40,6 +42,12 @@ def test_the_pages_of_a_module_have_every_name(name: str) -> None:
             assert f"{{#{each.path}.{member.name}}}" in text
 
 
+def test_the_stability_page_lists_every_public_module() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "stability.md").read_text()
+    [row] = [line for line in text.splitlines() if "`__all__`" in line]
+    assert re.findall(r"`(stator[\w.]*)`", row) == list(public_api.PUBLIC_MODULES)
+
+
 def test_signatures_are_those_that_callers_use() -> None:
     modules = {module.name: module for module in public_api.public_modules()}
     names = {each.name: each for each in modules["stator"].names}
@@ -52,6 +60,28 @@ def test_signatures_are_those_that_callers_use() -> None:
     assert awaited["count"].kind == "async method"
     assert counter["add"].signatures == ("add(amount: int = 1) -> None",)
     assert "connect_timeout_seconds" in names["connect"].doc
+    assert 'on_error: OnError = "raise"' in db["write_many"].signatures[0]
+    assert 'returns: Literal["old"] | None = None' in db["put"].signatures[0]
+
+
+def test_every_class_in_a_public_signature_has_a_page_or_is_only_passed_on() -> None:
+    assert reachable.without_page() == {}
+    assert reachable.not_passed_on() == []
+    page = api_pages.pages()[reachable.PAGE]
+    for path in reachable.PASSED_ON:
+        assert f"| `{path.rpartition('.')[2]}`<br>`{path.rpartition('.')[0]}` |" in page
+    empty = [path for path in reachable.PASSED_ON if not reachable.explained(path)]
+    assert not empty, "their docstrings say nothing"
+
+
+def test_a_class_that_programs_only_receive_shows_no_constructor_and_no_internals() -> None:
+    bulk = next(each for each in public_api.public_modules() if each.name == "stator.bulk")
+    names = {each.name: each for each in bulk.names}
+    assert not names["BulkTarget"].signatures
+    shown = {member.name for member in (*names["LoadPlan"].members, *names["LoadPlan"].fields)}
+    assert "run" in shown and not shown & {"encoder", "entries", "entries_from", "journal"}
+    for path in public_api.RECEIVED | public_api.INTERNAL:
+        assert public_api.exists(path), f"{path} is gone"
 
 
 def test_docstrings_become_markdown() -> None:

@@ -30,6 +30,15 @@ def test_links_and_anchors_lead_somewhere(file: Path) -> None:
             assert anchor in markdown.anchors(page.read_text()), target
 
 
+@pytest.mark.parametrize("example", example_pages(), ids=lambda file: file.stem)
+def test_an_example_is_in_the_list_and_linked_from_a_guide(example: Path) -> None:
+    def links(page: Path) -> set[Path]:
+        return {(page.parent / each).resolve() for each in markdown.links(page.read_text())}
+
+    assert example in links(example.parent / "README.md")
+    assert any(example in links(guide) for guide in (DOCS / "guides").glob("*.md"))
+
+
 @pytest.mark.parametrize("file", sorted((DOCS / "guides").glob("*.md")), ids=lambda file: file.stem)
 def test_a_guide_starts_with_the_task_it_solves(file: Path) -> None:
     first = file.read_text().split("\n", 2)[2].lstrip().splitlines()[0]
@@ -56,6 +65,12 @@ def test_a_page_becomes_one_of_the_generator() -> None:
         "# Title {#title}\n\n\nA list:\n\n- [one](../a.md#b)\n\n"
         '```python\nlink = "[x](y.md)"\n```\n\n```text\nplain\n```\n'
     )
+
+
+def test_a_notebook_becomes_a_page_with_its_texts_and_its_code() -> None:
+    page = build.all_pages()["examples/tour.md"]
+    assert page.startswith("# A tour in a notebook\n")
+    assert "```python\nshop.check()\n```" in page
 
 
 def test_a_page_is_summed_up_by_its_first_sentence() -> None:

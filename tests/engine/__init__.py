@@ -13,13 +13,19 @@ Where modules without a test file of their own are tested:
     lifecycle: tables/test_lifecycle.py
     expiry: streams/test_expiry.py
     housekeeper: streams/test_expiry.py
+    tables.contributor_insights: companions/test_contributor_insights.py
+    operations.control.contributor_insights: companions/test_contributor_insights.py
+    tables.traffic: companions/test_table_metrics.py
+    partitions.traffic_log: companions/test_table_metrics.py
     items.actions: test_items.py
     items.capacity: test_items.py
     items.item_update: facts/test_updates.py, test_request_cost.py
     items.key_ranges: test_items.py
+    items.page_spread: partitions/test_enforced.py
     items.pages: test_items.py
     items.records: test_items.py
     items.request_tokens: test_items.py
+    items.stale_reader: partitions/test_stale_reads.py
     items.transaction_locks: test_items.py
     items.transactions: facts/test_limits.py
     items.write_observer: streams/test_replay.py

@@ -108,19 +108,19 @@ def _write_a_rubbish_log_entry(world: World) -> Changes:
 @pytest.mark.parametrize(
     ("break_it", "where", "problem"),
     [
-        (_lose_an_item, "table music", "its count is"),
+        (_lose_an_item, "table music", "the stored count is"),
         (_lose_an_entry, "table music", "no entry in the index global"),
         (_add_an_entry, "index music.global", "belong to no item"),
         (_change_an_entry, "table music", "differs from its item"),
         (_change_an_item, "stream of music", "differs from the item"),
-        (_change_a_size, "table music", "another size than its header"),
+        (_change_a_size, "table music", "differs from the size in its header"),
         (_misplace_an_item, "table music", "a key that is not its own"),
         (_write_rubbish, "table music", "is not an item"),
-        (_change_a_count, "table", "its count is 99"),
+        (_change_a_count, "table", "the stored count is 99"),
         (_lose_an_expiry_line, "table music", "not in the expiry list"),
         (_lose_an_item, "stream of music", "whether it exists"),
         (_write_a_rubbish_record, "stream of music", "is not a change"),
-        (_lose_part_of_a_backup, "backup ", "recorded 8"),
+        (_lose_part_of_a_backup, "backup ", "its record says 8"),
         (_write_a_rubbish_log_entry, "the recovery log", "is not a change"),
     ],
 )

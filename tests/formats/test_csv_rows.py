@@ -108,7 +108,7 @@ def test_an_open_quote_is_found_in_a_file_of_any_length(monkeypatch: pytest.Monk
 
 def test_a_file_of_open_quotes_is_given_up() -> None:
     """Each line closes the quote of the line before and opens another."""
-    with pytest.raises(DataDamaged, match="line 101 is the 101th with a quote that does not close"):
+    with pytest.raises(DataDamaged, match="101 lines have a quote that does not close, the last"):
         rows_of('a",",\n' * 300)
 
 

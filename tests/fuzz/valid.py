@@ -283,6 +283,15 @@ def _tables() -> Requests:
             {**PLAIN, "TableName": "third"},
         ],
         "DescribeTable": [music],
+        "DescribeContributorInsights": [music],
+        "ListContributorInsights": [{}, {**music, "MaxResults": 1}],
+        "UpdateContributorInsights": [
+            {
+                **music,
+                "ContributorInsightsAction": "ENABLE",
+                "ContributorInsightsMode": "THROTTLED_KEYS",
+            },
+        ],
         "ListTables": [{}, {"Limit": 1, "ExclusiveStartTableName": "aaa"}],
         "DeleteTable": [{"TableName": "plain"}],
         "UpdateTable": [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -134,3 +135,53 @@ def test_without_a_compilation_of_these_sources_the_demo_runs_interpreted(
     compiled(compiler, compiler.fingerprint())
     compiler.reuse()
     assert set(installed(compiler)) == {"stator__mypyc", "table"}
+
+
+# -- without a C compiler
+
+
+@pytest.fixture(params=["no compiler", "no headers"])
+def bare(
+    request: pytest.FixtureRequest,
+    compiler: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> ModuleType:
+    """The script on a machine that lacks the compiler, or the headers of Python."""
+    if request.param == "no compiler":
+        monkeypatch.setenv("CC", str(tmp_path / "no-such-cc"))
+    else:
+        monkeypatch.setattr(compiler.sysconfig, "get_paths", lambda: {"include": str(tmp_path)})
+    return compiler
+
+
+def test_make_compile_says_that_there_is_no_compiler_and_goes_on(
+    bare: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It leaves no compiled module of an earlier build, whose source may have changed since."""
+    bare.install(compiled(bare, "older"))
+    assert installed(bare)
+    monkeypatch.setattr(sys, "argv", ["compile.py"])
+    bare.main()
+    assert "no C compiler or no Python headers found" in capsys.readouterr().out
+    assert not installed(bare)
+
+
+def test_the_demo_starts_without_a_compiler(
+    bare: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["compile.py", "--cached"])
+    bare.main()
+    assert "everything runs interpreted" in capsys.readouterr().out
+
+
+def test_a_compiler_may_have_arguments(
+    compiler: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cc = tmp_path / "ccache"
+    cc.write_text("#!/bin/sh\n")
+    cc.chmod(0o755)
+    (tmp_path / "Python.h").touch()
+    monkeypatch.setattr(compiler.sysconfig, "get_paths", lambda: {"include": str(tmp_path)})
+    monkeypatch.setenv("CC", f"{cc} cc -O2")
+    assert compiler.has_compiler()

@@ -13,7 +13,7 @@ SOURCES = ROOT / "src" / "stator"
 TESTS = ROOT / "tests"
 STARTERS = SOURCES / "cli" / "starters"
 # Nouns that happen to end like activities.
-NOUNS = {"finding", "housekeeping", "parking", "pricing", "wording"}
+NOUNS = {"finding", "housekeeping", "parking", "pricing", "target_tracking", "wording"}
 LISTED = re.compile(r"^\s*(?P<module>[\w.]+): (?P<file>[\w./]+\.py)\b", re.MULTILINE)
 
 

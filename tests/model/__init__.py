@@ -1,5 +1,6 @@
 """Tests of ``stator.model``. Where the tests of each module are:
 
+companion_service: ../server/companions/test_cloudwatch_over_http.py
 limits: ../engine/facts/test_limits.py
 numbers: test_numbers.py
 periods: ../patterns/test_series.py

@@ -9,6 +9,7 @@ import pytest
 from stator.model.quantities import (
     about_dollars,
     amount,
+    cents,
     dollars,
     duration,
     plural,
@@ -87,3 +88,8 @@ def test_a_duration_is_in_its_two_largest_units(seconds: float, text: str) -> No
 )
 def test_a_count_agrees_with_its_noun(number: int, word: str, text: str) -> None:
     assert plural(number, word) == text
+
+
+@pytest.mark.parametrize("value", [3.285, Decimal("3.285"), 3.2850000000001, Decimal("3.2850")])
+def test_half_a_cent_is_rounded_up_for_floats_and_decimals_alike(value: float | Decimal) -> None:
+    assert (cents(value), dollars(value)) == ("3.29", "$3.29")

@@ -2,6 +2,7 @@
 
 blob_audit: ../tables/test_blobs.py
 consistent_read: test_counter.py
+counter_shards: test_adaptive_counter.py
 explanation: test_counter.py
 identities: test_tree.py
 item_pages: test_links.py
@@ -17,14 +18,20 @@ rollups.reads: test_rollups.py
 rollups.rollup: test_rollups.py
 rollups.stream_changes: test_rollups.py, ../pipeline/maintenance/test_rollup_schedules.py
 rollups.writes: test_rollups.py
-series.directory: test_series.py
+series.directory: test_series.py, test_adaptive_series.py, test_series_tables.py
 series.explanation: test_series.py
 series.layout: test_series.py
 series.placement: test_series.py
 series.reads: test_series.py
 series.series: test_series.py
+series.spread: test_series_tables.py
 series.transactions: test_rollups.py
 series.writes: test_series.py
+shards.adaptive_shards: test_adaptive_series.py, test_adaptive_counter.py
+shards.contributor_insights: test_contributor_insights.py
+shards.hot_key: test_adaptive_series.py
+shards.shard_change: test_adaptive_series.py
+shards.write_rate: test_adaptive_series.py
 tree.items: test_tree.py
 tree.jobs: test_tree.py
 tree.tree: test_tree.py

@@ -17,6 +17,7 @@ from stator.errors import (
     ConfigurationError,
     PayloadDiffers,
     RequestRefused,
+    ResultNotStored,
     TookTooLong,
     Unreachable,
     Unstorable,
@@ -25,7 +26,7 @@ from stator.patterns.once import Once
 from stator.tables.async_runner import AsyncRunner
 from stator.tables.db import AsyncDb, Db
 from stator.tables.runner import Runner
-from stator.testing import Fault, FaultyTransport, InterceptedCall
+from stator.testing import Fault, FaultyTransport, InterceptedCall, faulty
 from tests.coordination.test_outcome import KNOWN, UNKNOWN
 from tests.patterns.crashing import Awaited, Form, every_crash
 from tests.patterns.test_typed_json import VALUES, Colour, Money, Order, same
@@ -434,7 +435,9 @@ def test_any_payload_is_compared_or_refused() -> None:
 def test_a_key_is_text(key: Any) -> None:
     once = Once(connect(shop()), "jobs")
     for call in (once.begin, once.seen, lambda key: once.run(key, lambda: 1)):
-        with pytest.raises(RequestRefused, match="must be a non-empty str"):
+        with pytest.raises(
+            (RequestRefused, ConfigurationError), match=r"(key|message_id) is |non-empty str"
+        ):
             call(key)
 
 
@@ -442,3 +445,72 @@ def test_a_key_is_text(key: Any) -> None:
 def test_times_are_positive(option: str) -> None:
     with pytest.raises(ConfigurationError, match=option):
         Once(connect(shop()), "jobs", **cast("Any", {option: -1}))
+
+
+def _refuse_results(call: InterceptedCall) -> Fault | None:
+    return Fault("throttled") if call.operation == "UpdateItem" else None
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [Fault("throttled"), Fault("lost answer"), Fault("server error", carried_out=True)],
+)
+def test_a_result_that_is_not_stored_is_in_the_error(fault: Fault) -> None:
+    db = connect(shop(), clock=VirtualClock())
+    once = Once(db, "jobs", running_seconds=60)
+    done: list[int] = []
+    with (
+        faulty(db, lambda call: fault if call.operation == "UpdateItem" else None) as faults,
+        pytest.raises(ResultNotStored) as seen,
+    ):
+        once.run("k", lambda: done.append(1) or "receipt")  # type: ignore[func-returns-value]
+    assert (seen.value.result, seen.value.sent) == ("receipt", True)
+    assert faults.calls > 3
+    once.finish(seen.value.attempt, seen.value.result)
+    assert once.run("k", lambda: "again") == "receipt"
+    assert done == [1]
+
+
+def test_a_result_is_stored_as_soon_as_it_can_be() -> None:
+    db = connect(shop(), clock=VirtualClock())
+    once = Once(db, "jobs", running_seconds=60)
+
+    def four_times(call: InterceptedCall) -> Fault | None:
+        return Fault("throttled") if call.operation == "UpdateItem" and call.number < 6 else None
+
+    with faulty(db, four_times):
+        assert once.run("k", lambda: 5) == 5
+    assert once.run("k", lambda: 6) == 5
+
+
+def test_a_block_and_an_awaited_run_say_the_same() -> None:
+    db = connect(shop(), clock=VirtualClock())
+    with (
+        faulty(db, _refuse_results),
+        pytest.raises(ResultNotStored) as seen,
+        Once(db, "jobs").attempt("k") as attempt,
+    ):
+        attempt.result = 5
+    assert seen.value.result == 5
+
+    async def main() -> None:
+        async with connect_async(shop(), clock=VirtualClock()) as awaited:
+
+            async def work() -> int:
+                return 5
+
+            with faulty(awaited, _refuse_results), pytest.raises(ResultNotStored) as seen:
+                await Once(awaited, "jobs").run("k", work)
+            assert seen.value.result == 5
+
+    asyncio.run(main())
+
+
+def test_work_whose_part_is_not_stored_is_not_run_again_at_once() -> None:
+    """An outer key must not be freed when the inner work is done."""
+    db = connect(shop(), clock=VirtualClock())
+    inner, outer = Once(db, "inner"), Once(db, "outer")
+    with faulty(db, _refuse_results), pytest.raises(ResultNotStored):
+        outer.run("k", lambda: inner.run("k", lambda: 1))
+    with pytest.raises(AlreadyRunning):
+        outer.run("k", lambda: 2)

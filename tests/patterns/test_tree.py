@@ -509,7 +509,7 @@ def test_messages_of_a_tree_show_identities_but_no_values(target: Target) -> Non
     tree.add(folder("Zaphod", "f1"))
     with pytest.raises(UniqueTaken) as taken:
         tree.add(folder("Zaphod", "f2"))
-    assert taken.value.message == "another sibling of Folder 'f2' has its name"
+    assert taken.value.message == "a sibling of Folder 'f2' already has the same name"
     assert (taken.value.field, taken.value.value) == ("name", "Zaphod")
 
 

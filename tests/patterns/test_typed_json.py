@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
+import json
 import math
 import sys
 from collections import OrderedDict
@@ -240,3 +242,27 @@ def test_stored_text_cannot_name_other_classes_or_import_modules() -> None:
     with pytest.raises(NotTypedJson):
         read_typed('{"$object": ["antigravity:Anything", {}]}')
     assert "antigravity" not in sys.modules
+
+
+_MARKERS = [
+    "int", "float", "decimal", "bytes", "bytearray", "datetime", "date", "time", "timedelta",
+    "uuid", "tuple", "set", "frozenset", "dict", "enum", "object", "model", "unheard-of",
+]  # fmt: skip
+_JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=4,
+)
+
+
+@given(st.sampled_from(_MARKERS), _JUNK)
+def test_damaged_text_is_never_another_error(marker: str, junk: Any) -> None:
+    text = json.dumps({f"${marker}": junk})
+    with contextlib.suppress(NotTypedJson):
+        read_typed(text)
+
+
+@pytest.mark.parametrize("text", ['{"$decimal": "x"}', '{"$int": "1e3"}', "[" * 5000, "{", ""])
+def test_damaged_text_is_refused(text: str) -> None:
+    with pytest.raises(NotTypedJson):
+        read_typed(text)

@@ -331,7 +331,7 @@ def test_findings_show_identities_and_fields_but_no_values(target: Target) -> No
     assert sorted(map(str, findings)) == [
         "duplicate: Invite(invite_id='i5') has a value of code that Invite(invite_id='i2') has",
         "expiry: a guard of Invite.code and Invite(invite_id='i1') expire at different times",
-        "foreign: Invite(invite_id='i6') has a value of code that a guard has for a former owner",
+        "foreign: Invite(invite_id='i6') has a value of code that is guarded for a former owner",
         "missing: Invite(invite_id='i0') has a value of code without a guard",
         "orphan: a guard of Invite.code belongs to an item that no longer exists",
         "orphan: a guard of Invite.code names Invite(invite_id='i0'), which has another code",

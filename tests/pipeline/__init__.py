@@ -5,7 +5,7 @@ workers.aws_lambda: test_lambda.py
 workers.lambda_event: test_lambda.py
 workers.group_state: test_workers.py, test_work_command.py, test_worker_errors.py
 workers.metrics: test_work_command.py, test_worker_errors.py
-workers.options: test_workers.py
+workers.options: test_workers.py, test_set_aside.py
 workers.worker: test_schedules.py, with simulation.py; test_worker_errors.py
 workers.worker_threads: test_workers.py
 workers.handlers.batch_delivery: test_workers.py, test_schedules.py, test_set_aside.py

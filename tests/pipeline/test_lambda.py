@@ -63,8 +63,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "sqs": ({"Records": [{"eventSource": "aws:sqs", "body": "x"}]}, "from aws:sqs"),
     "sns": ({"Records": [{"EventSource": "aws:sns", "Sns": {}}]}, "from aws:sns"),
     "kinesis": ({"Records": [{"eventSource": "aws:kinesis", "kinesis": {}}]}, "from aws:kinesis"),
-    "eventbridge": ({"detail-type": "x", "detail": {}}, "no Records but detail, detail-type"),
-    "nothing": ({}, "no Records but nothing"),
+    "eventbridge": (
+        {"detail-type": "x", "detail": {}},
+        "no list Records; it has detail, detail-type",
+    ),
+    "nothing": ({}, "no list Records; it has nothing"),
 }
 
 
@@ -88,7 +91,7 @@ def test_an_event_of_another_table_is_refused() -> None:
         for record in event["Records"]:
             arn = record["eventSourceARN"].replace(":table/shop/", ":table/shop-of-others/")
             record["eventSourceARN"] = arn
-        with pytest.raises(ConfigurationError, match="from table shop-of-others; the app follows"):
+        with pytest.raises(ConfigurationError, match="from table shop-of-others; the design has"):
             app.lambda_handler(db)(event, None)
 
 

@@ -337,7 +337,7 @@ def test_an_item_that_waits_for_a_subscriber_that_is_gone_is_explained(db: Db) -
     renamed.on.batch(Order, name="new_name")(lambda changes: None)
     retrying = ParkedRetry(db.context, renamed)
     [parked] = db.run(retrying.parking.keys())
-    with pytest.raises(StreamError, match="waits for old_name, which billing does not have"):
+    with pytest.raises(StreamError, match="for old_name, which the app billing does not have"):
         db.run(retrying.retry(parked.mark))
     dropped = db.run(retrying.drop(parked.mark))  # it is not held by the retry that was refused
     assert dropped is not None and dropped.handled == 1

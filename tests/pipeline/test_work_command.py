@@ -112,6 +112,20 @@ def test_nothing_is_missing_or_out_of_order_when_workers_are_killed(
         assert list(dict.fromkeys(seen)) == list(range(1, 16)), f"o{number}: {seen}"
 
 
+def test_every_killed_worker_is_replaced_while_the_others_run(commands: Commands, db: Db) -> None:
+    parent = commands.start("work", APP, "--workers", "3", "--from", "oldest", "--lease", "2")
+    try:
+        eventually(lambda: len(children_of(parent.pid)) == 3)
+        first = children_of(parent.pid)
+        for at, victim in enumerate(sorted(first, reverse=True), 1):  # the last one first
+            os.kill(victim, signal.SIGKILL)
+            eventually(lambda: len(running_children_of(parent.pid) - first) == at)  # noqa: B023
+    finally:
+        parent.terminate()
+        _, err = parent.communicate(timeout=60)
+    assert err.count("was killed by signal 9") == 3, err
+
+
 def test_workers_end_when_the_command_that_started_them_is_killed(
     commands: Commands, db: Db
 ) -> None:
@@ -123,8 +137,25 @@ def test_workers_end_when_the_command_that_started_them_is_killed(
     finally:
         parent.kill()
     _, err = parent.communicate(timeout=60)  # the workers have the other end of the pipe, too
-    assert err.count("audit: 0 changes handled") == 2, err  # both have drained
+    assert err.count("audit: stopped; 0 changes handled") == 2, err  # both have drained
     eventually(lambda: not any(map(is_running, workers)))
+
+
+def test_progress_goes_to_a_log_file_as_lines(commands: Commands, db: Db) -> None:
+    process = commands.start("work", APP, "--from", "oldest", "--every", "0.2")
+    try:
+        assert process.stderr is not None
+        lines = [process.stderr.readline() for _ in range(2)]
+    finally:
+        process.terminate()
+    _, rest = process.communicate(timeout=60)
+    assert all(line.startswith("audit: 0 changes handled (0/s), ") for line in lines), lines
+    last = rest.splitlines()[-1]
+    assert last.startswith("audit: stopped; 0 changes handled") and "0 shards" not in last, last
+
+
+def running_children_of(pid: int) -> set[int]:
+    return {child for child in children_of(pid) if is_running(child)}
 
 
 def state_of(commands: Commands) -> dict[str, Any]:
@@ -250,6 +281,7 @@ def test_metrics_for_prometheus(commands: Commands, db: Db) -> None:
         eventually(lambda: 'stator_stream_handled_total{group="audit"} 1.0' in asked(url))
         assert 'stator_stream_shards{group="audit"} 4.0' in asked(url)
         eventually(lambda: "stator_stream_trim_seconds" in asked(url))
+        assert "stator_requests_total{" in asked(url), "the worker's own calls are counted, too"
     finally:
         process.terminate()
         process.communicate(timeout=30)

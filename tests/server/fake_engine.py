@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import orjson
 
+from stator.model.companion_service import CompanionService
 from stator.model.scope import Scope
 
 Callback = Callable[[BaseException | None], None]
@@ -45,6 +47,14 @@ class FakeEngine:
                 "GetRecords",
             }
         )
+
+    def companion_services(self) -> tuple[CompanionService, ...]:
+        return ()
+
+    def call_companion(
+        self, service: str, operation: str, request: dict[str, Any], *, account: str, region: str
+    ) -> dict[str, Any]:
+        raise AssertionError(f"no companion service is offered: {service}")
 
     def submit(self, operation: str, body: bytes, scope: Scope) -> FakeReply:
         self.calls.append((operation, body, scope))

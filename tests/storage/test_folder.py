@@ -19,6 +19,7 @@ import pytest
 
 from stator.errors import StorageCorrupt, StorageError, StorageLocked
 from stator.storage import high_water
+from stator.storage.folder import FORMAT_VERSION
 from stator.storage.high_water import Mark, read_mark
 from stator.storage.rocks import RocksStorage
 
@@ -165,7 +166,7 @@ def test_a_folder_without_its_mark_opens_on_request(
     (path / "DURABLE").unlink()
     (path / "FORMAT").write_text("1\n")
     assert _holds_everything(path)
-    assert (path / "FORMAT").read_text() == "2\n"
+    assert (path / "FORMAT").read_text() == f"{FORMAT_VERSION}\n"
 
 
 @pytest.mark.parametrize("end", _ENDS)
@@ -293,7 +294,7 @@ def test_a_folder_without_its_format_opens_on_request(
         _holds_everything(path)
     (path / "FORMAT").write_text("1\n")
     assert _holds_everything(path)
-    assert (path / "FORMAT").read_text() == "2\n"
+    assert (path / "FORMAT").read_text() == f"{FORMAT_VERSION}\n"
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "app.jar", "lost+found", ".hidden"])

@@ -33,6 +33,7 @@ from stator.errors import (
 )
 from stator.storage import MemoryStorage, Storage
 from stator.storage.failures import is_locked, storage_failure
+from stator.storage.folder import FORMAT_VERSION
 from stator.storage.protocol import after_prefix
 from stator.storage.rocks import RocksStorage
 
@@ -207,7 +208,7 @@ def test_a_newer_format_is_refused_and_left_alone(tmp_path: Path) -> None:
     before = sorted(file.name for file in path.iterdir())
     with pytest.raises(StorageFormatUnsupported, match="has format 99; this version") as caught:
         RocksStorage(str(path))
-    assert (caught.value.found, caught.value.supported) == (99, 2)
+    assert (caught.value.found, caught.value.supported) == (99, FORMAT_VERSION)
     assert "upgrade Stator" in str(caught.value.hint)
     assert sorted(file.name for file in path.iterdir()) == before
 
@@ -289,7 +290,7 @@ def test_a_checkpoint_is_a_store_of_its_own(tmp_path: Path) -> None:
     storage.write({b"a": b"1"})
     storage.checkpoint(str(tmp_path / "copy"))
     storage.write({b"a": b"2"})
-    assert (tmp_path / "copy" / "FORMAT").read_text() == "2\n"
+    assert (tmp_path / "copy" / "FORMAT").read_text() == f"{FORMAT_VERSION}\n"
     copy = RocksStorage(str(tmp_path / "copy"))
     assert (copy.get(b"a"), storage.get(b"a")) == (b"1", b"2")
     copy.close()

@@ -51,7 +51,7 @@ def place(job: str) -> dict[str, Any]:
 
 
 def test_an_interrupted_load_is_taken_up(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report = resumed(LOAD, capsys, exit_code=1)  # some rows failed
+    report = resumed(LOAD, capsys, exit_code=3)  # some rows failed
     assert report["resumed_at_row"] == place("load")["row"] > 0
     assert (report["read"], report["written"], report["failed"]) == (
         ROWS,
@@ -59,14 +59,15 @@ def test_an_interrupted_load_is_taken_up(folder: Path, capsys: pytest.CaptureFix
         len(BAD_ROWS),
     )
     assert table_items(folder / "loaded.db") == loaded_items()
-    assert not list(folder.glob("*.jsonl.orders.journal"))
+    again = resumed(LOAD, capsys, exit_code=3)
+    assert again == report | {"already_done": True}
 
 
 def test_dead_letters_of_both_runs_are_there_once(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = (folder / "bad.jsonl").read_bytes()
-    resumed(LOAD, capsys, exit_code=1)
+    resumed(LOAD, capsys, exit_code=3)
     after = (folder / "bad.jsonl").read_bytes()
     kept = expected("bulk")["places"]["load"]["dead_bytes"]
     assert kept and before[:kept] == after[:kept]
@@ -83,7 +84,7 @@ def test_a_load_of_another_input_is_refused(
     (folder / "orders.jsonl").write_text('{"pk": "other"}\n')
     with pytest.raises(SystemExit):
         stator([*LOAD, "--resume"])
-    assert "inputs was" in capsys.readouterr().err
+    assert "inputs: orders.jsonl has changed: it had" in capsys.readouterr().err
     assert (folder / "orders.jsonl.orders.journal").exists()
 
 
@@ -95,7 +96,7 @@ def test_an_interrupted_export_to_a_folder_is_taken_up(
     assert (report["items"], report["verified"]) == (40, True)
     known = [part["name"] for part in place("export-folder")["files"]]
     assert known and all((folder / "parts" / name).read_bytes() == before[name] for name in known)
-    manifest = json.loads((folder / "parts" / "manifest.json").read_text())
+    manifest = json.loads((folder / "parts" / "_manifest.json").read_text())
     lines = [
         json.loads(line)["Item"]
         for part in manifest["files"]

@@ -2,6 +2,7 @@
 
 Where a module's tests are:
 
+argument_rules: test_wrong_use.py
 async_runner: test_async.py
 blobs.blobs: test_blobs.py, test_blob_faults.py
 blobs.compression: test_blobs.py
@@ -13,10 +14,12 @@ context: test_faults.py
 db: test_db.py, test_items.py, test_async.py
 db_operations: test_db.py, test_items.py
 dry_run: test_dry_run.py
+gather_threads: test_runner.py, ../client/test_closing.py
 lifecycle: test_lifecycle.py
 observers: test_observing.py
 operation: ../patterns/test_counter.py
 reads.cursors: test_reads.py
+reads.item_list: test_notebooks.py
 reads.items: test_items.py
 reads.locator: test_items.py, test_identities.py
 reads.page_stream: test_reads.py
@@ -28,7 +31,8 @@ schema: test_schema.py, test_key_identity.py
 telemetry: test_observing.py
 work: test_runner.py
 writes.batches: test_batches.py
-writes.expressions: test_items.py, test_updates.py
+writes.computed_update: test_soft_delete.py, test_upcast_collisions.py
+writes.expressions: test_items.py, test_updates.py, test_condition_defaults.py
 writes.guarded.guard_condition: test_guarded.py
 writes.guarded.guarded_write: test_guarded.py
 writes.guarded.outcomes: test_guarded.py
@@ -37,6 +41,7 @@ writes.guarded.statement_text: test_guarded.py
 writes.guarded.writer: test_guarded.py
 writes.open_update: test_updates.py
 writes.pattern_write: test_pattern_write.py
+missing_attributes: test_condition_defaults.py, ../pipeline/views/test_missing_attributes.py
 writes.patches: test_patches.py
 writes.recorder: test_updates.py, test_items.py
 writes.sender: test_faults.py

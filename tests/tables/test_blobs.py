@@ -229,7 +229,7 @@ def test_what_cannot_work_is_refused(tmp_path: Path) -> None:
     assert db.get(Document, doc_id="d1") is None
     with_store = connect(DESIGN, engine, blobs=str(tmp_path))
     with_store.create(Document(doc_id="d1", folder="f", scan=NOISE))
-    with pytest.raises(ConfigurationError, match="none is connected"):
+    with pytest.raises(ConfigurationError, match="this connection has none"):
         db.get(Document, doc_id="d1")
     with pytest.raises(DesignError, match="DynamoDB cannot compare it"):
         db.put(Document(doc_id="d1", folder="f"), when=Document.text == "x")

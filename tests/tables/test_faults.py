@@ -12,11 +12,14 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
+import urllib.request
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -24,10 +27,12 @@ from stator import connect, connect_async
 from stator.engine import Engine
 from stator.errors import ConditionFailed, ConnectionTrouble, TransactionFailed
 from stator.model.scope import DEFAULT_ACCOUNT, Scope
+from stator.model.service import target_of
 from stator.patterns.counter import Counter
 from stator.patterns.once import Once
 from stator.tables.connection import ConnectOptions
 from tests.client.scripted import Closed, Connection, scripted
+from tests.dynamodb_local import dynamodb_local
 from tests.ports import free_port
 
 from .shop import Product, User, order, shop, user
@@ -38,11 +43,17 @@ OPTIONS: ConnectOptions = {
 }  # fmt: skip
 
 
-class Faulty:
-    """An engine behind a bad network."""
+class Service(Protocol):
+    """What stands behind the bad network: it carries out a request and returns its reply."""
 
-    def __init__(self, engine: Engine, seed: int, rate: float = 0.3) -> None:
-        self._engine = engine
+    def __call__(self, operation: str, body: bytes) -> tuple[int, bytes]: ...
+
+
+class Faulty:
+    """A service behind a bad network."""
+
+    def __init__(self, service: Service, seed: int, rate: float = 0.3) -> None:
+        self._service = service
         self._random = random.Random(seed)
         self._lock = threading.Lock()
         self.rate = rate
@@ -63,21 +74,21 @@ class Faulty:
         if kind == 0:  # the request never arrives
             raise Closed
         if kind == 1:  # the answer never arrives
-            self._engine.submit(operation, to.body, SCOPE)
+            self._service(operation, to.body)
             raise Closed
         if kind == 2:  # throttled
             return self._refuse(to, 400, "ProvisionedThroughputExceededException")
         if kind == 3:  # a fault before the work
             return self._refuse(to, 500, "InternalServerError")
         if kind == 4:  # a fault after it
-            self._engine.submit(operation, to.body, SCOPE)
+            self._service(operation, to.body)
             return self._refuse(to, 500, "InternalServerError")
         time.sleep(0.005)  # late
         return self._answer(to, operation)
 
     def _answer(self, to: Connection, operation: str) -> None:
-        reply = self._engine.submit(operation, to.body, SCOPE)
-        to.send(reply.status, reply.body, f"x-amz-crc32: {zlib.crc32(reply.body)}")
+        status, body = self._service(operation, to.body)
+        to.send(status, body, f"x-amz-crc32: {zlib.crc32(body)}")
 
     def _refuse(self, to: Connection, status: int, code: str) -> None:
         to.send(status, json.dumps({"__type": f"x#{code}", "message": "fault"}).encode())
@@ -87,16 +98,56 @@ SCOPE = Scope(DEFAULT_ACCOUNT, "us-east-1")
 
 
 @contextmanager
-def faulty(seed: int, rate: float = 0.3) -> Iterator[tuple[str, Engine, Faulty]]:
+def stator_engine() -> Iterator[Service]:
     with Engine.open() as engine:
-        network = Faulty(engine, seed, rate)
-        with scripted(network) as server:
-            yield server.url, engine, network
+
+        def answer(operation: str, body: bytes) -> tuple[int, bytes]:
+            reply = engine.submit(operation, body, SCOPE)
+            return reply.status, reply.body
+
+        yield answer
+
+
+@contextmanager
+def amazons_engine() -> Iterator[Service]:
+    with dynamodb_local() as address:
+
+        def answer(operation: str, body: bytes) -> tuple[int, bytes]:
+            headers = {
+                "X-Amz-Target": target_of(operation),
+                "Content-Type": "application/x-amz-json-1.0",
+                "Authorization": "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/dynamodb/"
+                "aws4_request, SignedHeaders=host, Signature=0",
+            }
+            request = urllib.request.Request(address, body, headers)
+            try:
+                with urllib.request.urlopen(request, timeout=30) as reply:
+                    return reply.status, reply.read()
+            except urllib.error.HTTPError as error:
+                return error.code, error.read()
+
+        yield answer
+
+
+SERVICES = {"stator": stator_engine, "dynamodb-local": amazons_engine}
+
+
+@pytest.fixture(params=SERVICES)
+def service(request: pytest.FixtureRequest) -> Iterator[Service]:
+    with SERVICES[request.param]() as opened:
+        yield opened
+
+
+@contextmanager
+def faulty(service: Service, seed: int, rate: float = 0.3) -> Iterator[tuple[str, Faulty]]:
+    network = Faulty(service, seed, rate)
+    with scripted(network) as server:
+        yield server.url, network
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_totals_stay_exact(seed: int) -> None:
-    with faulty(seed) as (url, _engine, network):
+def test_totals_stay_exact(service: Service, seed: int) -> None:
+    with faulty(service, seed) as (url, network):
         db = connect(shop(), url, **OPTIONS)
         db.ensure()
         db.put(Product(sku="s1", stock=0))
@@ -129,9 +180,9 @@ def test_totals_stay_exact(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_unique_and_conditional_writes(seed: int) -> None:
+def test_unique_and_conditional_writes(service: Service, seed: int) -> None:
     """Three threads want each of forty names: exactly one gets it, whatever is lost on the way."""
-    with faulty(seed, rate=0.25) as (url, _engine, network):
+    with faulty(service, seed, rate=0.25) as (url, network):
         db = connect(shop(), url, **OPTIONS)
         db.ensure()
         won: list[tuple[int, int]] = []
@@ -160,8 +211,8 @@ def test_unique_and_conditional_writes(seed: int) -> None:
         db.close()
 
 
-def test_batches_lose_nothing() -> None:
-    with faulty(5) as (url, _engine, network):
+def test_batches_lose_nothing(service: Service) -> None:
+    with faulty(service, 5) as (url, network):
         db = connect(shop(), url, **OPTIONS)
         db.ensure()
         result = db.write_many((order(n) for n in range(600)), on_error="collect")
@@ -173,7 +224,7 @@ def test_batches_lose_nothing() -> None:
         db.close()
 
 
-def test_money_through_a_bad_network() -> None:
+def test_money_through_a_bad_network(service: Service) -> None:
     async def main(url: str, network: Faulty) -> None:
         db = connect_async(shop(), url, **OPTIONS)
         for n in range(4):
@@ -199,7 +250,7 @@ def test_money_through_a_bad_network() -> None:
         assert sum([each.price async for each in db.scan(Product, allow=True)]) == 400
         await db.close()
 
-    with faulty(9) as (url, _engine, network):
+    with faulty(service, 9) as (url, network):
         setup = connect(shop(), url, **OPTIONS)
         setup.ensure()
         setup.close()

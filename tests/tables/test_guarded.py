@@ -190,6 +190,31 @@ def test_without_a_shape_an_existing_item_is_replaced_whole(bench: Bench) -> Non
     assert bench.calls == ["BatchExecuteStatement", "BatchGetItem", "PutItem"]
 
 
+@pytest.mark.parametrize(
+    ("stored", "new"), [({}, number(2)), ({"_v": number(2)}, None), ({"_v": number(3)}, number(2))]
+)
+def test_an_item_of_another_entity_version_is_replaced_whole(
+    bench: Bench, stored: Item, new: Value | None
+) -> None:
+    own: dict[str, Any] = {} if new is None else {"_v": new}
+    for pk in ("older", "newer"):
+        at = number(1 if pk == "older" else 9)
+        bench.store(pk, at=at, cents=number(500), **stored)
+    first, second = bench.outcomes(bench.put("older", 5, **own), bench.put("newer", 5, **own))
+    assert first == Applied() and isinstance(second, Stale)
+    assert bench.stored("older") == {"pk": text("older"), "at": number(5), **own}
+    assert bench.stored("newer") == {
+        "pk": text("newer"), "at": number(9), "cents": number(500), **stored
+    }  # fmt: skip
+
+
+def test_an_item_of_the_same_entity_version_is_updated_in_the_batch(bench: Bench) -> None:
+    bench.store("k", at=number(1), note=text("x"), _v=number(2))
+    assert bench.outcomes(bench.put("k", 5, _v=number(2))) == [Applied()]
+    assert bench.stored("k") == {"pk": text("k"), "at": number(5), "_v": number(2)}
+    assert "PutItem" not in bench.calls
+
+
 def test_inserts_apply_to_absent_items_only(bench: Bench) -> None:
     bench.store("there", at=number(1))
     assert bench.outcomes(bench.insert("there"), bench.insert("absent")) == [Stale(), Applied()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -32,7 +33,8 @@ from stator.errors import (
     ValidationFailed,
 )
 from stator.tables.lifecycle import TableSetup
-from stator.tables.work import Call, Work
+from stator.tables.work import Call, Pause, Work
+from stator.testing import run_schedules
 from tests.targets import Target
 
 from .shop import (
@@ -194,7 +196,7 @@ def test_recovery_is_turned_on_and_never_off() -> None:
         assert [each.partition(" ")[0] for each in changed] == ["shop", "shop-stator"]
         assert all(each.endswith("can be restored to any second") for each in changed)
         assert db.ensure(wanted) == []
-        with pytest.raises(DestructiveChange, match="loses its history"):
+        with pytest.raises(DestructiveChange, match="deletes its history"):
             db.ensure(TableSettings(point_in_time_recovery=False))
 
 
@@ -281,3 +283,87 @@ def test_a_missing_table_is_named(ask: Callable[[Any], Any]) -> None:
             ask(db)
         assert "shop" in str(caught.value.hint)
         assert "db.ensure()" in str(caught.value.hint)
+
+
+def set_up_in_any_order(
+    seed: int, works: list[Work[list[str]]], clock: VirtualClock, call: Callable[..., Any]
+) -> None:
+    """Run several works to their ends. The seed decides whose next call is sent."""
+    chance = random.Random(seed)
+    waiting = {at: (0.0, next(work)) for at, work in enumerate(works)}
+    while waiting:
+        due = [at for at, (wake_at, _) in waiting.items() if wake_at <= clock.now()]
+        if not due:
+            clock.advance(min(wake_at for wake_at, _ in waiting.values()) - clock.now())
+            continue
+        at = chance.choice(due)
+        _, effect = waiting.pop(at)
+        try:
+            if isinstance(effect, Call):
+                try:
+                    reply = call(effect.operation, effect.request)
+                except StatorError as error:
+                    effect = works[at].throw(error)
+                else:
+                    effect = works[at].send(reply)
+            else:
+                effect = works[at].send(None)
+        except StopIteration:
+            continue
+        pause = effect.seconds if isinstance(effect, Pause) else 0.0
+        waiting[at] = (clock.now() + pause, effect)
+
+
+def drop_tables(engine: Engine, clock: VirtualClock) -> None:
+    """Delete what ``connect`` has created: it sets up the tables of an embedded engine."""
+    for name in engine.call("ListTables", {})["TableNames"]:
+        engine.call("DeleteTable", {"TableName": name})
+    clock.advance(10)
+    assert engine.call("ListTables", {})["TableNames"] == []
+
+
+def test_a_change_that_another_process_made_first_does_not_stop_the_others() -> None:
+    clock = VirtualClock(T0.timestamp())
+    with Engine.open(clock=clock) as engine:
+        db = connect(shop(), engine, clock=clock)
+        drop_tables(engine, clock)
+        connect(shop(), engine, clock=clock, plan=without_indexes(shop().plan())).ensure()
+        wanted = {index.name for index in shop().plan().tables[0].indexes}
+        assert len(wanted) > 1
+        doubled: list[str] = []
+
+        def call(operation: str, request: Any) -> Any:
+            if operation == "UpdateTable" and not doubled:  # the other process is a moment earlier
+                doubled.append(operation)
+                engine.call(operation, request)
+                raise ValidationFailed("the index exists")
+            return engine.call(operation, request)
+
+        work = TableSetup(db.context, TableSettings()).run()
+        set_up_in_any_order(1, [work], clock, call)
+        assert doubled
+        assert {each["IndexName"] for each in described(db)["GlobalSecondaryIndexes"]} == wanted
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_several_processes_set_up_the_same_tables_at_once(is_new: bool) -> None:
+    def schedule(seed: int) -> None:
+        clock = VirtualClock(T0.timestamp())
+        with Engine.open(clock=clock, status_delay_seconds=1.5) as engine:
+            dbs = [connect(shop(), engine, clock=clock) for _ in range(3)]
+            drop_tables(engine, clock)
+            if not is_new:
+                bare = connect(shop(), engine, clock=clock, plan=without_indexes(shop().plan()))
+                bare.ensure()
+            settings = TableSettings(
+                stream="NEW_AND_OLD_IMAGES", deletion_protection=True, tags={"team": "shop"}
+            )
+            setups = [TableSetup(db.context, settings) for db in dbs]
+            set_up_in_any_order(seed, [each.run() for each in setups], clock, engine.call)
+            clock.advance(10)
+            assert dbs[0].ensure(settings) == []
+            done = [text for setup in setups for text in setup.done]
+            once = [text for text in done if "stream" in text or "added" in text]
+            assert len(once) == len(set(once))  # one of them made it; the others saw it
+
+    run_schedules(schedule, 60)

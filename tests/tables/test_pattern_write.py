@@ -19,6 +19,7 @@ from stator import (
     ident,
     large,
     read,
+    soft_delete,
     unique,
     updated,
     version,
@@ -28,6 +29,7 @@ from stator.errors import CursorRefused, RequestRefused, Throttled, UpdateRefuse
 from stator.patterns.unique_audit import UniqueAudit
 from stator.tables.db import Db
 from stator.tables.writes.pattern_write import PatternWriteResult
+from stator.testing import Fault, InterceptedCall, faulty
 from tests.targets import Target
 
 from .shop import (
@@ -483,3 +485,59 @@ def test_wrong_uses_are_refused_before_anything_is_written() -> None:
     with pytest.raises(RequestRefused, match="counts items"):
         connect(shop()).delete_where(count_in_status(Status.PENDING))  # type: ignore[call-overload]
     assert db.count(busy_tasks("q", 0)) == 3
+
+
+class Ticket(Entity):
+    ticket_id: str = ident()
+    queue: str
+
+
+class Shelved(Entity):
+    shelved_id: str = ident()
+    queue: str
+    deleted_at: datetime | None = soft_delete()
+
+
+@read()
+def tickets(queue: str) -> Query[Ticket]:
+    return find(Ticket).where(Ticket.queue == queue)
+
+
+@read()
+def shelved(queue: str) -> Query[Shelved]:
+    return find(Shelved).where(Shelved.queue == queue)
+
+
+LOST = [
+    Fault("duplicated"),
+    Fault("lost answer"),
+    Fault("server error", carried_out=True),
+]
+
+
+@pytest.mark.parametrize("fault", LOST)
+def test_a_delete_whose_answer_was_lost_counts_as_written(fault: Fault) -> None:
+    db = connect(
+        Design("lost", [Ticket, Shelved, Member], [tickets, shelved, members_of, member_by_id]),
+        clock=VirtualClock(),
+    )
+    found: dict[Any, list[Any]] = {
+        tickets("q"): [Ticket(ticket_id=str(at), queue="q") for at in range(3)],
+        shelved("q"): [Shelved(shelved_id=str(at), queue="q") for at in range(3)],
+        members_of("chess"): [member(at) for at in range(3)],
+    }
+    for query, entities in found.items():
+        db.write_many(entities)
+        lost: set[str] = set()
+
+        def decide(call: InterceptedCall, lost: set[str] = lost) -> Fault | None:
+            if call.operation in ("GetItem", "Query", "BatchGetItem"):
+                return None
+            text = str(call.request.get("Key") or call.request["TransactItems"][0])
+            return None if text in lost else lost.add(text) or fault  # type: ignore[func-returns-value]
+
+        with faulty(db, decide):
+            result = db.delete_where(query)
+        assert (result.found, result.written, result.skipped, result.ok) == (3, 3, 0, True)
+        assert len(lost) >= 3
+        assert db.all(query) == []

@@ -145,7 +145,7 @@ def test_queries_updates_and_explanations_are_short_and_say_what_they_are() -> N
     )
     explained = db.explain(orders_of_user("u1"))
     assert repr(explained).startswith("<Explanation of orders_of_user: Query on ")
-    assert explained._repr_html_().startswith("<pre>orders_of_user")
+    assert explained._repr_html_().startswith("<table><caption>orders_of_user: Query on ")
     update = db.update(Order, order_id="none", or_create=False)
     changing: Any = update._update.recorder()
     assert repr(changing) == "<update of Order: nothing yet>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -262,3 +262,109 @@ def test_the_mark_cannot_be_set_by_hand(db: Db) -> None:
         user.deleted_at = None
     with pytest.raises(UpdateRefused):
         db.patch(User, {"deleted_at": None}, user_id="1")
+
+
+# -- a refused write leaves a deleted item as it was
+
+
+def _set_fields(note: Any, **fields: Any) -> None:
+    for name, value in fields.items():
+        setattr(note, name, value)
+
+
+def _refused_updates(db: Db) -> list[tuple[type[Exception], Any]]:
+    """Updates with or_create of deleted items that are refused, each for another reason."""
+
+    def without_a_required_field() -> None:
+        with db.update(Note, note_id="0", or_create=True) as note:
+            note.text = "x"
+
+    def with_a_false_condition() -> None:
+        with db.update(Note, note_id="0", or_create=True, when=Note.text == "n") as note:
+            _set_fields(note, team="b", text="x")
+
+    def with_a_taken_value(**options: Any) -> None:
+        with db.update(User, user_id="1", or_create=True, **options) as user:
+            _set_fields(user, team="b", email="bob@x")
+
+    def in_a_transaction_that_fails() -> None:
+        with db.transaction() as tx:
+            tx.check(Note, note_id="none")
+            with tx.update(Note, note_id="0", or_create=True) as note:
+                note.team = "b"
+
+    def in_a_transaction_with_a_false_condition() -> None:
+        with db.transaction() as tx:
+            tx.check(Note, note_id="1")
+            with tx.update(Note, note_id="0", or_create=True, when=Note.text == "n") as note:
+                note.team = "b"
+
+    def in_a_transaction_with_a_taken_value() -> None:
+        with (
+            db.transaction() as tx,
+            tx.update(User, user_id="1", or_create=True) as user,
+        ):
+            _set_fields(user, team="b", email="bob@x")
+
+    return [
+        (UpdateRefused, without_a_required_field),
+        (ConditionFailed, with_a_false_condition),
+        (UniqueTaken, with_a_taken_value),
+        (UniqueTaken, lambda: with_a_taken_value(once=True)),
+        (TransactionFailed, in_a_transaction_that_fails),
+        (TransactionFailed, in_a_transaction_with_a_false_condition),
+        (TransactionFailed, in_a_transaction_with_a_taken_value),
+    ]
+
+
+def test_a_refused_update_with_or_create_leaves_a_deleted_item_as_it_was(db: Db) -> None:
+    db.delete(User, user_id="1")
+    db.delete(Note, note_id="0")
+
+    def stored() -> list[Any]:
+        found: list[Any] = [db.get(Note, note_id="0", include_deleted=True)]
+        return [*found, db.get(User, user_id="1", include_deleted=True)]
+
+    before = stored()
+    assert None not in before
+    for reason, refused in _refused_updates(db):
+        with pytest.raises(reason):
+            refused()
+        assert stored() == before, refused.__name__
+
+
+def test_an_update_with_or_create_replaces_a_deleted_item_as_if_there_were_none(db: Db) -> None:
+    db.put(Note(note_id="0", team="a", text="old"))
+    db.delete(Note, note_id="0")
+    with db.update(Note, note_id="0", or_create=True, returns="old") as note:
+        note.team = "b"
+    assert db.get(Note, note_id="0") == Note(note_id="0", team="b")
+    db.delete(User, user_id="1")
+    changing = db.update(User, user_id="1", or_create=True, returns="new")
+    with changing as user:
+        _set_fields(user, team="b", email="new@x")
+    assert changing.result == db.get(User, user_id="1")
+    assert db.get_one(User, user_id="1").rev == 1
+    db.create(User(user_id="9", team="a", email="ann@x"))  # the deleted item's value is free
+    with pytest.raises(UniqueTaken):
+        db.create(User(user_id="8", team="a", email="new@x"))
+
+
+def test_restore_brings_back_the_items_own_expiry(db: Db) -> None:
+    own = datetime(2100, 1, 1, tzinfo=UTC)
+    for note in (
+        Note(note_id="7", team="a", expires_at=own),
+        Note(note_id="8", team="a", expires_at=None),
+    ):
+        db.put(note)
+        for _ in range(2):
+            db.delete(Note, note_id=note.note_id)
+            assert db.restore(Note, note_id=note.note_id) == note
+
+
+def test_a_dry_run_of_a_delete_says_that_it_depends_on_the_item(db: Db) -> None:
+    shown = str(db.dry_run().delete(Note, note_id="0"))
+    assert shown.startswith("the write depends on the stored item")
+    assert "GetItem" in shown
+    with db.dry_run().transaction() as tx:
+        tx.delete(Note, note_id="0")

@@ -310,7 +310,7 @@ def test_wrong_variants_are_refused() -> None:
         class Deep(First, variant="deep"):
             pass
 
-    with pytest.raises(DesignError, match="has no key, index, name or version"):
+    with pytest.raises(DesignError, match="cannot have a key, index, name or version"):
 
         class Keyed(Base, variant="keyed", key=("X#{base_id}", "Y")):
             pass
@@ -320,7 +320,7 @@ def test_wrong_variants_are_refused() -> None:
     with pytest.raises(DesignError, match="together"):
         together(First, Base)
     Design("zoo", [Base], []).plan()
-    with pytest.raises(DesignError, match="comes too late"):
+    with pytest.raises(DesignError, match="is declared too late"):
 
         class Late(Base, variant="late"):
             pass
@@ -362,3 +362,39 @@ def test_a_subclass_without_a_tag_is_an_entity_of_its_own() -> None:
     plan = Design("zoo", [Puppy], []).plan()
     assert plan.entities[0].name == "Puppy"
     assert attr(Puppy.age).exists().field.owner is Puppy  # type: ignore[attr-defined]
+
+
+def test_no_update_writes_the_fields_of_a_variant_into_an_item_of_another(db: Db) -> None:
+    filled(db)
+    before = db.get_one(Animal, animal_id="1")
+
+    def patched() -> None:
+        db.patch(Animal, {"indoor": False}, animal_id="1")
+
+    def created_or_updated() -> None:
+        with db.update(Cat, animal_id="1", or_create=True) as cat:
+            cat.owner, cat.name, cat.indoor = "eve", "Tom", False
+
+    def updated_by_an_object() -> None:
+        with db.update(Cat(animal_id="1", owner="ann", name="Rex")) as cat:
+            cat.indoor = False
+
+    def updated_by_the_entity() -> None:
+        with db.update(Animal, animal_id="1") as animal:
+            animal.indoor = False  # type: ignore[attr-defined]
+
+    for refused in (patched, created_or_updated, updated_by_an_object, updated_by_the_entity):
+        with pytest.raises(ConditionFailed):
+            refused()
+        assert db.get_one(Animal, animal_id="1") == before, refused.__name__
+    with (
+        pytest.raises(UpdateRefused, match="indoor"),
+        db.update(Animal, animal_id="9", or_create=True) as animal,
+    ):
+        animal.owner, animal.name, animal.indoor = "eve", "x", True  # type: ignore[attr-defined]
+    db.patch(Animal, {"indoor": True}, animal_id="2")
+    cat = db.get_one(Cat, animal_id="2")
+    assert cat.indoor
+    with db.update(Cat, animal_id="5", or_create=True) as new:
+        new.owner, new.name = "eve", "Kit"
+    assert db.get_one(Animal, animal_id="5") == Cat(animal_id="5", owner="eve", name="Kit")

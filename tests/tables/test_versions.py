@@ -13,8 +13,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stator import Delete, Design, Entity, Query, adapt, connect, find, ident, read, unique, upcast
+from stator import (
+    Delete,
+    Design,
+    Entity,
+    Only,
+    Query,
+    adapt,
+    connect,
+    find,
+    ident,
+    read,
+    unique,
+    upcast,
+)
 from stator import version as revision
+from stator.design.plan.lock_file import compare
 from stator.errors import (
     ConditionFailed,
     DesignError,
@@ -512,7 +526,7 @@ def test_a_version_and_an_upcast_are_checked_when_they_are_declared() -> None:
         reserved_id: str = ident()
         _v: int = 0
 
-    with pytest.raises(DesignError, match="version of their shape"):
+    with pytest.raises(DesignError, match="reserved for the version"):
         Design("reserved", [Reserved]).plan()
 
 
@@ -545,3 +559,144 @@ def test_adapted_models_have_versions(target: Target) -> None:
         assert item["_v"] == {"N": "2"}
         # A Struct has no place for attributes that it does not know.
         assert ("extra" in item) is (model is Model)
+
+
+# -- reads of some fields
+
+
+class TaskV1(Entity, name="Task", key=("LIST#{list_id}", "TASK#{task_id}")):
+    list_id: str = ident()
+    task_id: str = ident()
+    hours: Decimal
+    state: str = "open"
+
+
+class TaskV2(Entity, name="Task", key=("LIST#{list_id}", "TASK#{task_id}"), version=2):
+    list_id: str = ident()
+    task_id: str = ident()
+    minutes: int = 0
+    state: str = "open"
+
+
+@upcast(TaskV2, 1)
+def in_minutes(fields: dict[str, Any]) -> dict[str, Any]:
+    fields["minutes"] = int(fields.pop("hours") * 60)
+    return fields
+
+
+@read(rps=1)
+def tasks_of(list_id: str) -> Query[TaskV2]:
+    return find(TaskV2).where(TaskV2.list_id == list_id)
+
+
+@read(rps=3000, returns=200)
+def minutes_in(state: str) -> Only[tuple[str, int]]:
+    return find(TaskV2).where(TaskV2.state == state).only(TaskV2.task_id, TaskV2.minutes)
+
+
+@read(rps=3000, returns=200)
+def hours_in(state: str) -> Only[tuple[str, Decimal]]:
+    return find(TaskV1).where(TaskV1.state == state).only(TaskV1.task_id, TaskV1.hours)
+
+
+@read(rps=1)
+def old_tasks_of(list_id: str) -> Query[TaskV1]:
+    return find(TaskV1).where(TaskV1.list_id == list_id)
+
+
+def tasks_design() -> Design:
+    return Design(
+        "tasks", [TaskV2], [tasks_of, minutes_in], volumes={TaskV2: 1_000_000}, sizes={TaskV2: 3000}
+    )
+
+
+def with_old_and_new_tasks(target: Target) -> tuple[Db, Db]:
+    """Return connections of the current and the former deployment, with two items of each."""
+    db = target.connect(tasks_design())
+    former = target.connect(Design("tasks", [TaskV1], [old_tasks_of]))
+    for number in ("2", "4"):
+        db.put(TaskV2(list_id="a", task_id=number, minutes=int(number)))
+    for number in ("1", "3"):
+        former.put(TaskV1(list_id="a", task_id=number, hours=Decimal(number)))
+    return db, former
+
+
+MINUTES = [("1", 60), ("2", 2), ("3", 180), ("4", 4)]
+
+
+def test_a_read_of_some_fields_upcasts_old_items(target: Target) -> None:
+    db, _ = with_old_and_new_tasks(target)
+    some = tasks_of("a").only(TaskV2.task_id, TaskV2.minutes)
+    assert db.all(some) == MINUTES
+    assert list(db.fetch(some)) == MINUTES
+    first = db.page(some, limit=3)
+    assert first.items == MINUTES[:3]
+    assert db.page(some, limit=3, cursor=first.cursor).items == MINUTES[3:]
+
+
+def test_an_index_of_some_fields_shows_the_version_of_its_entries(target: Target) -> None:
+    db, _ = with_old_and_new_tasks(target)
+    [index] = db.context.schema.plan.tables[0].indexes
+    assert index.projection == "INCLUDE" and "_v" in index.included
+    assert sorted(db.all(minutes_in("open"))) == MINUTES
+
+
+def test_a_read_of_some_fields_notices_newer_items(target: Target) -> None:
+    _, former = with_old_and_new_tasks(target)
+    with pytest.raises(NewerVersion):
+        former.all(old_tasks_of("a").only(TaskV1.task_id, TaskV1.state))
+
+
+def test_entries_that_do_not_show_their_version_are_fetched(target: Target) -> None:
+    """A handwritten index, and one that was planned before the version was raised, lack it."""
+    planned = tasks_design().plan()
+    [table] = planned.tables
+    [index] = table.indexes
+    bare = dataclasses.replace(index, included=tuple(set(index.included) - {"_v"}))
+    without = dataclasses.replace(planned, tables=(dataclasses.replace(table, indexes=(bare,)),))
+    db = target.connect(tasks_design(), plan=without)
+    former = target.connect(Design("tasks", [TaskV1], [old_tasks_of]))
+    former.put(TaskV1(list_id="a", task_id="1", hours=Decimal(1)))
+    db.put(TaskV2(list_id="a", task_id="2", minutes=2))
+    assert sorted(db.all(minutes_in("open"))) == [("1", 60), ("2", 2)]
+
+
+def test_raising_the_version_needs_an_index_that_shows_it() -> None:
+    former = Design(
+        "tasks", [TaskV1], [hours_in], volumes={TaskV1: 1_000_000}, sizes={TaskV1: 3000}
+    ).plan()
+    current = tasks_design().plan(former)
+    [index] = current.tables[0].indexes
+    assert index.name == "GSI2" and "_v" in index.included
+    found = {each.subject: each.what for each in compare(former, current)}
+    assert "no longer needed" in found["index GSI1 of tasks"]
+    assert "filling it" in found["index GSI2 of tasks"]
+
+
+class NoteV1(Entity, name="Note", key=("NOTE#{note_id}", "NOTE")):
+    note_id: str = ident()
+    text: str
+    state: str = "open"
+
+
+class NoteV2(Entity, name="Note", key=("NOTE#{note_id}", "NOTE"), version=2):
+    note_id: str = ident()
+    text: str
+    state: str = "open"
+
+
+def test_an_index_of_the_same_fields_is_made_again_when_the_version_is_raised() -> None:
+    def planned(entity: type[Any], previous: Any = None) -> Any:
+        @read(rps=3000, returns=200)
+        def texts(state: str) -> Only[Any]:
+            return find(entity).where(entity.state == state).only(entity.note_id, entity.text)
+
+        design = Design("notes", [entity], [texts], volumes={entity: 10**6}, sizes={entity: 3000})
+        return design.plan(previous)
+
+    former = planned(NoteV1)
+    [change] = [
+        each for each in compare(former, planned(NoteV2, former)) if each.risk == "backfill"
+    ]
+    assert change.subject == "index GSI1 of notes"
+    assert change.what.endswith("INCLUDE note_id, text and would be INCLUDE note_id, text, _v")

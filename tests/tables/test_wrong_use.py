@@ -9,8 +9,30 @@ from typing import Any
 
 import pytest
 
-from stator import Delete, Design, Entity, Query, connect, connect_async, find, ident, read
-from stator.errors import ConfigurationError, StatorError
+from stator import (
+    Delete,
+    Design,
+    Entity,
+    Query,
+    connect,
+    connect_async,
+    counter,
+    find,
+    ident,
+    patterns,
+    read,
+)
+from stator.errors import ConfigurationError, DesignError, StatorError
+from stator.tables.argument_rules import checked_method, rules_of
+from stator.tables.db_operations import DbOperations
+from stator.tables.operation import OnDb
+from stator.tables.writes.transactions import Transaction
+
+PATTERN_OBJECTS = [
+    found
+    for name in patterns.__all__
+    if isinstance(found := getattr(patterns, name), type) and issubclass(found, OnDb)
+]
 
 SOURCE = """
 class Prompted(Entity, key=("PROMPTED#{id}", "PROMPTED")):
@@ -136,6 +158,138 @@ def test_wrong_use_raises_errors_of_ours() -> None:
             call()
             pytest.fail(f"{name} was accepted")
         assert caught.value.message, name
+
+
+lax: Any = patterns  # type checkers refuse the calls below
+WRONG_OPTIONS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    # A call with a wrong option, and what the error says.
+    "update_where": (lambda db: db.update_where(numbered(1), None), "change is None"),
+    "delete_where": (
+        lambda db: db.delete_where(numbered(1), max_failures="x"), "max_failures is a str"),
+    "parallel": (lambda db: db.delete_where(numbered(1), parallel=True), "parallel is True"),
+    "progress": (lambda db: db.delete_where(numbered(1), on_progress=5), "on_progress is 5"),
+    "dry_run": (lambda db: db.delete_where(numbered(1), dry_run="yes"), "dry_run is a str"),
+    "cursor": (lambda db: db.page(numbered(1), limit=1, cursor=5), "cursor is 5"),
+    "returns": (lambda db: db.put(thing(), returns="bogus"), "returns is 'bogus'"),
+    "returns of update": (lambda db: opened(db.update(Thing, id="1", returns="all")), "'all'"),
+    "or_create": (lambda db: opened(db.update(Thing, id="1", or_create="x")), "or_create is"),
+    "once": (lambda db: db.put(thing(), once="x"), "once is a str"),
+    "consistent": (lambda db: db.get(Thing, id="1", consistent="x"), "consistent is a str"),
+    "consistent 1": (lambda db: db.exists(Thing, id="1", consistent=1), "consistent is 1"),
+    "must_exist": (lambda db: db.delete(Thing, id="1", must_exist="x"), "must_exist is"),
+    "on_error": (lambda db: db.delete_many(Thing, ["1"], on_error="skip"), "on_error is 'skip'"),
+    "allow": (lambda db: list(db.scan(Thing, allow="yes")), "allow is a str"),
+    "ensure": (lambda db: db.ensure(5), "settings is 5"),
+    "patch": (lambda db: db.patch(Thing, 5, id="1"), "changes is 5"),
+    "restore": (lambda db: db.restore(5), "entity is 5"),
+    "token": (lambda db: opened(db.transaction(token=5)), "token is 5"),
+    "dry run": (lambda db: db.dry_run().put(thing(), once="x"), "once is a str"),
+    "run": (lambda db: db.run(5), "takes work, not an int"),
+    # pattern objects: how they are made
+    "no db": (lambda db: lax.Lock(5, "x"), "Lock() works on a Db"),
+    "Links": (lambda db: lax.Links(db, Thing, 5), "right is 5"),
+    "Links by name": (lambda db: lax.Links(db, "Thing", Thing), "left is a str"),
+    "Links that copy": (
+        lambda db: lax.Links(db, Thing, Thing, copy_left="n"), "copy_left is a str"),
+    "Outbox": (lambda db: lax.Outbox(db, 5), "name is 5"),
+    "Lock": (lambda db: lax.Lock(db, 5), "name is 5"),
+    "Sequence": (lambda db: lax.Sequence(db, None), "name is None"),
+    "Sequence in blocks": (lambda db: lax.Sequence(db, "x", block="5"), "block is a str"),
+    "Once": (lambda db: lax.Once(db, 5), "name is 5"),
+    "Once, errors": (lambda db: lax.Once(db, "x", unknown_errors=5), "unknown_errors is 5"),
+    "Tree": (lambda db: lax.Tree(db, 5), "entity is 5"),
+    "Tree, siblings": (lambda db: lax.Tree(db, Thing, unique_siblings="x"), "unique_siblings is"),
+    "Counter": (lambda db: lax.Counter(db, 5), "name is 5"),
+    "Counter, shards": (lambda db: lax.Counter(db, "x", shards="many"), "shards is 'many'"),
+    "Counter, exact": (lambda db: lax.Counter(db, "x", exact="no"), "exact is a str"),
+    "Leaderboard": (lambda db: lax.Leaderboard(db, "x", shards="2"), "shards is a str"),
+    "Series": (lambda db: lax.Series(db, Thing, by=Thing.id, at=Thing.n, keep=5), "keep is 5"),
+    "UniqueAudit": (lambda db: lax.UniqueAudit(db, 5), "entity is 5"),
+    "BlobAudit": (lambda db: lax.BlobAudit(db, 5), "entity is 5"),
+    # and how they are used
+    "a score": (lambda db: lax.Leaderboard(db, "x").set_score("a", "x"), "score is a str"),
+    "the top": (lambda db: lax.Leaderboard(db, "x").top("5"), "n is a str"),
+    "an amount": (lambda db: lax.Counter(db, "x").add("1"), "amount is a str"),
+    "work of once": (lambda db: lax.Once(db, "x").run("k", 5), "work is 5"),
+    "an attempt": (lambda db: lax.Once(db, "x").finish(5), "attempt is 5: pass an Attempt"),
+    "a lease": (lambda db: lax.Lock(db, "x").renew(5), "lease is 5"),
+    "waiting": (lambda db: lax.Lock(db, "x").held(wait_seconds="1"), "wait_seconds='1'"),
+    "a maker": (lambda db: lax.Sequence(db, "x").create(None), "make is None"),
+    "a sender": (lambda db: lax.Outbox(db, "x").relay(5), "send is 5"),
+    "a topic": (lambda db: lax.Outbox(db, "x").add(None, topic=5, body=1), "topic is 5"),
+    "levels": (
+        lambda db: list(lax.Tree(db, Thing).descendants("a", levels="x")), "levels is a str"),
+    "links": (lambda db: lax.Links(db, Thing, Thing).page(left="a", limit="x"), "limit is a str"),
+}  # fmt: skip
+
+
+def opened(block: Any) -> None:
+    with block:
+        pass
+
+
+@pytest.mark.parametrize("name", WRONG_OPTIONS)
+def test_a_wrong_option_of_a_method_names_the_option_and_what_to_pass(name: str) -> None:
+    call, said = WRONG_OPTIONS[name]
+    with pytest.raises(StatorError) as caught:
+        call(connect(DESIGN))
+    assert caught.value.hint
+    assert said in f"{caught.value.message}: {caught.value.hint}"
+
+
+def test_every_public_option_with_a_plain_type_refuses_other_values() -> None:
+    """Any object is no flag, number, text, function or time, in any method of any class."""
+    other: Any = object()
+    tried = 0
+    for owner in (DbOperations, Transaction, *PATTERN_OBJECTS):
+        for name, method in vars(owner).items():
+            plan = getattr(method, "_plan", getattr(method, "_start", method))
+            if not callable(plan) or (name.startswith("_") and name != "__init__"):
+                continue
+            for option in rules_of(plan):
+                with pytest.raises(StatorError) as caught:
+                    plan(None, **{option: other})
+                assert f"{option} is an object" in caught.value.message
+                tried += 1
+    assert tried > 150
+
+
+def test_values_that_mean_the_same_to_python_are_accepted() -> None:
+    from decimal import Decimal
+    from fractions import Fraction
+
+    def takes(a: bool, b: int, c: float, d: str | None, e: Callable[[], None] | None) -> None: ...
+
+    rules = rules_of(takes)
+    right: dict[str, list[Any]] = {
+        "a": [True], "b": [5], "c": [5, 5.0, Decimal(5), Fraction(5)], "d": ["x", None],
+        "e": [print, None],
+    }  # fmt: skip
+    for name, values in right.items():
+        assert all(rules[name].allows(value) for value in values), name
+    wrong: dict[str, list[Any]] = {
+        "a": [1, None, "x"], "b": [True, 5.0, "5", None], "c": [True, "5"], "d": [5, b"x"],
+        "e": [5, "x"],
+    }  # fmt: skip
+    for name, values in wrong.items():
+        assert not any(rules[name].allows(value) for value in values), name
+
+
+def test_a_keyword_after_any_number_of_arguments_has_no_position() -> None:
+    def takes(*several: object, flag: bool = False) -> int:
+        return len(several)
+
+    checked = checked_method(takes, shown="takes")
+    assert checked(1, 2, 3, flag=True) == 3
+    wrong: Any = "yes"
+    with pytest.raises(StatorError, match=r"takes\(\): flag is a str"):
+        checked(1, flag=wrong)
+
+
+def test_a_counter_field_has_no_shards() -> None:
+    with pytest.raises(DesignError) as caught:
+        counter(shards=8)
+    assert "Counter(db, name, shards=8)" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(

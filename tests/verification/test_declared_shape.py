@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import Literal
+from enum import Enum
+from typing import Any, Literal
 
 import pytest
 
@@ -21,7 +22,14 @@ from stator import (
     share,
     unique,
 )
+from stator.design.value_facts import Fact
 from stator.verification.declared_shape import DeclaredShape
+from stator.verification.item_generator import ItemGenerator
+
+
+class Severity(Enum):
+    LOW = "low"
+    HIGH = "high"
 
 
 class User(Entity):
@@ -103,7 +111,7 @@ def test_facts_say_what_types_do_not() -> None:
     assert shape.values(Order, ["region", "day"]) == 40
     assert shape.chance(Order, {"status": "open"}) == 0.01
     assert shape.chance(Order, {"status": "paid"}) == pytest.approx(0.99 / 3)
-    assert shape.chance(Order, {"user_id": "u1"}) == pytest.approx(0.7 / 999)
+    assert shape.chance(Order, {"user_id": "u1"}) == pytest.approx(1 / 1_000)
     assert shape.condition_share(Order, Order.status == "open") == 0.01
 
 
@@ -178,3 +186,107 @@ def test_an_optional_field_has_its_values_only_where_it_is_set() -> None:
     shape = DeclaredShape(design)
     assert shape.volume(Letter) * shape.chance(Letter, {"stamp": "blue"}) == pytest.approx(100)
     assert shape.volume(Letter) * shape.chance(Letter, {"stamp": None}) == pytest.approx(9_000)
+
+
+class Tenant(Entity):
+    tenant_id: str = ident()
+
+
+class Meter(Entity):
+    tenant_id: str = ident()
+    meter: str = ident()
+
+
+class Hour(Entity):
+    tenant_id: str = ident()
+    meter: str = ident()
+    hour: datetime = ident()
+    kind: Literal["raw", "summed", "billed"]
+    source: str
+
+
+HOURS: dict[type[Entity], Any] = {Tenant: 4_000, Meter: per(Tenant, 6), Hour: per(Meter, 400)}
+FIXED: list[dict[str, Any]] = [
+    {"tenant_id": "t"},
+    {"meter": "m"},
+    {"kind": "raw"},
+    {"source": "s"},
+    {"tenant_id": "t", "meter": "m"},
+    {"tenant_id": "t", "kind": "raw"},
+    {"tenant_id": "t", "meter": "m", "kind": "raw", "source": "s"},
+]
+
+
+@pytest.mark.parametrize("fixed", FIXED, ids=str)
+@pytest.mark.parametrize(
+    "facts",
+    [
+        (),
+        (distinct(Hour.tenant_id, Hour.meter, values=24_000),),
+        (distinct(Hour.meter, values=6),),
+        (share(Hour.kind == "raw", 0.2), distinct(Hour.source, values=9)),
+    ],
+    ids=["volumes", "pair", "alone", "share"],
+)
+def test_a_largest_value_takes_nothing_from_the_others(facts: Any, fixed: dict[str, Any]) -> None:
+    """Volumes and facts about counts are averages, which a usual value has."""
+    skewed = (largest(Hour.tenant_id, 0.3), largest(Hour.meter, 0.5), largest(Hour.source, 0.4))
+    plain, uneven = (
+        DeclaredShape(Design("usage", [Tenant, Meter, Hour], volumes=HOURS, facts=each))
+        for each in (facts, (*facts, *skewed))
+    )
+    with plain.unrecorded(), uneven.unrecorded():
+        assert uneven.chance(Hour, fixed) == pytest.approx(plain.chance(Hour, fixed))
+
+
+def test_a_collection_under_per_has_its_declared_size_whatever_is_largest() -> None:
+    design = Design(
+        "usage",
+        [Tenant, Meter, Hour],
+        volumes=HOURS,
+        facts=[largest(Hour.tenant_id, 0.3), largest(Hour.meter, 0.2)],
+    )
+    shape = DeclaredShape(design)
+    chance = shape.chance(Hour, {"tenant_id": "t", "meter": "m"})
+    assert shape.volume(Hour) * chance == pytest.approx(400)
+    assert shape.guesses.texts == ()
+
+
+class Alert(Entity):
+    alert_id: str = ident()
+    closed_at: datetime | None = None
+    level: Severity | None = None
+
+
+SAYS_CLOSED: list[Fact] = [
+    share(Alert.closed_at == None, 0.1),  # noqa: E711 - a condition
+    share(attr(Alert.closed_at).not_exists(), 0.1),
+    share(attr(Alert.closed_at).exists(), 0.9),
+]
+
+
+@pytest.mark.parametrize("fact", SAYS_CLOSED, ids=str)
+def test_the_share_of_items_without_a_field_can_be_declared_in_every_form(fact: Fact) -> None:
+    design = Design("alerts", [Alert], volumes={Alert: 5_000}, facts=[fact])
+    shape = DeclaredShape(design)
+    assert shape.present_share(Alert, "closed_at") == pytest.approx(0.9)
+    assert shape.volume(Alert) * shape.chance(Alert, {"closed_at": None}) == pytest.approx(500)
+    exists = attr(Alert.closed_at).exists()
+    for condition, wanted in (
+        (exists, 0.9),
+        (attr(Alert.closed_at).not_exists(), 0.1),
+        (Alert.closed_at == None, 0.1),  # noqa: E711
+        (~exists, 0.1),
+    ):
+        assert shape.condition_share(Alert, condition) == pytest.approx(wanted)
+    assert shape.guesses.texts == ()
+    made = ItemGenerator(shape, {Alert: frozenset({"closed_at"})}).items(Alert, {}, 500)
+    assert sum(each.closed_at is None for each in made) == pytest.approx(50, abs=5)
+
+
+def test_the_share_of_a_missing_enum_is_no_value_of_it() -> None:
+    facts = [share(Alert.level == None, 0.6), share(Alert.level == Severity.HIGH, 0.1)]  # noqa: E711
+    shape = DeclaredShape(Design("alerts", [Alert], volumes={Alert: 5_000}, facts=facts))
+    made = ItemGenerator(shape, {Alert: frozenset({"level"})}).items(Alert, {}, 1_000)
+    assert sum(each.level is None for each in made) == pytest.approx(600, abs=10)
+    assert {each.level for each in made} == {None, *Severity}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
-from stator.verification import PlaceUnits, VerificationReport, VerificationRow
+from stator.cli.verification_view import show_report
+from stator.verification import ItemSize, PlaceUnits, VerificationReport, VerificationRow
 
 
 def row(estimated: float, measured: float, *guesses: str) -> VerificationRow:
@@ -42,6 +46,36 @@ def test_a_report_is_ok_if_every_row_is() -> None:
     assert good.ok and not good.failed
     assert not bad.ok and [each.pattern for each in bad.failed] == ["p2"]
     assert bad.row("p2").off == 1
+
+
+@pytest.mark.parametrize(
+    ("estimated", "nearby", "ok"),
+    [(3, (2, 3), True), (2.4, (2, 3), True), (4, (2, 3), False), (1, (1, 2), True),
+     (3, None, False)],
+)  # fmt: skip
+def test_an_estimate_on_a_unit_boundary_is_not_wrong(
+    estimated: float, nearby: tuple[float, float] | None, ok: bool
+) -> None:
+    found = replace(row(estimated, 2), nearby_units=nearby)
+    report = VerificationReport("shop", (found,), 1_000, 9, 0.1)
+    assert report.ok is ok
+    assert found.is_on_boundary is (ok and abs(found.off) > 0.25)
+    assert len(report.on_boundary) == found.is_on_boundary
+    assert report.to_data()["patterns"][0]["on_boundary"] is found.is_on_boundary
+
+
+def test_the_report_says_which_items_lie_on_a_boundary() -> None:
+    found = replace(
+        row(3, 2), kind="write", nearby_units=(2, 3), sizes=(ItemSize("Bill", 2_056, 2_046),)
+    )
+    out = io.StringIO()
+    show_report(VerificationReport("shop", (found,), 1_000, 9, 0.1), Console(file=out, width=100))
+    text = " ".join(out.getvalue().split())
+    assert "the plan says 3 WCU a call, and the engine consumed 2" in text
+    assert "within 1 % of a 1 KB boundary: Bill has 2,046 bytes measured, 2,056 in the plan" in text
+    assert "with items 1 % smaller or larger, a call takes 2 to 3 WCU" in text
+    assert "report it" not in text
+    assert "no estimate is off by more than a quarter, but for unit boundaries" in text
 
 
 def test_guesses_are_listed_once() -> None:

@@ -2,6 +2,7 @@
 
 diagram: test_documents.py
 document: test_documents.py
+heat_page: ../../cli/test_simulate.py
 html: test_documents.py
 markdown: test_documents.py
 markdown_parts: test_documents.py

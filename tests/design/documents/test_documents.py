@@ -149,11 +149,61 @@ def test_entities_belong_together_by_the_names_of_their_fields() -> None:
     assert ("Purchase", "Customer") not in related
 
 
+def test_a_child_has_its_nearest_parent_and_only_owners_are_parents() -> None:
+    class Clinic(Entity):
+        clinic_id: str = ident()
+
+    class Patient(Entity):
+        clinic_id: str = ident()
+        patient_id: str = ident()
+
+    class Waiting(Entity):
+        clinic_id: str = ident()
+        patient_id: str = ident()
+
+    class Chart(Entity):
+        clinic_id: str = ident()
+        patient_id: str = ident()
+
+    class Visit(Entity):
+        clinic_id: str = ident()
+        patient_id: str = ident()
+        visit_no: int = ident()
+
+    class Sample(Entity):
+        barcode: str = ident()
+        clinic_id: str
+        patient_id: str
+
+    class Result(Entity):
+        barcode: str = ident()
+        test: str = ident()
+        clinic_id: str
+        patient_id: str
+
+    everything = [Clinic, Patient, Waiting, Chart, Visit, Sample, Result]
+    volumes: Any = {
+        Clinic: 400, Patient: 4_800_000, Waiting: 12_000, Chart: 4_800_000, Visit: 96_000_000,
+        Sample: 40_000_000, Result: 240_000_000,
+    }  # fmt: skip
+    for entities in (everything, everything[::-1]):
+        diagram = diagram_of(Design("clinic", entities, [], volumes=volumes))
+        assert {(each.parent, each.child): each.label for each in diagram.relations} == {
+            ("Clinic", "Patient"): "12,000 each",
+            ("Patient", "Waiting"): "at most one",
+            ("Patient", "Chart"): "one each",
+            ("Patient", "Visit"): "20 each",
+            ("Patient", "Sample"): "8.33 each",
+            ("Sample", "Result"): "6 each",
+        }
+        assert '||--o| Waiting : "at most one"' in mermaid(diagram)
+
+
 def test_the_mermaid_text_keeps_to_its_grammar() -> None:
     text = mermaid(diagram_of(Design("all", [Everything, *models.shop().entities], [])))
     lines = text.splitlines()
     assert lines[0] == "erDiagram"
-    relation = r'    \w+ \|\|--(o\{|\|\|) \w+ : "[^"]+"'
+    relation = r'    \w+ \|\|--(o\{|\|\||o\|) \w+ : "[^"]+"'
     attribute = r"        [A-Za-z]\w*(\[\])? \w+( (PK|FK|UK)(, (PK|FK|UK))*)?"
     for line in lines[1:]:
         assert re.fullmatch(rf"{relation}|    \w+ \{{|{attribute}|    \}}", line), line
@@ -345,3 +395,8 @@ def test_entities_that_only_share_names_are_not_related() -> None:
     assert [(each.parent, each.child, each.label) for each in relations] == [
         ("Driver", "Position", "one each")
     ]
+
+
+def test_the_page_has_a_print_style() -> None:
+    page = html(DOCUMENTS[0])
+    assert "@media print" in page[page.index("<style>") : page.index("</style>")]

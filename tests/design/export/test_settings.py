@@ -198,6 +198,9 @@ def test_drift_of_expiry() -> None:
     with Engine.open() as engine:
         connect(shop(None), engine).close()
         there = _described(engine)
+    [found] = drift(plan, {"shop": there})  # the embedded engine has no recovery by default
+    assert "its point-in-time recovery is off" in found.message
+    del there["PointInTimeRecoveryDescription"]
     assert drift(plan, {"shop": there}) == []
     off = {**there, "TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
     assert [each.severity for each in drift(plan, {"shop": off})] == ["missing"]
@@ -211,8 +214,8 @@ def test_drift_of_expiry() -> None:
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        (lambda: TableSettings(stream="ALL"), "no view type"),  # type: ignore[arg-type]
-        (lambda: TableSettings(table_class="COLD"), "no table class"),  # type: ignore[arg-type]
+        (lambda: TableSettings(stream="ALL"), "not a view type"),  # type: ignore[arg-type]
+        (lambda: TableSettings(table_class="COLD"), "not a table class"),  # type: ignore[arg-type]
         (lambda: TableSettings(recovery_days=99), "not between 1 and 35"),
         (lambda: ProvisionedCapacity(0, 1), "not positive"),
         (lambda: ProvisionedCapacity(1.5, 1), "not a whole number"),  # type: ignore[arg-type]
@@ -223,3 +226,101 @@ def test_drift_of_expiry() -> None:
 def test_settings_that_make_no_sense_are_refused(settings: Any, problem: str) -> None:
     with pytest.raises(ConfigurationError, match=problem):
         settings()
+
+
+# --- schedules ------------------------------------------------------------------------------------
+
+SCHEDULED = TableSettings(
+    capacity=ProvisionedCapacity(
+        10,
+        20,
+        most_write_units=500,
+        write_schedule=("weekdays 17:50-22:30 min=160",),
+        timezone="Europe/Zurich",
+    )
+)
+
+
+def test_the_template_schedules_capacity_and_cfn_lint_finds_nothing(tmp_path: Path) -> None:
+    text = export(shop(SCHEDULED), "cloudformation").text
+    target = json.loads(text)["Resources"]["ShopTableWriteTarget"]["Properties"]
+    rise, fall = target["ScheduledActions"]
+    assert rise == {
+        "ScheduledActionName": "weekdays-1750",
+        "Schedule": "cron(50 17 ? * MON-FRI *)",
+        "Timezone": "Europe/Zurich",
+        "ScalableTargetAction": {"MinCapacity": 160},
+    }
+    assert fall["ScalableTargetAction"] == {"MinCapacity": 20}
+    pytest.importorskip("cfnlint")
+    file = tmp_path / "shop.json"
+    file.write_text(text)
+    ran = subprocess.run(
+        [Path(sys.executable).parent / "cfn-lint", "--", file], capture_output=True, text=True
+    )
+    assert (ran.returncode, ran.stdout) == (0, ""), ran.stdout + ran.stderr
+
+
+def test_terraform_schedules_capacity() -> None:
+    text = export(shop(SCHEDULED), "terraform").text
+    resource = text.split(
+        'resource "aws_appautoscaling_scheduled_action" "shop_write_weekdays_1750"'
+    )
+    assert len(resource) == 2
+    for line in (
+        '  schedule           = "cron(50 17 ? * MON-FRI *)"',
+        '  timezone           = "Europe/Zurich"',
+        "    min_capacity = 160",
+    ):
+        assert line in resource[1]
+
+
+def test_the_boto3_script_schedules_capacity() -> None:
+    module: dict[str, Any] = {"__name__": "create_tables"}
+    exec(compile(export(shop(SCHEDULED), "boto3").text, "create_tables.py", "exec"), module)
+    called: list[dict[str, Any]] = []
+
+    class Scaling:
+        def register_scalable_target(self, **request: Any) -> None:
+            pass
+
+        def put_scaling_policy(self, **request: Any) -> None:
+            pass
+
+        def put_scheduled_action(self, **request: Any) -> None:
+            called.append(request)
+
+    module["scale_tables"](Scaling())
+    # GSI1 has the table's units, and so its schedule.
+    assert [each["ResourceId"] for each in called] == ["table/shop"] * 2 + [
+        "table/shop/index/GSI1"
+    ] * 2
+    assert called[0]["ScalableDimension"] == "dynamodb:table:WriteCapacityUnits"
+
+
+def test_cdk_says_that_it_takes_no_schedule() -> None:
+    assert "run stator scale --schedule" in export(shop(SCHEDULED), "cdk").notes[0]
+    assert export(shop(), "cdk").notes == ()
+
+
+@pytest.mark.parametrize(
+    ("capacity", "problem"),
+    [
+        ({"write_schedule": ("daily 01:00-02:00 min=5",)}, "most_write_units is not set"),
+        (
+            {"most_write_units": 50, "write_schedule": ("often",)},
+            "'often' is not a schedule",
+        ),
+        (
+            {"most_write_units": 50, "write_schedule": ("daily 01:00-02:00 min=60",)},
+            "its min is above the max of 50",
+        ),
+        (
+            {"most_read_units": 50, "read_schedule": ("daily 01:00-02:00 min=6",), "timezone": "X"},
+            "'X' is not a time zone",
+        ),
+    ],
+)
+def test_a_schedule_that_cannot_work_is_refused(capacity: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ConfigurationError, match=problem):
+        ProvisionedCapacity(1, 2, **capacity)

@@ -9,6 +9,7 @@ items: test_lint.py
 location: test_lint.py
 partition_keys: test_lint.py
 reads: test_lint.py
+storage: test_lint.py
 refusals: test_lint.py
 writes: test_lint.py
 """

@@ -24,7 +24,7 @@ from stator.design.plan.plan import (
 from stator.design.plan.templates import PlannedKeyAttribute
 from stator.design.planner.access_paths import AccessPath
 from stator.design.planner.cost_model import Placement
-from stator.design.planner.handwritten_keys import parse
+from stator.design.planner.keys.handwritten_keys import parse
 from stator.design.planner.planner import Planner
 from stator.design.planner.weights import INDEX_DOLLARS, STORAGE_BYTE_DOLLARS
 

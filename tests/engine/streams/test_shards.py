@@ -147,53 +147,56 @@ def test_a_split_halves_a_shard(engine: Engine) -> None:
         engine.streams.split(arn, parent)
 
 
-def test_a_shard_that_is_hot_for_minutes_splits(engine: Engine, clock: VirtualClock) -> None:
-    arn = create(engine)
-    text = {"S": "x" * 300_000}
-    [home] = [s["ShardId"] for s in shards(engine, arn) if _takes(engine, arn, s["ShardId"], "hot")]
-    for number in range(
-        1300
-    ):  # 293 units each, seven in every second: twice what a partition takes
-        engine.call(
-            "PutItem",
-            {
-                "TableName": "orders",
-                "Item": {"pk": {"S": "hot"}, "n": {"N": str(number)}, "t": text},
-            },
-        )
-        clock.advance(0.15)
-    split = [shard for shard in shards(engine, arn) if shard.get("ParentShardId") == home]
-    assert len(split) == 2
-
-
-def test_a_split_does_not_keep_other_hot_shards_from_splitting(
+def test_a_shard_that_is_hot_for_minutes_splits_with_its_partition(
     engine: Engine, clock: VirtualClock
 ) -> None:
-    """One key is hot from the start; a key of another shard becomes hot after the first split."""
     arn = create(engine)
-    homes: dict[str, str] = {}
-    for number in range(40):
+    homes = _homes(engine, arn)
+    home, keys = max(homes.items(), key=lambda each: len(each[1]))
+    _heat(engine, clock, keys, 130.0)
+    assert len(open_shards(engine, arn)) == 4, "a split takes minutes"
+    clock.advance(180.0)
+    put(engine, keys[0], v=1)
+    split = [shard for shard in shards(engine, arn) if shard.get("ParentShardId") == home]
+    assert len(split) == 2
+    assert len(open_shards(engine, arn)) == 5
+
+
+def test_one_hot_key_does_not_split_a_shard_but_other_shards_do(
+    engine: Engine, clock: VirtualClock
+) -> None:
+    arn = create(engine)
+    homes = _homes(engine, arn)
+    (first, first_keys), (second, second_keys) = list(homes.items())[:2]
+    _heat(engine, clock, [first_keys[0], *second_keys, *second_keys], 250.0)
+    clock.advance(180.0)
+    put(engine, first_keys[0], v=1)
+    parents = [shard.get("ParentShardId") for shard in shards(engine, arn)]
+    assert parents.count(first) == 0
+    assert parents.count(second) == 2
+
+
+def _homes(engine: Engine, arn: str) -> dict[str, list[str]]:
+    """Return keys that each shard takes."""
+    homes: dict[str, list[str]] = {}
+    for number in range(24):
         for shard in [shard["ShardId"] for shard in shards(engine, arn)]:
             if _takes(engine, arn, shard, f"hot{number}"):
-                homes[shard] = f"hot{number}"
-    (first, first_key), (second, second_key) = list(homes.items())[:2]
+                homes.setdefault(shard, []).append(f"hot{number}")
+    return homes
+
+
+def _heat(engine: Engine, clock: VirtualClock, keys: list[str], seconds: float) -> None:
+    """Write 293 units at a time, seven times in every second: twice what a partition takes."""
     text = {"S": "x" * 300_000}
-
-    def heat(keys: list[str], seconds: float) -> None:
-        end = clock.now() + seconds
-        while clock.now() < end:
-            for key in keys:
-                item = {"pk": {"S": key}, "n": {"N": str(clock.now())}, "t": text}
-                engine.call("PutItem", {"TableName": "orders", "Item": item})
-            clock.advance(0.15)
-
-    heat([first_key], 185.0)
-    heat([first_key, second_key], 185.0)
-    parents = [shard.get("ParentShardId") for shard in shards(engine, arn)]
-    assert parents.count(first) == 2
-    assert parents.count(second) == 2
-    children = {s["ShardId"] for s in shards(engine, arn) if s.get("ParentShardId") == first}
-    assert not children & set(parents), "a single hot key is not split again and again"
+    end = clock.now() + seconds
+    number = 0
+    while clock.now() < end:
+        key = keys[number * 7 % len(keys)]
+        item = {"pk": {"S": key}, "n": {"N": str(number)}, "t": text}
+        engine.call("PutItem", {"TableName": "orders", "Item": item})
+        number += 1
+        clock.advance(0.15 if len(keys) < 9 else 0.06)
 
 
 def test_a_stream_that_cannot_roll_on_a_full_disk_rolls_when_there_is_room(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_a_transform_is_found_by_its_name() -> None:
     transform: object = find_transform("json:loads")
     assert transform is json.loads
     for name, message, hint in (
-        ("json", "names no function", "module:function"),
+        ("json", "does not have the form", "module:function"),
         ("nowhere:x", "there is no module nowhere", "folder that contains nowhere"),
         ("json.nowhere:x", "there is no module json.nowhere", "PYTHONPATH"),
         ("json:x", "json has no x", "define x in json"),

@@ -332,4 +332,4 @@ def test_restart_of_an_export_removes_what_a_run_with_a_damaged_journal_left(
         job.journal_path.write_bytes(b"")
         with engine_target(engine) as target, pytest.raises(BulkError, match="is not empty"):
             table_export(target, str(out), ExportOptions(restart=True)).run()
-        assert (out / "manifest.json").exists()  # a finished export is never removed
+        assert (out / "_manifest.json").exists()  # a finished export is never removed

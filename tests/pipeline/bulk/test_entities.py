@@ -13,12 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from stator import connect
+from stator import Design, Entity, Query, connect, find, ident, read
 from stator.engine import Engine
-from stator.errors import ConfigurationError
+from stator.errors import ConfigurationError, ItemMismatch
 from stator.pipeline.bulk.export.export import ExportOptions
 from stator.pipeline.bulk.export.sources import table_export
-from stator.pipeline.bulk.load.load import LoadOptions, load
+from stator.pipeline.bulk.load.estimate import estimate
+from stator.pipeline.bulk.load.load import LoadOptions, LoadPlan, load
 from stator.pipeline.bulk.targets import BulkTarget
 
 from ...tables.shop import Order, Status, User
@@ -26,6 +27,29 @@ from ...tables.shop import shop as make_shop
 from .stock import write_lines
 
 shop = make_shop()
+
+
+class Box(Entity):
+    label: str = ident()
+    size: int
+    note: str | None = None
+
+
+class Lid(Entity):
+    lid_id: str = ident()
+    label: str
+
+
+@read()
+def lids_of(label: str) -> Query[Lid]:
+    return find(Lid).where(Lid.label == label)
+
+
+@read()
+def box_of(label: str) -> Query[Box]:
+    return find(Box).where(Box.label == label)
+
+
 ROWS = [
     {
         "order_id": f"o{number}",
@@ -178,3 +202,36 @@ def test_an_export_with_a_design_has_a_folder_for_each_entity(tmp_path: Path) ->
         assert found.num_rows == 5
         with BulkTarget.open(engine, design=shop, entity=Order) as target:
             assert table_export(target, str(tmp_path / "orders.jsonl")).run().items == 5
+
+
+def test_units_of_a_load_and_of_its_estimate_count_guards_and_indexes(tmp_path: Path) -> None:
+    rows = [{"user_id": f"u{number}", "email": f"{number}@x", "name": "A"} for number in range(10)]
+    path = write_lines(tmp_path / "users.jsonl", rows)
+    for entity in (User, Order):
+        if entity is Order:
+            path = as_lines(tmp_path / "orders.jsonl")
+        with Engine.open() as engine, BulkTarget.open(engine, design=shop, entity=entity) as target:
+            found = estimate(LoadPlan(str(path), target, LoadOptions(keep_journal=False)))
+            report = load(str(path), target)
+            assert (found.failed, report.failed) == (0, 0)
+            assert found.write_units == report.consumed_units > report.written
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.jsonl"])
+def test_an_empty_identity_is_refused_by_a_load_as_by_a_put(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    if name.endswith(".csv"):
+        path.write_text("label,size\n,1\na,1\n")
+    elif name.endswith(".jsonl"):
+        write_lines(path, [{"label": each, "size": 1} for each in ("", "a")])
+    else:
+        pq.write_table(pa.table({"label": ["", "a"], "size": [1, 1]}), path)
+    boxes = Design("boxes", [Box, Lid], [box_of, lids_of])
+    with Engine.open() as engine, BulkTarget.open(engine, design=boxes, entity=Box) as target:
+        report = load(str(path), target, LoadOptions(dead_letters=tmp_path / "bad.jsonl"))
+        assert (report.written, report.failed) == (1, 1)
+        with connect(boxes, engine) as db:
+            with pytest.raises(ItemMismatch, match=r"Box\.label.*identity cannot be empty"):
+                db.put(Box(label="", size=1))
+            db.put(Box(label="b", size=1, note=""))
+            assert db.get(Box, label="b") == Box(label="b", size=1, note="")

@@ -167,7 +167,7 @@ def test_an_export_is_taken_up_wherever_it_died(
             target_through(Through(engine)), str(out), _with(options, resume=begun), segments=3
         ).run()
         assert report.items == 40
-        manifest = json.loads((out / "manifest.json").read_text())
+        manifest = json.loads((out / "_manifest.json").read_text())
         assert sorted(path.name for path in out.iterdir() if path.name.startswith("part")) == [
             part["name"] for part in manifest["files"]
         ]
@@ -368,8 +368,10 @@ def test_s3_as_source_and_as_destination(
             "s3://blobs/out",
             ExportOptions(format="dynamodb-json", compression="gzip"),
         ).run()
-        assert report.manifest == "s3://blobs/out/manifest.json"
-        told = json.loads(client.get_object(Bucket="blobs", Key="out/manifest.json")["Body"].read())
+        assert report.manifest == "s3://blobs/out/_manifest.json"
+        told = json.loads(
+            client.get_object(Bucket="blobs", Key="out/_manifest.json")["Body"].read()
+        )
         assert told["items"] == 40
         assert not list(tmp_path.glob("stator-export*"))
         again = ExportOptions(format="dynamodb-json", compression="gzip", resume=True)

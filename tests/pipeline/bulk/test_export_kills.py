@@ -30,6 +30,7 @@ DESTINATIONS = {
     "a folder of lines": ("out", ExportOptions(format="jsonl", part_items=10, readers=1)),
     "a folder of CSV": ("out", ExportOptions(format="csv", part_items=10, readers=1)),
     "a CSV file": ("x.csv.gz", ExportOptions(part_items=10, readers=1)),
+    "a folder of Parquet": ("out", ExportOptions(format="parquet", part_items=10, readers=1)),
     "a Parquet file": ("x.parquet", ExportOptions(part_items=10, readers=1)),
 }
 _CHANGES = ("fsync", "replace", "unlink", "rmdir", "mkdir")
@@ -130,7 +131,7 @@ def test_an_export_restarts_from_every_change_of_the_disk(
             with killed_at(number, carried_out=True):
                 run(engine, folder / name, options)
         except Killed:
-            if Path(folder / name / "manifest.json").exists() or list(folder.glob("*.manifest.*")):
+            if Path(folder / name / "_manifest.json").exists() or list(folder.glob("*.manifest.*")):
                 break  # a finished export is not overwritten
             check_whole(run(engine, folder / name, options, restart=True), folder)
         else:
@@ -149,7 +150,7 @@ def test_a_resumed_export_drops_parts_of_items_that_are_gone(
     for row in ROWS:
         engine.call("DeleteItem", {"TableName": "orders", "Key": {"pk": {"S": row["pk"]}}})
     report = run(engine, out, options, resume=True)
-    listed = {part["name"] for part in json.loads((out / "manifest.json").read_text())["files"]}
+    listed = {part["name"] for part in json.loads((out / "_manifest.json").read_text())["files"]}
     assert left
     assert {path.name for path in out.glob("part-*")} == listed
     assert report.items < len(ROWS)

@@ -8,8 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from stator.clock import VirtualClock
-from stator.errors import RequestLimitExceeded, Throttled, ThroughputExceeded
-from stator.pipeline.bulk.job.governor import Governor, throttled_scope
+from stator.pipeline.bulk.job.governor import Governor
 
 
 def spend(governor: Governor, clock: VirtualClock, seconds: float, units: float = 25.0) -> float:
@@ -72,16 +71,12 @@ def test_a_limit_is_kept_whatever_the_estimates_were(limit: float) -> None:
     assert spent / (clock.now() - start) <= limit * 1.1
 
 
-def test_the_reason_says_whose_limit_it_was() -> None:
-    def error(reason: str) -> ThroughputExceeded:
-        return ThroughputExceeded(throttling_reasons=[{"reason": reason, "resource": "arn"}])
-
-    assert throttled_scope(error("TableWriteKeyRangeThroughputExceeded")) == "key range"
-    assert throttled_scope(error("TableWriteProvisionedThroughputExceeded")) == "table"
-    assert throttled_scope(error("IndexWriteMaxOnDemandThroughputExceeded")) == "table"
-    assert throttled_scope(error("TableWriteAccountLimitExceeded")) == "account"
-    assert throttled_scope(RequestLimitExceeded("slow")) == "account"
-    assert throttled_scope(Throttled("slow")) == "table"
+def test_a_refused_key_with_a_pace_of_its_own_does_not_slow_the_others() -> None:
+    governor = Governor(VirtualClock(), start_units=1000)
+    for _ in range(50):
+        governor.throttled("key range", is_paced=True)
+    assert governor.pace.allowed == 1000
+    assert governor.pace.throttled == 50
 
 
 def served(

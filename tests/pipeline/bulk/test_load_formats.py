@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import sys
+from dataclasses import field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from stator import Design, Entity, connect, ident
+from stator.bulk import BulkTarget, ExportOptions, table_export
 from stator.engine import Engine
 from stator.errors import ConfigurationError
 from stator.pipeline.bulk.load.inputs import find_inputs
@@ -292,3 +296,30 @@ def test_a_file_of_blank_lines_has_no_header(content: str, tmp_path: Path) -> No
         create(engine)
         with pytest.raises(ConfigurationError, match="has no header line"):
             load(str(tmp_path / "orders.csv"), target)
+
+
+class Pupil(Entity):
+    pupil_id: str = ident()
+    name: str
+    marks: list[int] = field(default_factory=list)
+
+
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_an_export_in_dynamodb_json_loads_back_as_entities(tmp_path: Path, wrapped: bool) -> None:
+    school = Design("school", [Pupil])
+    pupils = [Pupil(pupil_id="1", name="Ann", marks=[1]), Pupil(pupil_id="2", name="Bob")]
+    with Engine.open() as engine:
+        connect(school, engine).write_many(pupils)
+        with BulkTarget.open(engine, design=school, entity=Pupil) as source:
+            table_export(source, str(tmp_path / "out"), ExportOptions(format="dynamodb-json")).run()
+    if not wrapped:
+        for path in (tmp_path / "out").rglob("part*"):
+            items = [json.loads(line)["Item"] for line in path.read_text().splitlines()]
+            path.write_text("".join(json.dumps(item) + "\n" for item in items))
+    with Engine.open() as engine:
+        connect(school, engine)
+        with BulkTarget.open(engine, design=school, entity=Pupil) as target:
+            report = load(str(tmp_path / "out"), target, LoadOptions())
+        assert (report.written, report.failed) == (2, 0)
+        found = connect(school, engine).scan(Pupil, allow=True)
+        assert sorted(found, key=lambda each: each.pupil_id) == pupils

@@ -14,8 +14,10 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from stator.clock import VirtualClock
 from stator.engine import Engine
 from stator.pipeline.bulk.copy import Copy, CopyOptions
+from stator.pipeline.bulk.job.key_paces import KeyPaces
 from stator.pipeline.bulk.job.pending_rows import Block, PendingRow, RowPosition
 from stator.pipeline.bulk.job.window import Window
 from stator.pipeline.bulk.load.load import LoadOptions, load
@@ -193,16 +195,20 @@ def test_rows_of_one_key_never_overtake_each_other(
     assert table == last
 
 
-def test_rows_are_mixed_and_none_stays_for_ages() -> None:
+@pytest.mark.parametrize("is_paced", [False, True])
+def test_rows_are_mixed_and_none_stays_for_ages(is_paced: bool) -> None:
     """A row leaves a window of 100 before 400 later ones have come, so the journal follows."""
-    window = Window(100, 1 << 20, random.Random(5))
+    paces = KeyPaces(VirtualClock())
+    if is_paced:  # a key that none of these rows has
+        paces.refused("hot")
+    window = Window(100, 1 << 20, random.Random(5), paces)
     block = Block("x", 0, RowPosition(), 5000)
     order: list[int] = []
     for start in range(0, 5000, 10):
         rows = range(start, start + 10)
         window.add([PendingRow(number, b"x", number, block) for number in rows])
         while window._held_rows > 90 or (start == 4990 and window._held_rows):
-            taken = window.take(25) if start < 4990 else window._taken(25)
+            taken = window.take(25) or [] if start < 4990 else window._taken(25)
             order += [entry.row for entry in taken]
             window.settled(taken)
     assert sorted(order) == list(range(5000))

@@ -20,7 +20,7 @@ from stator.errors import (
     UniqueTaken,
 )
 from stator.model.values import Item
-from stator.patterns import Rollup, Series
+from stator.patterns import AdaptiveShards, Rollup, Series
 from stator.pipeline import Change, Message, Sink, StreamApp, WorkerOptions
 from stator.pipeline.workers.group_state import GroupWatch
 from stator.pipeline.workers.handlers.parked_retry import ParkedRetry
@@ -178,6 +178,7 @@ def test_a_reading_that_does_not_decode_is_parked_and_counted_once_when_it_does(
         ({"rollups_from": "write"}, "roll-ups with each write"),
         ({"rollups": []}, "has no roll-ups"),
         ({"table_per": "month"}, "a table for each month"),
+        ({"shards": AdaptiveShards(tables=2)}, "may use 2 tables"),
     ],
 )
 def test_a_series_whose_roll_ups_cannot_be_maintained_is_refused(
@@ -330,7 +331,7 @@ def test_the_guard_of_an_item_deleted_past_the_data_layer_is_deleted(
 
 
 def test_releasing_guards_needs_an_entity_with_unique_fields(app: StreamApp) -> None:
-    with pytest.raises(DesignError, match="Bed has no field"):
+    with pytest.raises(DesignError, match="Bed has no guards"):
         app.release_guards(Bed)
 
 

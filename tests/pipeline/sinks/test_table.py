@@ -244,12 +244,33 @@ def test_the_sink_waits_for_a_missing_table(app: StreamApp, db: Db) -> None:
     assert parked(app, db) == []
 
 
+@pytest.mark.parametrize("deleted", [{"BOOL": True}, {"BOOL": False}, {"NULL": True}])
+def test_only_the_tombstones_of_a_sink_are_hidden(
+    app: StreamApp, db: Db, other: Db, deleted: Any
+) -> None:
+    app.add(TableSink("copy", other))
+    db.put(Order(order_id="gone"))
+    db.delete(Order, order_id="gone")
+    work(app, db)
+    assert other.get(Order, order_id="gone") is None
+    other.put(Order(order_id="o1", total=5))  # another program marks items in its own way
+    [item] = [
+        each
+        for each in other.call("Scan", {"TableName": "shop"})["Items"]
+        if "_sequence" not in each
+    ]
+    other.call("PutItem", {"TableName": "shop", "Item": item | {"_deleted": deleted}})
+    found = other.get(Order, order_id="o1")
+    assert found is not None and found.total == 5
+    assert [each.order_id for each in other.scan(Order, allow=True)] == ["o1"]
+
+
 def test_invalid_arguments_are_refused_at_once(other: Db) -> None:
     with pytest.raises(ConfigurationError, match="not events"):
         TableSink("copy", other, images="dynamodb")
-    with pytest.raises(ConfigurationError, match="is lost when the worker exits"):
+    with pytest.raises(ConfigurationError, match="are lost when the worker exits"):
         TableSink("copy", "memory")
-    with pytest.raises(ConfigurationError, match="needs an address"):
+    with pytest.raises(ConfigurationError, match="not an address"):
         TableSink("copy", other, connection={"region": "eu-west-1"})
     with pytest.raises(ConfigurationError, match="threads"):
         TableSink("copy", other, threads=0)

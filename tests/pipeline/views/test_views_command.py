@@ -121,7 +121,14 @@ def test_listing_and_typos(commands: Commands, db: Db, tmp_path: Path) -> None: 
     code, _, err = commands.run("work", APP, "--catch-up")
     assert code == 0, err
     code, _, err = commands.run("views", "rebuild", APP, "isp_hours", "--work", "--grace", "0")
-    assert code == 0 and "isp_hours: generation 2 built from 1 item in 1 group" in err
+    assert code == 0 and "isp_hours: generation 2 has 1 group; 1 item of the table read" in err
+    for awaited in (
+        "until the workers write to",
+        "reading the table",
+        "late changes",
+        "is deleted",
+    ):
+        assert awaited in err
     assert told(db)["acme"][0] == 1
     code, out, _ = commands.run("views", "list", APP, "--json")
     assert code == 0 and json.loads(out)[0]["generation"] == 2

@@ -54,3 +54,54 @@ def test_a_number_that_is_none_is_wrong_usage(
         main([name, *_required(name), f"{option}={value}"])
     assert ended.value.code == 2
     assert option in capsys.readouterr().err
+
+
+# --- the address
+
+
+def _options_of(name: str) -> set[str]:
+    group: Any = get_command(build_app([name]))
+    return {option for each in group.commands[name].params for option in each.opts}
+
+
+TWO_ADDRESSES = {"copy"}
+NO_ADDRESS = {
+    "alarms",
+    "check",
+    "cost",
+    "dashboards",
+    "demo",
+    "docs",
+    "export-design",
+    "new",
+    "plan",
+    "serve",
+    "simulate",
+    "verify",
+}
+FILE_OR_ADDRESS = {"infer"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    sorted({entry.name for entry in COMMANDS} - TWO_ADDRESSES - NO_ADDRESS - FILE_OR_ADDRESS),
+)
+def test_every_command_that_works_at_an_address_takes_at(name: str) -> None:
+    assert "--at" in _options_of(name)
+
+
+@pytest.mark.parametrize("other", ["--to", "--live", "--endpoint-url", "--url"])
+def test_another_name_of_the_address_leads_to_at(
+    other: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["top", "work.py", other, "http://localhost:8000"])
+    assert ended.value.code == 2
+    assert f"No such option: {other} (Possible options: --at)" in capsys.readouterr().err
+
+
+def test_an_address_that_is_given_twice_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["export", "here", "--at", "there", "--out", "x"])
+    assert ended.value.code == 2
+    assert "here and --at there; keep one" in capsys.readouterr().err

@@ -1,0 +1,1 @@
+"""Tools that operate tables. See ``capacity`` and ``dashboards``."""

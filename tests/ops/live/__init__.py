@@ -1,0 +1,1 @@
+"""Tests of what tables use at this moment."""
