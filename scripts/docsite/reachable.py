@@ -185,7 +185,7 @@ class _Walk:
                     self._annotation(f"{where}.{name}", member.annotation)
                     if "DbOperations." in str(member.value):  # a method of Db
                         operations = _resolved("stator.tables.db_operations.DbOperations")
-                        self._function(f"{where}.{name}", operations.members[name])
+                        self._function(f"{where}.{name}", operations.all_members[name])
 
     def _function(self, where: str, found: Any) -> None:
         for each in found.overloads or [found]:

@@ -12,12 +12,14 @@ codegen.key_writer: test_generated.py
 connection: test_connection.py
 context: test_faults.py
 db: test_db.py, test_items.py, test_async.py
-db_operations: test_db.py, test_items.py
+db_operations: test_db.py
 dry_run: test_dry_run.py
 gather_threads: test_runner.py, ../client/test_closing.py
 lifecycle: test_lifecycle.py
+list_arguments: test_wrong_use.py
 observers: test_observing.py
 operation: ../patterns/test_counter.py
+read_operations: test_items.py, test_reads.py
 reads.cursors: test_reads.py
 reads.item_list: test_notebooks.py
 reads.items: test_items.py
@@ -27,9 +29,14 @@ reads.pattern_read: test_reads.py
 reads.scan: test_reads.py
 reads.snapshot: test_snapshot.py
 runner: test_runner.py, test_faults.py
-schema: test_schema.py, test_key_identity.py
+schema.entity_map: test_schema.py, test_generated.py
+schema.key_identity: test_key_identity.py
+schema.missing_attributes: test_condition_defaults.py, ../pipeline/views/test_missing_attributes.py
+schema.place: ../patterns/test_counter.py
+schema.schema: test_schema.py
 telemetry: test_observing.py
 work: test_runner.py
+write_operations: test_items.py, test_pattern_write.py
 writes.batches: test_batches.py
 writes.computed_update: test_soft_delete.py, test_upcast_collisions.py
 writes.expressions: test_items.py, test_updates.py, test_condition_defaults.py
@@ -41,7 +48,6 @@ writes.guarded.statement_text: test_guarded.py
 writes.guarded.writer: test_guarded.py
 writes.open_update: test_updates.py
 writes.pattern_write: test_pattern_write.py
-missing_attributes: test_condition_defaults.py, ../pipeline/views/test_missing_attributes.py
 writes.patches: test_patches.py
 writes.recorder: test_updates.py, test_items.py
 writes.sender: test_faults.py

@@ -11,7 +11,7 @@ import pytest
 from stator.tables.db import AsyncDb, Db
 from stator.tables.db_operations import DbOperations
 
-OPERATIONS = [name for name in vars(DbOperations) if not name.startswith("_")]
+OPERATIONS = [name for name in dir(DbOperations) if not name.startswith("_")]
 
 
 @pytest.mark.parametrize("face", [Db, AsyncDb])

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from stator.tables.schema import Schema
+from stator.tables.schema.schema import Schema
 from tests.design.test_planner_engine import WORLDS
 
 from .shop import Session, order, shop, user

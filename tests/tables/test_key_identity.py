@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from stator import Design, Entity, Query, find, ident, read
 from stator.tables.connection import make_context
-from stator.tables.schema import Schema
+from stator.tables.schema.schema import Schema
 
 
 class Size(Enum):

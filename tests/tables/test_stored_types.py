@@ -31,7 +31,7 @@ from stator import (
 from stator.design.entities.entity import info
 from stator.design.entities.wire import decoder, encoder
 from stator.errors import DesignError, ItemMismatch
-from stator.tables.schema import Schema
+from stator.tables.schema.schema import Schema
 from tests.targets import Target
 
 from .test_generated import entries

@@ -26,6 +26,8 @@ from stator.errors import ConfigurationError, DesignError, StatorError
 from stator.tables.argument_rules import checked_method, rules_of
 from stator.tables.db_operations import DbOperations
 from stator.tables.operation import OnDb
+from stator.tables.read_operations import ReadOperations
+from stator.tables.write_operations import WriteOperations
 from stator.tables.writes.transactions import Transaction
 
 PATTERN_OBJECTS = [
@@ -241,7 +243,7 @@ def test_every_public_option_with_a_plain_type_refuses_other_values() -> None:
     """Any object is no flag, number, text, function or time, in any method of any class."""
     other: Any = object()
     tried = 0
-    for owner in (DbOperations, Transaction, *PATTERN_OBJECTS):
+    for owner in (DbOperations, ReadOperations, WriteOperations, Transaction, *PATTERN_OBJECTS):
         for name, method in vars(owner).items():
             plan = getattr(method, "_plan", getattr(method, "_start", method))
             if not callable(plan) or (name.startswith("_") and name != "__init__"):

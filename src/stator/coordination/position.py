@@ -34,7 +34,7 @@ from typing import Final, Protocol, TypeVar
 
 from stator.errors import ConditionFailed
 from stator.model.values import Item
-from stator.tables.schema import Place
+from stator.tables.schema.place import Place
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.statements import Statement
 

@@ -32,7 +32,7 @@ from stator.patterns.shards.adaptive_shards import AdaptiveShards
 from stator.patterns.shards.shard_change import ChangeCause, ShardChange
 from stator.patterns.shards.write_rate import WriteRate
 from stator.tables.context import Context
-from stator.tables.schema import Place
+from stator.tables.schema.place import Place
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.sender import send_all

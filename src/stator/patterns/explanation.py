@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stator.design.plan.html_table import html_facts
-from stator.tables.schema import Place
+from stator.tables.schema.place import Place
 
 
 def item_layout(place: Place, partition: str, sort: str, attributes: str = "") -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from stator.model.values import Item
-from stator.tables.schema import Place
+from stator.tables.schema.place import Place
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions
 

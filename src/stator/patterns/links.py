@@ -48,12 +48,12 @@ from stator.patterns.identities import Identities
 from stator.patterns.item_pages import ItemPages, prefix_query, query_count, query_page
 from stator.patterns.plain_values import decode_plain, encode_plain
 from stator.tables.argument_rules import checks_arguments
-from stator.tables.missing_attributes import missing_attribute, with_defaults
 from stator.tables.operation import D, OnDb, iteration, operation
 from stator.tables.reads.cursors import make_cursor, read_cursor
 from stator.tables.reads.items import batch_get
 from stator.tables.reads.pattern_read import Page, check_limit
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
+from stator.tables.schema.missing_attributes import missing_attribute, with_defaults
 from stator.tables.unknown_outcome import several_writes
 from stator.tables.work import Call, Gather, Work
 from stator.tables.writes.expressions import Expressions

@@ -46,7 +46,7 @@ from stator.patterns.item_pages import ItemPages
 from stator.tables.argument_rules import checks_arguments
 from stator.tables.operation import D, OnDb, operation
 from stator.tables.reads.items import batch_get
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 from stator.tables.work import Pause, Work
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.sender import items_equal, send_all

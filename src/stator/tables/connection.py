@@ -31,7 +31,7 @@ from stator.tables.db import AsyncDb, Db
 from stator.tables.lifecycle import TableSetup
 from stator.tables.observers import Meter, Observer
 from stator.tables.runner import Runner
-from stator.tables.schema import Schema
+from stator.tables.schema.schema import Schema
 from stator.transport import Transport
 
 _F = TypeVar("_F", bound=Callable[..., Any])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from stator.backoff import Backoff, BackoffTimer
 from stator.clock import Clock
 from stator.tables.blobs.stores import BlobStore
-from stator.tables.schema import Schema
+from stator.tables.schema.schema import Schema
 
 _BACKOFF = Backoff()
 

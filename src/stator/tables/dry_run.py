@@ -28,7 +28,7 @@ from stator.model.values import Item, item_size
 from stator.tables.context import Context
 from stator.tables.db_operations import DbOperations
 from stator.tables.observers import WRITES
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 from stator.tables.work import BlockingCall, Call, Gather, Work
 from stator.tables.writes.open_update import OpenUpdate
 from stator.tables.writes.transactions import Transaction

@@ -28,7 +28,7 @@ from stator.errors import (
     ValidationFailed,
 )
 from stator.tables.context import Context
-from stator.tables.schema import Place
+from stator.tables.schema.place import Place
 from stator.tables.work import Call, Pause, Work
 
 _POLL_SECONDS = 1.0

@@ -15,7 +15,8 @@ from stator.pipeline.bulk.job.pending_rows import Block, RowPosition
 from stator.pipeline.bulk.load.entity_columns import EntityColumnEncoder, fits_columns
 from stator.pipeline.bulk.load.entity_rows import EntityEncoder
 from stator.pipeline.bulk.load.readers import RawRows
-from stator.tables.schema import EntityMap, Schema
+from stator.tables.schema.entity_map import EntityMap
+from stator.tables.schema.schema import Schema
 
 pyarrow = pytest.importorskip("pyarrow")
 

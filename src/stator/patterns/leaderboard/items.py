@@ -18,7 +18,7 @@ from stator.errors import ConditionFailed, RequestRefused
 from stator.model.limits import NUMBER_DIGITS
 from stator.model.values import Item
 from stator.patterns.series.layout import seconds
-from stator.tables.schema import Place
+from stator.tables.schema.place import Place
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.statements import Kind, Statement
 

@@ -14,7 +14,7 @@ from stator.design.plan import key_text as keys
 from stator.errors import ConditionFailed, RequestRefused
 from stator.model.values import Item
 from stator.patterns.item_pages import prefix_query
-from stator.tables.schema import Place
+from stator.tables.schema.place import Place
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.statements import LostRace, Statement
 

@@ -37,7 +37,8 @@ from stator.model.periods import (
 from stator.model.seconds import is_seconds
 from stator.model.values import Item
 from stator.patterns.series.spread import ShardLocation, Spread
-from stator.tables.schema import Place, Schema
+from stator.tables.schema.place import Place
+from stator.tables.schema.schema import Schema
 
 _PLAIN_ROLES = frozenset({None, "ident", "counter"})
 

@@ -14,7 +14,7 @@ from stator.errors import ConditionFailed, DesignError, ItemExists, UniqueTaken
 from stator.model.values import Item, Value
 from stator.patterns.identities import Identities, encoding_name
 from stator.patterns.item_pages import prefix_query
-from stator.tables.schema import Place
+from stator.tables.schema.place import Place
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.statements import LostRace, Statement
 

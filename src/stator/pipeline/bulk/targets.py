@@ -22,7 +22,8 @@ from stator.tables.db import Db
 from stator.tables.lifecycle import TableSetup
 from stator.tables.observers import CallRecord
 from stator.tables.runner import Runner
-from stator.tables.schema import EntityMap, Schema
+from stator.tables.schema.entity_map import EntityMap
+from stator.tables.schema.schema import Schema
 from stator.transport import Transport
 
 _HTTP_WRITERS = 16

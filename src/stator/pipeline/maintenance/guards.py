@@ -25,7 +25,7 @@ from stator.model.values import Item
 from stator.pipeline.workers.handlers.change import Record, entity_of
 from stator.pipeline.workers.handlers.subscribers import HandlerFailure, HandlerScope
 from stator.tables.context import Context
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.sender import send_all

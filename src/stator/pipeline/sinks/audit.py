@@ -61,7 +61,7 @@ from stator.pipeline.workers.handlers.subscribers import HandlerFailure, Handler
 from stator.tables.context import Context
 from stator.tables.db import Db
 from stator.tables.reads.item_list import ItemList
-from stator.tables.schema import Place
+from stator.tables.schema.place import Place
 from stator.tables.work import Call, Gather, Work
 from stator.tables.writes.expressions import Expressions
 

@@ -31,7 +31,7 @@ from stator.formats.plain import plain_item, plain_value
 from stator.model.values import Item
 from stator.pipeline.workers.handlers.change import Change, Record, entity_of
 from stator.tables.context import Context
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 
 Images = Literal["plain", "dynamodb"]
 

@@ -61,7 +61,7 @@ from stator.pipeline.workers.handlers.subscribers import HandlerFailure, Handler
 from stator.tables.context import Context
 from stator.tables.db import Db
 from stator.tables.runner import Runner
-from stator.tables.schema import SEQUENCE, TOMBSTONE
+from stator.tables.schema.entity_map import SEQUENCE, TOMBSTONE
 from stator.tables.work import BlockingCall, Call, Work
 from stator.tables.writes.guarded.guard_condition import GuardCondition
 from stator.tables.writes.guarded.guarded_write import AppliedProof, GuardedPut

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from stator.design.plan.key_text import AFTER, SEPARATOR, escape
 from stator.model.values import Item
-from stator.tables.schema import Place
+from stator.tables.schema.place import Place
 
 NO_BUCKET: Final = "ALL"
 BASE: Final = "BASE"

@@ -23,10 +23,10 @@ from stator.pipeline.views.rebuild.rebuild import (
 from stator.pipeline.views.rows import Row
 from stator.pipeline.views.sketch import Percentiles
 from stator.pipeline.views.updater import MaintainedView
-from stator.tables.missing_attributes import missing_attribute
 from stator.tables.operation import D, OnDb, operation
 from stator.tables.reads.item_list import ItemList
 from stator.tables.reads.items import decoded
+from stator.tables.schema.missing_attributes import missing_attribute
 from stator.tables.work import Call, Gather, Work, gathered
 from stator.tables.writes.expressions import Expressions
 

@@ -24,8 +24,8 @@ from stator.model.periods import Period, following, period_start, period_text
 from stator.model.values import Item
 from stator.pipeline.views.layout import NO_BUCKET, ViewGroup
 from stator.pipeline.views.metrics import Additive, Metric, Ordered, Parts
-from stator.tables.missing_attributes import may_have_default, missing_value, with_defaults
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
+from stator.tables.schema.missing_attributes import may_have_default, missing_value, with_defaults
 
 _NUMBERS: Final = (int, float, Decimal)
 _REMEMBERED: Final = 20_000

@@ -32,7 +32,7 @@ from stator.errors import BlobDamaged, ConfigurationError
 from stator.model.values import Item, Value
 from stator.tables.blobs.compression import compress, decompress
 from stator.tables.blobs.stores import BlobStore
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 from stator.tables.work import BlockingCall, Gather, Work, gathered
 
 SMALL_BYTES = 1024

@@ -15,7 +15,7 @@ from stator.tables.context import Context
 from stator.tables.reads.item_list import ItemList
 from stator.tables.reads.locator import locate
 from stator.tables.reads.page_stream import comparable
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 from stator.tables.work import Call, Gather, Pause, Work, gathered
 
 _BACKOFF = Backoff()

@@ -20,7 +20,7 @@ from stator.design.plan.plan import (
 from stator.design.plan.templates import PlannedKeyAttribute
 from stator.errors import DesignError
 from stator.model.values import Item
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions
 

@@ -29,7 +29,7 @@ from stator.design.plan.filtered_page import filtered_page_items
 from stator.design.plan.plan import Step
 from stator.model.values import Item, Value
 from stator.tables.reads.cursors import Position
-from stator.tables.schema import StepRoute
+from stator.tables.schema.schema import StepRoute
 from stator.tables.work import Call, Work
 
 

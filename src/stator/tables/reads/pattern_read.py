@@ -21,7 +21,8 @@ from stator.tables.reads.cursors import Position, make_cursor, read_cursor
 from stator.tables.reads.item_list import ItemList, items_table
 from stator.tables.reads.items import batch_get, decoded, key_text
 from stator.tables.reads.page_stream import PageStream, in_order
-from stator.tables.schema import EntityMap, StepRoute
+from stator.tables.schema.entity_map import EntityMap
+from stator.tables.schema.schema import StepRoute
 from stator.tables.work import Call, Gather, Work, gathered
 
 E = TypeVar("E")

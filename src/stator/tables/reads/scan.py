@@ -10,7 +10,7 @@ from stator.model.values import Item
 from stator.tables.context import Context
 from stator.tables.reads.items import decoded
 from stator.tables.reads.pattern_read import ReadOptions
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 from stator.tables.work import Call, Gather, Work, gathered
 
 

@@ -15,7 +15,7 @@ from stator.model.limits import TRANSACTION_ITEMS
 from stator.model.values import Item
 from stator.tables.context import Context
 from stator.tables.reads.items import decoded, key_text
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.sender import is_transient
 

@@ -41,7 +41,7 @@ from stator.model.limits import BATCH_WRITE_BYTES, BATCH_WRITE_ITEMS
 from stator.model.quantities import plural
 from stator.model.values import Item
 from stator.tables.context import Context
-from stator.tables.schema import EntityMap, refused_by_hook
+from stator.tables.schema.entity_map import EntityMap, refused_by_hook
 from stator.tables.unknown_outcome import unproven
 from stator.tables.work import Call, Gather, Pause, Work
 from stator.tables.writes.sender import too_large, write

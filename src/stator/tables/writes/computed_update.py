@@ -26,7 +26,7 @@ from stator.expr.lexer import ExpressionError
 from stator.expr.parser import parse_condition, parse_update
 from stator.expr.update import PlannedUpdate
 from stator.model.values import Item, Value, normalise_item
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 from stator.tables.writes.statements import LostRace, Statement, Terms
 
 

@@ -10,7 +10,7 @@ from stator.design.patterns.filter_writer import FilterWriter
 from stator.design.patterns.pattern import references
 from stator.errors import DesignError
 from stator.model.values import Value
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 
 
 class Expressions:

@@ -29,7 +29,7 @@ from stator.design.entities.shapes import (
 )
 from stator.design.entities.wire import maker_of
 from stator.errors import ItemMismatch, UpdateRefused
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 
 
 def patch_values(of: EntityMap, changes: Mapping[str, Any]) -> dict[str, Any]:

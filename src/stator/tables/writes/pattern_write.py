@@ -70,7 +70,8 @@ from stator.tables.reads.pattern_read import (
     check_limit,
     check_whole,
 )
-from stator.tables.schema import EntityMap, StepRoute
+from stator.tables.schema.entity_map import EntityMap
+from stator.tables.schema.schema import StepRoute
 from stator.tables.work import Call, Gather, Pause, Work, gathered
 from stator.tables.writes.recorder import Recorder, Recording
 from stator.tables.writes.sender import write

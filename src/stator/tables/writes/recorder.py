@@ -27,7 +27,7 @@ from stator.design.entities.wire import WrongValue, encode_anything, encoder, om
 from stator.design.patterns.filter_writer import shape_at
 from stator.errors import ItemMismatch, RequestRefused
 from stator.model.values import Value
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 from stator.tables.writes.expressions import Expressions
 
 _NULL = {"NULL": True}

@@ -49,7 +49,7 @@ from stator.model.limits import ITEM_SIZE_BYTES, TRANSACTION_ITEMS
 from stator.model.values import Item, item_size, size_bytes
 from stator.tables.blobs.blobs import kept, removed, unpacked
 from stator.tables.context import Context
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 from stator.tables.unknown_outcome import after_write
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.statements import LostRace, Prepare, Statement

@@ -28,7 +28,7 @@ from stator.errors import ConditionFailed, ItemMismatch, NewerVersion, Transacti
 from stator.model.values import Item, Value
 from stator.tables.codegen.key_writer import is_the_field
 from stator.tables.context import Context
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.sender import send_all, send_one
 from stator.tables.writes.statements import LostRace, Meaning, Statement, Terms

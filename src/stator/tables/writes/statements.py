@@ -24,7 +24,7 @@ from stator.errors import (
 )
 from stator.model.values import Item, Value
 from stator.tables.blobs.blobs import blob_keys, plain
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 from stator.tables.work import Work
 from stator.tables.writes.expressions import Expressions, joined
 

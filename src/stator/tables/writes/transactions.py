@@ -10,7 +10,7 @@ from stator.design.entities.storable import Storable
 from stator.errors import RequestRefused, TransactionConflict, TransactionFailed
 from stator.tables.argument_rules import checks_arguments
 from stator.tables.context import Context
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 from stator.tables.work import Pause, Work
 from stator.tables.writes.recorder import Recorder, Recording
 from stator.tables.writes.sender import forget_blobs, send_all

@@ -30,7 +30,8 @@ from stator.design.plan.key_text import encoding_of
 from stator.design.plan.own_table import ENTITY, FIELD, IDENTITY
 from stator.errors import ConditionFailed, DesignError, ItemExists, ItemMismatch, UniqueTaken
 from stator.model.values import Item, Value
-from stator.tables.schema import EntityMap, Place
+from stator.tables.schema.entity_map import EntityMap
+from stator.tables.schema.place import Place
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.statements import Guard, Statement
 

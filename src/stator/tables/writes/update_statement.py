@@ -21,7 +21,7 @@ from stator.expr.paths import INVALID_PATH
 from stator.expr.update import MISSING
 from stator.model.values import Item, Value
 from stator.tables.codegen.key_writer import fields_of, is_the_field
-from stator.tables.schema import KEPT_EXPIRY, EntityMap
+from stator.tables.schema.entity_map import KEPT_EXPIRY, EntityMap
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.recorder import Recording
 from stator.tables.writes.statements import Statement, Terms, WriteProof, meaning_of

@@ -9,7 +9,8 @@ from __future__ import annotations
 from stator.design.capacity_units import index_write_units, write_units
 from stator.design.plan.plan import IndexPlan
 from stator.model.values import Item, item_size
-from stator.tables.schema import EntityMap, Place
+from stator.tables.schema.entity_map import EntityMap
+from stator.tables.schema.place import Place
 from stator.tables.writes.unique_guards import guards
 
 

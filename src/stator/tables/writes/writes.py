@@ -18,7 +18,7 @@ from stator.model.values import Item, Value
 from stator.tables.blobs.blobs import blob_keys, packed
 from stator.tables.context import Context
 from stator.tables.reads.locator import locate
-from stator.tables.schema import KEPT_EXPIRY, EntityMap, Stamped
+from stator.tables.schema.entity_map import KEPT_EXPIRY, EntityMap, Stamped
 from stator.tables.work import Call, Work
 from stator.tables.writes.computed_update import computed_update
 from stator.tables.writes.recorder import Recording

@@ -58,7 +58,7 @@ from stator.formats.parquet_columns import (
 from stator.model.values import Item, Value
 from stator.tables.blobs.blobs import blob_keys, plain
 from stator.tables.blobs.stores import BlobStore
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 
 _MEMBERS: Final = {"SS": "S", "NS": "N", "BS": "B"}
 

@@ -16,7 +16,7 @@ from stator.pipeline.bulk.export.snapshots import Snapshot
 from stator.pipeline.bulk.job.governor import Governor
 from stator.pipeline.bulk.load.attribute_types import table_key
 from stator.pipeline.bulk.targets import BulkTarget, described
-from stator.tables.schema import Schema
+from stator.tables.schema.schema import Schema
 
 DEFAULT_SEGMENTS = 8
 

@@ -25,7 +25,7 @@ from stator.pipeline.bulk.load.columns import Dead
 from stator.pipeline.bulk.load.entity_rows import EntityEncoder
 from stator.pipeline.bulk.load.readers import RawRows
 from stator.tables.codegen.key_writer import is_simple, is_the_field
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 
 _KINDS: dict[Any, str] = {str: "S", int: "N", float: "N", bool: "BOOL", datetime: "S", Epoch: "N"}
 _IN_KEYS = (str, datetime)

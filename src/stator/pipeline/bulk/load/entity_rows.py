@@ -44,7 +44,7 @@ from stator.pipeline.bulk.load.columns import Dead
 from stator.pipeline.bulk.load.flat_rows import flattened, map_members
 from stator.pipeline.bulk.load.lines import rename
 from stator.pipeline.bulk.load.readers import RawRows
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 
 Coerce = Callable[[Any], Any]
 _LAST_SECOND = 16_725_225_600

@@ -30,7 +30,7 @@ from stator.pipeline.bulk.job.governor import START_UNITS
 from stator.pipeline.bulk.job.pending_rows import Block, DeadLetter
 from stator.pipeline.bulk.load.load import LoadPlan
 from stator.pipeline.bulk.table_creation import like_creation
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 from stator.tables.writes.guarded.price import price, refused_statements
 
 _SHOWN_LETTERS = 5

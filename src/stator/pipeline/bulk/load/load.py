@@ -53,7 +53,7 @@ from stator.pipeline.bulk.load.lines import DynamoDbLineEncoder, LineEncoder
 from stator.pipeline.bulk.load.readers import RawRows, read
 from stator.pipeline.bulk.table_creation import check_same_key, ensure_table, key_creation
 from stator.pipeline.bulk.targets import BulkTarget, described, find_description
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 
 _NESTED = ("jsonl", "dynamodb-json", "dead-letters")
 

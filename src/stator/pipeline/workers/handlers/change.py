@@ -14,9 +14,9 @@ from stator.design.entities.entity_versions import version_of
 from stator.errors import IdentityUnknown, ImageNotShown, NotAnEntity, StatorError
 from stator.model.values import Item
 from stator.tables.context import Context
-from stator.tables.key_identity import TableKeyReader
-from stator.tables.missing_attributes import with_defaults
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
+from stator.tables.schema.key_identity import TableKeyReader
+from stator.tables.schema.missing_attributes import with_defaults
 
 E = TypeVar("E")
 Kind = Literal["INSERT", "MODIFY", "REMOVE"]

@@ -19,7 +19,7 @@ from stator.errors import ConditionFailed
 from stator.model.values import Item
 from stator.patterns.item_pages import prefix_query, query_all
 from stator.tables.context import Context
-from stator.tables.schema import Place
+from stator.tables.schema.place import Place
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions
 

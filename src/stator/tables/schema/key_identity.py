@@ -23,7 +23,7 @@ from stator.model.values import Item, Value
 from stator.tables.codegen.key_writer import base_keys
 
 if TYPE_CHECKING:
-    from stator.tables.schema import EntityMap
+    from stator.tables.schema.entity_map import EntityMap
 
 _PLACEHOLDER = "\0"
 

@@ -15,7 +15,7 @@ from stator.design.entities.shapes import CLASS_TAG, Maybe
 from stator.design.entities.wire import REQUIRED, absent_value
 from stator.errors import ItemMismatch
 from stator.model.values import Item, Value
-from stator.tables.schema import EntityMap
+from stator.tables.schema.entity_map import EntityMap
 
 
 def missing_value(of: EntityMap, name: str, item: Item) -> Any:
