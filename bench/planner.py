@@ -18,7 +18,9 @@ from typing import Any, Literal
 from stator.design.design import Design, Layout
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident, unique
-from stator.design.patterns.pattern import creates, find, read, together, updates, write
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import find, together
+from stator.design.patterns.write_pattern import creates, updates, write
 
 
 def make_entity(number: int) -> type[Any]:

@@ -41,21 +41,21 @@ if TYPE_CHECKING:
     from stator.design.entities.markers import write_token as write_token
     from stator.design.entities.packed_numbers import packed as packed
     from stator.design.entities.written_keys import IndexKey as IndexKey
-    from stator.design.patterns.pattern import Bundle2 as Bundle2
-    from stator.design.patterns.pattern import Bundle3 as Bundle3
-    from stator.design.patterns.pattern import Bundle4 as Bundle4
-    from stator.design.patterns.pattern import BundleMany as BundleMany
-    from stator.design.patterns.pattern import Count as Count
-    from stator.design.patterns.pattern import Only as Only
-    from stator.design.patterns.pattern import Query as Query
-    from stator.design.patterns.pattern import creates as creates
-    from stator.design.patterns.pattern import deletes as deletes
-    from stator.design.patterns.pattern import descending as descending
-    from stator.design.patterns.pattern import find as find
+    from stator.design.patterns.ask import descending as descending
     from stator.design.patterns.pattern import read as read
-    from stator.design.patterns.pattern import together as together
-    from stator.design.patterns.pattern import updates as updates
-    from stator.design.patterns.pattern import write as write
+    from stator.design.patterns.query import Bundle2 as Bundle2
+    from stator.design.patterns.query import Bundle3 as Bundle3
+    from stator.design.patterns.query import Bundle4 as Bundle4
+    from stator.design.patterns.query import BundleMany as BundleMany
+    from stator.design.patterns.query import Count as Count
+    from stator.design.patterns.query import Only as Only
+    from stator.design.patterns.query import Query as Query
+    from stator.design.patterns.query import find as find
+    from stator.design.patterns.query import together as together
+    from stator.design.patterns.write_pattern import creates as creates
+    from stator.design.patterns.write_pattern import deletes as deletes
+    from stator.design.patterns.write_pattern import updates as updates
+    from stator.design.patterns.write_pattern import write as write
     from stator.design.table_settings import ProvisionedCapacity as ProvisionedCapacity
     from stator.design.table_settings import TableSettings as TableSettings
     from stator.design.value_facts import distinct as distinct
@@ -88,10 +88,12 @@ _HOME_OF = homes_of(
         ),
         "stator.design.entities.packed_numbers": "packed",
         "stator.design.entities.written_keys": "IndexKey",
-        "stator.design.patterns.pattern": (
-            "Bundle2 Bundle3 Bundle4 BundleMany Count Only Query creates deletes descending find "
-            "read together updates write"
+        "stator.design.patterns.ask": "descending",
+        "stator.design.patterns.pattern": "read",
+        "stator.design.patterns.query": (
+            "Bundle2 Bundle3 Bundle4 BundleMany Count Only Query find together"
         ),
+        "stator.design.patterns.write_pattern": "creates deletes updates write",
         "stator.design.table_settings": "ProvisionedCapacity TableSettings",
         "stator.design.value_facts": "distinct largest moving share",
         "stator.engine": "Engine",

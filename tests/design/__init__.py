@@ -24,6 +24,11 @@ entities.variants: ../tables/test_variants.py
 entities.model_libraries: test_adapters.py, ../tables/test_stored_types.py
 entities.storable: ../typing/test_typing.py
 patterns.pattern: test_patterns.py
+patterns.write_pattern: test_patterns.py
+patterns.query: test_asking.py
+patterns.ask: test_asking.py
+patterns.param: test_asking.py
+patterns.condition_contents: test_asking.py
 patterns.annotations: test_asking.py
 patterns.compared_parts: test_derived_parts.py
 patterns.compared_values: test_heat_and_advice.py
@@ -51,8 +56,12 @@ table_settings: export/test_settings.py
 planner.planner: test_planner.py
 planner.layout_options: ../cli/test_plan.py
 planner.longer_identity: test_longer_identity.py
-planner.needs: test_asking.py, test_sorted_orders.py (orders), test_selected_fields.py (``only``)
-planner.access_paths: test_planner.py
+planner.needs.need: test_read_estimates.py
+planner.needs.write_rates: test_patterns.py
+planner.needs.traced_needs: test_asking.py, test_sorted_orders.py, test_selected_fields.py
+planner.paths.access_path: test_planner.py
+planner.paths.served_need: test_planner.py
+planner.paths.candidate_paths: test_planner.py
 planner.choices: test_planner_optimal.py
 planner.cost_model: test_planner.py
 planner.weights: test_charges.py

@@ -16,20 +16,9 @@ from stator.design.design import Design, Layout, per
 from stator.design.entities.conditions import attr
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident, unique
-from stator.design.patterns.pattern import (
-    Bundle2,
-    Count,
-    Pattern,
-    Query,
-    WritePattern,
-    creates,
-    deletes,
-    find,
-    read,
-    together,
-    updates,
-    write,
-)
+from stator.design.patterns.pattern import Pattern, read
+from stator.design.patterns.query import Bundle2, Count, Query, find, together
+from stator.design.patterns.write_pattern import WritePattern, creates, deletes, updates, write
 from stator.design.value_facts import share
 
 START = datetime(2026, 3, 1, tzinfo=UTC)

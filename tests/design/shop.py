@@ -12,17 +12,9 @@ from uuid import UUID
 from stator.design.design import Design, per
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import created, ident, ttl, unique, updated, version
-from stator.design.patterns.pattern import (
-    Bundle2,
-    Count,
-    Query,
-    creates,
-    find,
-    read,
-    together,
-    updates,
-    write,
-)
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import Bundle2, Count, Query, find, together
+from stator.design.patterns.write_pattern import creates, updates, write
 from stator.design.value_facts import share
 
 

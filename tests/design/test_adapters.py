@@ -21,7 +21,9 @@ from stator.design.entities.adapters import adapt
 from stator.design.entities.conditions import Comparison, attr
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.markers import ident, ttl, unique, version
-from stator.design.patterns.pattern import Query, find, read, updates
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import Query, find
+from stator.design.patterns.write_pattern import updates
 from stator.errors import DesignError, ItemMismatch
 
 

@@ -16,17 +16,9 @@ from stator.design.entities.conditions import attr
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident
 from stator.design.export.iam import policy
-from stator.design.patterns.pattern import (
-    BundleMany,
-    Count,
-    Query,
-    creates,
-    find,
-    read,
-    together,
-    updates,
-    write,
-)
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import BundleMany, Count, Query, find, together
+from stator.design.patterns.write_pattern import creates, updates, write
 from stator.design.plan.plan import Plan
 from stator.errors import DesignError
 

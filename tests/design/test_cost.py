@@ -20,16 +20,9 @@ from stator.design.cost.workload import workload_of
 from stator.design.design import Design
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident
-from stator.design.patterns.pattern import (
-    Pattern,
-    Query,
-    WritePattern,
-    creates,
-    find,
-    read,
-    updates,
-    write,
-)
+from stator.design.patterns.pattern import Pattern, read
+from stator.design.patterns.query import Query, find
+from stator.design.patterns.write_pattern import WritePattern, creates, updates, write
 from stator.design.plan.plan import Plan
 from stator.errors import DesignError
 

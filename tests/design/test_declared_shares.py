@@ -10,7 +10,8 @@ from stator.design.design import Design
 from stator.design.entities.conditions import attr
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident
-from stator.design.patterns.pattern import Query, find, read
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import Query, find
 from stator.design.planner.declared_shares import condition_share
 from stator.design.planner.estimates import Estimates
 from stator.design.value_facts import Fact, distinct, share

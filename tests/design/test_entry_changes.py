@@ -11,14 +11,13 @@ from stator.design.design import Design
 from stator.design.entities.derived_parts import day_of, month_of, prefix_of
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident
-from stator.design.patterns.pattern import (
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import Query, find
+from stator.design.patterns.write_pattern import (
     DeclaredWrite,
-    Query,
     WritePattern,
     creates,
     deletes,
-    find,
-    read,
     updates,
     write,
 )

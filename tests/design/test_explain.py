@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from stator.design.patterns.pattern import find
+from stator.design.patterns.query import find
 from stator.engine.engine import Engine
 from stator.errors import DesignError
 

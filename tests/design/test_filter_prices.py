@@ -15,7 +15,9 @@ import pytest
 from stator.design.design import Design
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.markers import ident
-from stator.design.patterns.pattern import Query, creates, find, read, updates, write
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import Query, find
+from stator.design.patterns.write_pattern import creates, updates, write
 from stator.design.plan.plan import Plan
 from stator.design.planner import choices as choices_module
 from stator.design.planner.cost_model import MOST_PAGES, Placement

@@ -9,7 +9,8 @@ from typing import Any
 from stator.design.design import Design
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident
-from stator.design.patterns.pattern import Query, find, read
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import Query, find
 from stator.design.plan.plan import Plan
 
 from .test_planner_engine import filled

@@ -13,7 +13,9 @@ from stator.design.design import Design
 from stator.design.entities.derived_parts import month_of
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident
-from stator.design.patterns.pattern import creates, find, read, together, write
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import find, together
+from stator.design.patterns.write_pattern import creates, write
 from stator.design.plan.lock_file import compare
 from stator.design.plan.plan import Plan
 from stator.design.value_facts import distinct, largest

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from stator.design.design import Design
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.markers import ident
-from stator.design.patterns.pattern import Query, find, read
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import Query, find
 from stator.design.plan.key_sizes import bounds
 from stator.engine.engine import Engine
 from stator.errors import DesignError, StatorError

@@ -12,7 +12,9 @@ from stator.design.design import Design
 from stator.design.entities.conditions import attr
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident
-from stator.design.patterns.pattern import Query, creates, find, read, updates, write
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import Query, find
+from stator.design.patterns.write_pattern import creates, updates, write
 from stator.design.value_facts import share
 from stator.verification import verify
 

@@ -12,7 +12,9 @@ import pytest
 from stator.design.design import Design
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident, stored
-from stator.design.patterns.pattern import Query, find, read, updates, write
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import Query, find
+from stator.design.patterns.write_pattern import updates, write
 from stator.design.plan.lock_file import LockChange, compare, lock_path, read_lock, write_lock
 from stator.design.plan.plan import FORMAT, Plan
 from stator.design.plan.stored_shape import StoredField, StoredType, likely_renames

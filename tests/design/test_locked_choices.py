@@ -14,18 +14,9 @@ import pytest
 from stator.design.design import Design, Layout, per
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident, unique
-from stator.design.patterns.pattern import (
-    Bundle2,
-    Pattern,
-    Query,
-    WritePattern,
-    creates,
-    find,
-    read,
-    together,
-    updates,
-    write,
-)
+from stator.design.patterns.pattern import Pattern, read
+from stator.design.patterns.query import Bundle2, Query, find, together
+from stator.design.patterns.write_pattern import WritePattern, creates, updates, write
 from stator.design.plan.lock_file import compare
 from stator.design.plan.plan import Plan
 from stator.errors import DesignError

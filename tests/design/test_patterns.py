@@ -10,18 +10,10 @@ import pytest
 from stator.design.design import Design, per
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident
-from stator.design.patterns.pattern import (
-    Count,
-    Param,
-    Query,
-    creates,
-    deletes,
-    find,
-    read,
-    together,
-    updates,
-    write,
-)
+from stator.design.patterns.param import Param
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import Count, Query, find, together
+from stator.design.patterns.write_pattern import creates, deletes, updates, write
 from stator.errors import DesignError
 
 from .shop import (

@@ -13,17 +13,9 @@ from stator.design.design import Design, per
 from stator.design.entities.conditions import attr
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident, unique, updated
-from stator.design.patterns.pattern import (
-    Bundle2,
-    Query,
-    creates,
-    deletes,
-    find,
-    read,
-    together,
-    updates,
-    write,
-)
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import Bundle2, Query, find, together
+from stator.design.patterns.write_pattern import creates, deletes, updates, write
 from stator.design.plan.plan import EntityPlan, Plan
 from stator.errors import DesignError, PatternRefused, ScanNeeded
 

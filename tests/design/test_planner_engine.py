@@ -14,7 +14,7 @@ import pytest
 from stator.design.design import Design
 from stator.design.entities.conditions import All, Any_, Comparison, Condition, FieldRef, Inverse
 from stator.design.entities.entity import info
-from stator.design.patterns.pattern import Ask
+from stator.design.patterns.ask import Ask
 from stator.design.plan.guard_text import GUARD, OWNER, guard_prefix
 from stator.design.plan.key_text import encoding_of
 from stator.design.plan.own_table import own_table, unique_fields

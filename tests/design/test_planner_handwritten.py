@@ -14,16 +14,9 @@ import pytest
 from stator.design.design import Design, Per, per
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident
-from stator.design.patterns.pattern import (
-    Bundle2,
-    Query,
-    creates,
-    find,
-    read,
-    together,
-    updates,
-    write,
-)
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import Bundle2, Query, find, together
+from stator.design.patterns.write_pattern import creates, updates, write
 from stator.design.plan.plan import Plan
 from stator.errors import DesignError, PatternRefused
 

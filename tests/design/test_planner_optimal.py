@@ -24,14 +24,18 @@ from stator.design.entities.derived_parts import (
 )
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.markers import ident, unique
-from stator.design.patterns.pattern import creates, deletes, find, read, together, updates, write
-from stator.design.patterns.pattern import descending as downward
+from stator.design.patterns.ask import descending as downward
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import find, together
+from stator.design.patterns.write_pattern import creates, deletes, updates, write
 from stator.design.planner import choices as choices_module
-from stator.design.planner.access_paths import AccessPath, by_label, may_be_base, paths_of
 from stator.design.planner.assignment import Assignment
 from stator.design.planner.choices import EntityChoices
 from stator.design.planner.cost_model import Placement
-from stator.design.planner.needs import Need, key_encoding, mutable_fields
+from stator.design.planner.needs.need import Need, key_encoding
+from stator.design.planner.needs.write_rates import mutable_fields
+from stator.design.planner.paths.access_path import AccessPath, may_be_base
+from stator.design.planner.paths.candidate_paths import by_label, paths_of
 from stator.design.planner.planner import Planner
 from stator.design.planner.search import Component, GroupLayout, apart_layout, search
 from stator.design.planner.slots import slots_needed

@@ -30,7 +30,9 @@ from stator.design.cost.report import cost
 from stator.design.design import Design
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident
-from stator.design.patterns.pattern import Query, creates, find, read, write
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import Query, find
+from stator.design.patterns.write_pattern import creates, write
 
 GB = GB_BYTES
 HOURS = 30 * 24

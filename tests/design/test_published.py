@@ -12,7 +12,7 @@ import pytest
 
 from stator.design.design import Design, Layout
 from stator.design.entities.entity import info
-from stator.design.patterns.pattern import Ask
+from stator.design.patterns.ask import Ask
 from stator.design.plan.plan import Plan
 from stator.design.planner.planner import Planner
 from stator.design.planner.weights import INDEX_DOLLARS

@@ -12,16 +12,9 @@ from stator.design.design import Design
 from stator.design.entities.conditions import attr
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident
-from stator.design.patterns.pattern import (
-    Query,
-    WritePattern,
-    creates,
-    deletes,
-    find,
-    read,
-    updates,
-    write,
-)
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import Query, find
+from stator.design.patterns.write_pattern import WritePattern, creates, deletes, updates, write
 from stator.design.planner.cost_model import WRITE_LIMIT, shards_for
 from stator.design.simulation import TrafficShape, simulate
 from stator.design.value_facts import Fact, distinct, largest, share

@@ -26,7 +26,8 @@ from stator import (
     version,
 )
 from stator.design.design import Layout
-from stator.design.patterns.pattern import Pattern, WritePattern
+from stator.design.patterns.pattern import Pattern
+from stator.design.patterns.write_pattern import WritePattern
 
 
 class Status(Enum):

@@ -11,7 +11,9 @@ from stator import IndexKey, connect
 from stator.design.design import Design
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident
-from stator.design.patterns.pattern import Count, Query, find, read, updates, write
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import Count, Query, find
+from stator.design.patterns.write_pattern import updates, write
 from stator.design.value_facts import distinct
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

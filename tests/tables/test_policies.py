@@ -13,7 +13,7 @@ import pytest
 from stator import Design, Entity, connect, ident, ttl, unique, write
 from stator.addresses import EngineTransport
 from stator.design.export.iam import policy
-from stator.design.patterns.pattern import creates, deletes, updates
+from stator.design.patterns.write_pattern import creates, deletes, updates
 from stator.patterns.counter import Counter
 from stator.tables.db import Db
 

@@ -36,7 +36,8 @@ from stator import (
 )
 from stator.design.entities.conditions import attr
 from stator.design.patterns.explanation import Explanation
-from stator.design.patterns.pattern import Query, find, read
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import Query, find
 from stator.patterns.counter import Counter
 from stator.patterns.once import Once
 from stator.patterns.rollups.rollup import Summary

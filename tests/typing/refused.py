@@ -7,7 +7,8 @@ from decimal import Decimal
 
 from stator import Entity, connect, connect_async, ident, month_of, prefix_of
 from stator.design.entities.conditions import attr
-from stator.design.patterns.pattern import Bundle2, Query, find, read, together
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import Bundle2, Query, find, together
 from stator.patterns.counter import Counter
 from stator.patterns.once import Once
 from tests.design.shop import Order, Status, User, orders_of_user, shop

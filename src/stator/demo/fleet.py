@@ -7,7 +7,9 @@ from datetime import datetime
 from stator.design.design import Design, per
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident, ttl
-from stator.design.patterns.pattern import Query, creates, find, read, write
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import Query, find
+from stator.design.patterns.write_pattern import creates, write
 
 ISPS = ("Acme Fibre", "Boreal", "Cityline", "Deltanet", "Eastlink", "Fjord", "Granite", "Harbour")
 

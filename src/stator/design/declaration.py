@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from stator.design.entities.entity import Entity, info
-from stator.design.patterns.pattern import DeclaredWrite, Pattern, WritePattern
+from stator.design.patterns.pattern import Pattern
 from stator.design.patterns.quantities import MOST, MOST_A_SECOND, check_quantity
+from stator.design.patterns.write_pattern import DeclaredWrite, WritePattern
 from stator.design.plan.lock_file import LockFile, defining_file
 from stator.design.plan.plan import Plan
 from stator.design.table_settings import TableSettings

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from stator.design.declaration import Declaration, Layout, Per, per
 from stator.design.entities.entity import Entity
-from stator.design.patterns.pattern import Pattern, WritePattern
+from stator.design.patterns.pattern import Pattern
+from stator.design.patterns.write_pattern import WritePattern
 from stator.design.plan.plan import Plan
 from stator.design.table_settings import TableSettings
 from stator.design.value_facts import Fact

@@ -43,7 +43,8 @@ from stator.design.entities.derived_parts import (
 from stator.design.entities.entity import Entity, EntityInfo, info
 from stator.design.entities.shapes import Choice, Maybe, Scalar
 from stator.design.patterns.compared_parts import check_part
-from stator.design.patterns.pattern import Param, references
+from stator.design.patterns.condition_contents import references
+from stator.design.patterns.param import Param
 from stator.design.patterns.quantities import MOST, check_quantity, shown_quantity
 from stator.design.plan import key_text as keys
 from stator.errors import DesignError

@@ -25,7 +25,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from stator.design.patterns.explanation import Explanation
-from stator.design.patterns.pattern import Question
+from stator.design.patterns.query import Question
 from stator.errors import RequestRefused
 from stator.tables.argument_rules import named
 from stator.tables.async_runner import AsyncRunner

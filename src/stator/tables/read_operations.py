@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 
 from stator.design.entities.storable import Storable
 from stator.design.patterns.explanation import Explanation
-from stator.design.patterns.pattern import (
+from stator.design.patterns.query import (
     Bundle2,
     Bundle3,
     Bundle4,

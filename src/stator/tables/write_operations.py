@@ -9,10 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeVar, overload
 
 from stator.design.entities.storable import Storable
-from stator.design.patterns.pattern import (
-    Query,
-    Selection,
-)
+from stator.design.patterns.query import Query, Selection
 from stator.errors import ItemNotFound, RequestRefused
 from stator.model.values import Item
 from stator.tables.argument_rules import checks_arguments

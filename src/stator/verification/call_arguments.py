@@ -24,7 +24,9 @@ from stator.design.entities.conditions import (
 )
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.shapes import ListOf, Scalar, SetOf, Shape
-from stator.design.patterns.pattern import Ask, Param, Pattern
+from stator.design.patterns.ask import Ask
+from stator.design.patterns.param import Param
+from stator.design.patterns.pattern import Pattern
 from stator.verification.condition_evaluator import field_value, holds, params_of
 from stator.verification.declared_shape import (
     KEPT_SHARE,

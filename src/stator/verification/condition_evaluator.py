@@ -10,7 +10,7 @@ from typing import Any
 
 from stator.design.entities.conditions import All, Any_, Comparison, Condition, FieldRef, Inverse
 from stator.design.entities.derived_parts import PartComparison, argument_text
-from stator.design.patterns.pattern import Param
+from stator.design.patterns.param import Param
 from stator.verification.declared_shape import plain
 
 

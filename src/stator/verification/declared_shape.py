@@ -46,7 +46,7 @@ from stator.design.entities.derived_parts import (
 )
 from stator.design.entities.entity import Entity, EntityInfo, info
 from stator.design.entities.shapes import Choice, Epoch, Maybe, Scalar, Shape
-from stator.design.patterns.pattern import Param
+from stator.design.patterns.param import Param
 from stator.design.value_facts import DistinctFact, LargestFact, ShareFact
 
 KEPT_SHARE: Final = 1 / 3

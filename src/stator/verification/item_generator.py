@@ -33,7 +33,8 @@ from stator.design.entities.shapes import (
     SetOf,
     Shape,
 )
-from stator.design.patterns.pattern import Param, references
+from stator.design.patterns.condition_contents import references
+from stator.design.patterns.param import Param
 from stator.design.value_facts import possible_values
 from stator.model.values import item_size
 from stator.verification.condition_evaluator import holds

@@ -17,7 +17,8 @@ from typing import Any
 from stator.design.entities.derived_parts import PartComparison, argument_text, source_field
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.shapes import Choice, Maybe
-from stator.design.patterns.pattern import Ask, Param
+from stator.design.patterns.ask import Ask
+from stator.design.patterns.param import Param
 from stator.design.plan import key_text as keys
 from stator.design.plan.plan import EntityPlan, KeyConditionPart, PatternPlan, Plan, Step
 from stator.design.plan.templates import Part, PlannedKeyAttribute, Template

@@ -9,7 +9,8 @@ from typing import Any, Final
 from stator.design.cost.workload import CapacityUse, workload_of
 from stator.design.design import Design
 from stator.design.entities.entity import Entity, info
-from stator.design.patterns.pattern import DeclaredWrite, references
+from stator.design.patterns.condition_contents import references
+from stator.design.patterns.write_pattern import DeclaredWrite
 from stator.design.plan.plan import Plan
 from stator.errors import ConfigurationError
 from stator.verification.measurement import Measurement

@@ -24,7 +24,7 @@ from stator.design.entities.conditions import Comparison
 from stator.design.entities.derived_parts import DerivedPart, derived_part
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.shapes import Choice, Maybe, Scalar
-from stator.design.patterns.pattern import DeclaredWrite
+from stator.design.patterns.write_pattern import DeclaredWrite
 from stator.design.plan.plan import Plan
 from stator.design.value_facts import MovingFact
 from stator.model.quantities import amount

@@ -24,7 +24,9 @@ from stator.design.documents.svg import svg
 from stator.design.entities.adapters import adapt
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.markers import created, ident, ttl, unique, updated, version
-from stator.design.patterns.pattern import Only, Query, find, read, updates, write
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import Only, Query, find
+from stator.design.patterns.write_pattern import updates, write
 from stator.design.plan.example_items import example_of, item_of
 from stator.engine import Engine
 

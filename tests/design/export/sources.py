@@ -9,7 +9,9 @@ from stator.design.design import Design
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident, ttl
 from stator.design.export.source import ExportSource
-from stator.design.patterns.pattern import Query, find, read, updates, write
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import Query, find
+from stator.design.patterns.write_pattern import updates, write
 
 from .. import models, shop
 

@@ -23,7 +23,8 @@ from stator.design.entities.markers import ident, ttl
 from stator.design.export import TARGETS, export
 from stator.design.export.index_steps import plan_steps
 from stator.design.export.source import ExportSource, camel, snake
-from stator.design.patterns.pattern import Query, find, read
+from stator.design.patterns.pattern import read
+from stator.design.patterns.query import Query, find
 from stator.design.plan.drift import table_drift
 from stator.design.plan.own_table import IDENTITY, guarded_fields, own_table
 from stator.engine import Engine

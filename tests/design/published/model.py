@@ -16,15 +16,17 @@ from typing import Any, Literal
 
 from stator.design.design import Design, Layout, Per
 from stator.design.entities.entity import Entity, info
-from stator.design.patterns.pattern import Ask, DeclaredWrite, Pattern, WritePattern
+from stator.design.patterns.ask import Ask
+from stator.design.patterns.pattern import Pattern
+from stator.design.patterns.write_pattern import DeclaredWrite, WritePattern
 from stator.design.plan.plan import (
     IndexPlan,
     Plan,
 )
 from stator.design.plan.templates import PlannedKeyAttribute
-from stator.design.planner.access_paths import AccessPath
 from stator.design.planner.cost_model import Placement
 from stator.design.planner.keys.handwritten_keys import parse
+from stator.design.planner.paths.access_path import AccessPath
 from stator.design.planner.planner import Planner
 from stator.design.planner.weights import INDEX_DOLLARS, STORAGE_BYTE_DOLLARS
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stator import Design, Entity, creates, distinct, find, largest, read, updates, write
-from stator.design.patterns.pattern import Query
+from stator.design.patterns.query import Query
 from stator.design.simulation import TrafficShape, simulate
 from stator.design.simulation.admission import GroupNodes, LegNodes, solve
 from stator.design.simulation.call_shapes import CallLeg, CallShape, CallShapes, ChargedKeys

@@ -18,7 +18,8 @@ from stator.design.entities.derived_parts import PartComparison, derived_part, s
 from stator.design.entities.entity import Entity, EntityField, EntityInfo, info
 from stator.design.lint.finding import Finding, Severity, SubjectKind
 from stator.design.lint.location import Location, class_location, function_location
-from stator.design.patterns.pattern import DeclaredWrite, Pattern, WritePattern
+from stator.design.patterns.pattern import Pattern
+from stator.design.patterns.write_pattern import DeclaredWrite, WritePattern
 from stator.design.plan.plan import (
     EntityPlan,
     IndexPlan,
@@ -28,11 +29,12 @@ from stator.design.plan.plan import (
     TablePlan,
 )
 from stator.design.plan.templates import PlannedKeyAttribute
-from stator.design.planner.access_paths import AccessPath
 from stator.design.planner.entry_changes import ItemLife
 from stator.design.planner.estimates import Estimates
 from stator.design.planner.locked_choices import constant_source
-from stator.design.planner.needs import Need, is_optional, rates_of
+from stator.design.planner.needs.need import Need, is_optional
+from stator.design.planner.needs.write_rates import rates_of
+from stator.design.planner.paths.access_path import AccessPath
 from stator.design.planner.selectivity import fraction
 from stator.design.planner.weights import READ_UNIT_DOLLARS
 

@@ -12,7 +12,7 @@ from stator.design.entities.entity import info
 from stator.design.entities.shapes import ListOf, MapOf, Maybe, Nested, OneOf, Shape, TypedMap
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
-from stator.design.patterns.pattern import references
+from stator.design.patterns.condition_contents import references
 from stator.design.plan.key_sizes import bounds, limit_of
 from stator.design.planner.weights import (
     READ_UNIT_DOLLARS,

@@ -14,7 +14,9 @@ from stator.design.entities.entity import EntityField, info
 from stator.design.entities.shapes import Maybe, Scalar
 from stator.design.lint.facts import Facts, LargestValue
 from stator.design.lint.finding import Finding
-from stator.design.patterns.pattern import Ask, Param, Pattern
+from stator.design.patterns.ask import Ask
+from stator.design.patterns.param import Param
+from stator.design.patterns.pattern import Pattern
 from stator.design.plan.plan import PatternPlan, Step
 from stator.design.planner.selectivity import estimated_need
 from stator.design.planner.weights import READ_UNIT_DOLLARS

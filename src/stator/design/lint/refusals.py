@@ -9,7 +9,8 @@ from stator.design.declaration import Declaration
 from stator.design.entities.entity import info
 from stator.design.lint.finding import Finding
 from stator.design.lint.location import Location, class_location, function_location
-from stator.design.patterns.pattern import Pattern, WritePattern
+from stator.design.patterns.pattern import Pattern
+from stator.design.patterns.write_pattern import WritePattern
 from stator.design.plan.plan import Plan
 from stator.design.planner.planner import plan
 from stator.errors import DesignError, PatternRefused, ScanNeeded

@@ -12,7 +12,7 @@ from stator.design.entities.entity import Entity, EntityField, info
 from stator.design.entities.shapes import Scalar
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
-from stator.design.patterns.pattern import DeclaredWrite
+from stator.design.patterns.write_pattern import DeclaredWrite
 from stator.design.plan.own_table import unique_fields
 from stator.design.planner.cost_model import WRITE_LIMIT, shards_for
 from stator.design.planner.weights import WRITE_UNIT_DOLLARS

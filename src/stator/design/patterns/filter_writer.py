@@ -22,7 +22,7 @@ from stator.design.entities.shapes import (
 )
 from stator.design.entities.wire import encoder
 from stator.design.patterns.compared_parts import check_part
-from stator.design.patterns.pattern import Param
+from stator.design.patterns.param import Param
 from stator.design.plan import key_text as keys
 from stator.design.plan.templates import Filter, FilterValue, wire_value
 from stator.errors import DesignError

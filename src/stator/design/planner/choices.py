@@ -15,17 +15,13 @@ from typing import Final
 
 from stator.design.entities.derived_parts import source_field
 from stator.design.entities.entity import Entity, info
-from stator.design.planner.access_paths import (
-    AccessPath,
-    ServedNeed,
-    can_be_native,
-    may_be_base,
-    serve,
-)
 from stator.design.planner.cost_model import CostModel, Placement, PlacementKind, Projection
 from stator.design.planner.keys.handwritten_keys import Handwritten, parse
 from stator.design.planner.locked_choices import LockedChoices, moving_dollars
-from stator.design.planner.needs import Need, is_optional, key_encoding, mutable_fields
+from stator.design.planner.needs.need import Need, is_optional, key_encoding
+from stator.design.planner.needs.write_rates import mutable_fields
+from stator.design.planner.paths.access_path import AccessPath, can_be_native, may_be_base
+from stator.design.planner.paths.served_need import ServedNeed, serve
 from stator.design.planner.weights import (
     FILTERED_DOLLARS,
     INDEX_DOLLARS,

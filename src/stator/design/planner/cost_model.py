@@ -25,20 +25,20 @@ from stator.design.capacity_units import (
 )
 from stator.design.entities.derived_parts import source_field
 from stator.design.entities.entity import Entity, info
-from stator.design.planner.access_paths import AccessPath, ServedNeed
 from stator.design.planner.distinct_values import Guess
 from stator.design.planner.entry_changes import ItemLife
 from stator.design.planner.estimates import Estimates, key_text_bytes
 from stator.design.planner.keys.key_labels import KeyLabels
-from stator.design.planner.needs import (
-    ItemWrite,
+from stator.design.planner.needs.need import (
     Need,
     TogetherGroup,
-    WriteRates,
     is_optional,
     is_period,
     looked_up_by_guard,
 )
+from stator.design.planner.needs.write_rates import ItemWrite, WriteRates
+from stator.design.planner.paths.access_path import AccessPath
+from stator.design.planner.paths.served_need import ServedNeed
 from stator.design.planner.queried_range import QueriedRange
 from stator.design.planner.selectivity import fraction, fraction_guesses
 from stator.design.planner.unkeyed_conditions import (

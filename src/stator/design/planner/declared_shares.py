@@ -16,11 +16,11 @@ from typing import Any
 from stator.design.entities.conditions import Comparison, Condition, FieldRef, Inverse
 from stator.design.entities.derived_parts import PartComparison, derived_part
 from stator.design.entities.entity import Entity, info
-from stator.design.patterns.pattern import Param
+from stator.design.patterns.param import Param
 from stator.design.plan import key_text as keys
 from stator.design.planner.distinct_values import Guess
 from stator.design.planner.estimates import Estimates
-from stator.design.planner.needs import equals, is_optional
+from stator.design.planner.needs.need import equals, is_optional
 from stator.design.value_facts import possible_values
 from stator.model.quantities import amount
 

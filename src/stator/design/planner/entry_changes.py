@@ -29,10 +29,11 @@ from stator.design.entities.derived_parts import derived_part, source_field
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.shapes import Maybe
 from stator.design.plan import key_text as keys
-from stator.design.planner.access_paths import AccessPath
 from stator.design.planner.distinct_values import Guess
 from stator.design.planner.estimates import Estimates, named_values
-from stator.design.planner.needs import ItemWrite, Need, ValueSource, WriteRates, is_optional
+from stator.design.planner.needs.need import Need, ValueSource, is_optional
+from stator.design.planner.needs.write_rates import ItemWrite, WriteRates
+from stator.design.planner.paths.access_path import AccessPath
 from stator.design.planner.selectivity import fraction
 from stator.design.value_facts import condition_text, shown_name
 

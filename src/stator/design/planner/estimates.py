@@ -35,7 +35,7 @@ from stator.design.entities.shapes import (
     TypedMap,
     type_name,
 )
-from stator.design.patterns.pattern import WritePattern
+from stator.design.patterns.write_pattern import WritePattern
 from stator.design.plan.demand import ChangeDemand, Demand, EntityDemand, FieldDemand, PatternDemand
 from stator.design.planner.distinct_values import DistinctValues, Guess
 from stator.design.value_facts import is_unique

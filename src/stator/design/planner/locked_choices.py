@@ -35,11 +35,11 @@ from stator.design.plan.plan import (
     Plan,
 )
 from stator.design.plan.templates import Part, PlannedKeyAttribute
-from stator.design.planner.access_paths import AccessPath
 from stator.design.planner.cost_model import CostModel, Placement, PlacementKind
 from stator.design.planner.keys.key_labels import KeyLabels
 from stator.design.planner.keys.key_parts import partition_parts, sort_parts
-from stator.design.planner.needs import ValueSource, key_encoding
+from stator.design.planner.needs.need import ValueSource, key_encoding
+from stator.design.planner.paths.access_path import AccessPath
 from stator.design.planner.weights import READ_UNIT_DOLLARS, WRITE_UNIT_DOLLARS
 from stator.model.limits import READ_UNIT_BYTES
 

@@ -25,7 +25,6 @@ from stator.design.declaration import Declaration
 from stator.design.entities.entity import Entity, info
 from stator.design.plan.plan import EntityPlan, PatternPlan, Plan, TablePlan
 from stator.design.plan.usage import StoredItems, UnitUse
-from stator.design.planner.access_paths import AccessPath, paths_of
 from stator.design.planner.blueprint.table_blueprint import (
     TableBlueprint,
     priced_table,
@@ -50,14 +49,10 @@ from stator.design.planner.locked_choices import (
     locked_labels,
     stored_keys,
 )
-from stator.design.planner.needs import (
-    Need,
-    TogetherGroup,
-    identity_need,
-    is_optional,
-    key_encoding,
-    rates_of,
-)
+from stator.design.planner.needs.need import Need, TogetherGroup, is_optional, key_encoding
+from stator.design.planner.needs.write_rates import identity_need, rates_of
+from stator.design.planner.paths.access_path import AccessPath
+from stator.design.planner.paths.candidate_paths import paths_of
 from stator.design.planner.refusals import refuse_component, refuse_indexes, refuse_unserved
 from stator.design.planner.search import Component, components_of, search
 from stator.design.planner.selectivity import estimated_group, estimated_need

@@ -15,12 +15,14 @@ from stator.design.entities.conditions import Any_, Comparison
 from stator.design.entities.entity import EntityInfo, info
 from stator.design.entities.shapes import ListOf, MapOf, Maybe, Scalar, SetOf
 from stator.design.patterns.pattern import Pattern
-from stator.design.planner.access_paths import AccessPath, serve, turnable, unique_path
 from stator.design.planner.assignment import UNCAPPED
 from stator.design.planner.choices import EntityChoices
 from stator.design.planner.cost_model import Placement
 from stator.design.planner.keys.key_labels import KeyLabels
-from stator.design.planner.needs import Need, key_encoding
+from stator.design.planner.needs.need import Need, key_encoding
+from stator.design.planner.paths.access_path import AccessPath
+from stator.design.planner.paths.candidate_paths import turnable, unique_path
+from stator.design.planner.paths.served_need import serve
 from stator.design.planner.search import Component, TableLayout
 from stator.design.planner.weights import INDEX_DOLLARS, READ_UNIT_DOLLARS
 from stator.errors import DesignError, PatternRefused, ScanNeeded

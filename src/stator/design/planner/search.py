@@ -49,13 +49,6 @@ from typing import Final
 
 from stator.design.capacity_units import MONTH_SECONDS
 from stator.design.entities.entity import Entity, info
-from stator.design.planner.access_paths import (
-    AccessPath,
-    by_label,
-    group_choices,
-    group_inverts,
-    is_ordered,
-)
 from stator.design.planner.assignment import (
     FAR,
     TIE,
@@ -70,7 +63,14 @@ from stator.design.planner.choices import EntityChoices
 from stator.design.planner.cost_model import WRITE_LIMIT, CostModel, Placement, shards_for
 from stator.design.planner.keys.key_labels import KeyLabels
 from stator.design.planner.keys.key_parts import partition_parts
-from stator.design.planner.needs import Need, TogetherGroup, is_optional
+from stator.design.planner.needs.need import Need, TogetherGroup, is_optional
+from stator.design.planner.paths.access_path import AccessPath
+from stator.design.planner.paths.candidate_paths import (
+    by_label,
+    group_choices,
+    group_inverts,
+    is_ordered,
+)
 from stator.design.planner.slots import slots_needed
 from stator.design.planner.weights import APART_DOLLARS, INDEX_DOLLARS, READ_UNIT_DOLLARS
 

@@ -28,19 +28,19 @@ from typing import Any, Final
 from stator.design.entities.conditions import Condition
 from stator.design.entities.derived_parts import derived_part
 from stator.design.entities.entity import Entity, info
-from stator.design.patterns.pattern import Param, Pattern
+from stator.design.patterns.param import Param
+from stator.design.patterns.pattern import Pattern
 from stator.design.planner.declared_shares import condition_share, value_share
 from stator.design.planner.distinct_values import Guess
 from stator.design.planner.estimates import KEPT_BY_FILTER, Estimates, named_values
-from stator.design.planner.needs import (
+from stator.design.planner.needs.need import (
     FieldSpan,
     Need,
     Selectivity,
     TogetherGroup,
     ValueSource,
-    group_of,
-    need_of,
 )
+from stator.design.planner.needs.traced_needs import group_of, need_of
 from stator.design.value_facts import MOST_CONTRADICTED, is_unique
 from stator.model.limits import PAGE_BYTES
 from stator.model.quantities import amount

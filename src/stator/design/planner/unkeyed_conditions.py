@@ -14,9 +14,9 @@ from functools import cached_property
 
 from stator.design.entities.conditions import Comparison, Condition
 from stator.design.entities.derived_parts import source_field
-from stator.design.planner.access_paths import ServedNeed
 from stator.design.planner.estimates import Estimates
-from stator.design.planner.needs import FieldSpan, fields_of
+from stator.design.planner.needs.need import FieldSpan, fields_of
+from stator.design.planner.paths.served_need import ServedNeed
 from stator.design.planner.selectivity import fraction
 
 

@@ -23,7 +23,7 @@ from stator.design.declaration import Declaration
 from stator.design.entities.derived_parts import source_field
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.shapes import Epoch
-from stator.design.patterns.pattern import DeclaredWrite
+from stator.design.patterns.write_pattern import DeclaredWrite
 from stator.design.plan.example_items import shown_value
 from stator.design.plan.own_table import own_table
 from stator.design.plan.plan import EntityPlan, PatternPlan, Plan, Step

@@ -12,8 +12,8 @@ from typing import Any, Final
 from stator.design.entities.conditions import FieldRef, as_condition
 from stator.design.entities.entity_versions import VERSION_ATTRIBUTE
 from stator.design.entities.shapes import Epoch, Maybe, Scalar, Shape
+from stator.design.patterns.condition_contents import references
 from stator.design.patterns.filter_writer import FilterWriter
-from stator.design.patterns.pattern import references
 from stator.design.plan.key_text import SEPARATOR, Encoding, encoding_of, plain
 from stator.errors import DesignError
 from stator.expr.bind import bind_condition

@@ -9,7 +9,8 @@ from typing import Any, Generic, TypeVar
 from stator.design.entities.shapes import type_name
 from stator.design.entities.wire import REQUIRED, absent_value
 from stator.design.patterns.explanation import Explanation, explain_call
-from stator.design.patterns.pattern import Pattern, Question
+from stator.design.patterns.pattern import Pattern
+from stator.design.patterns.query import Question
 from stator.design.plan.plan import IndexPlan, PatternPlan, Step
 from stator.design.plan.projection import projected
 from stator.design.plan.templates import wire_value

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from stator.design.design import Design
 from stator.design.entities.entity import info
-from stator.design.patterns.pattern import Ask
+from stator.design.patterns.ask import Ask
 from stator.design.plan.own_table import own_table
 from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan, Step, TablePlan
 from stator.errors import DesignError

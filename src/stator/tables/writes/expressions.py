@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from stator.design.entities.conditions import Condition, as_condition
+from stator.design.patterns.condition_contents import references
 from stator.design.patterns.filter_writer import FilterWriter
-from stator.design.patterns.pattern import references
 from stator.errors import DesignError
 from stator.model.values import Value
 from stator.tables.schema.entity_map import EntityMap

@@ -46,7 +46,9 @@ from stator.design.entities.conditions import (
     Inverse,
 )
 from stator.design.entities.derived_parts import PartComparison
-from stator.design.patterns.pattern import Param, Question, references
+from stator.design.patterns.condition_contents import references
+from stator.design.patterns.param import Param
+from stator.design.patterns.query import Question
 from stator.design.plan.html_table import html_table
 from stator.design.plan.plan import Step
 from stator.errors import (

@@ -29,7 +29,6 @@ from stator.design.plan.plan import (
     KeyConditionPart,
 )
 from stator.design.plan.templates import Part, PlannedKeyAttribute, Template, text, wire_value
-from stator.design.planner.access_paths import AccessPath, ServedNeed
 from stator.design.planner.cost_model import Placement
 from stator.design.planner.keys.key_labels import KeyLabels
 from stator.design.planner.keys.key_parts import (
@@ -41,7 +40,9 @@ from stator.design.planner.keys.key_parts import (
     tidy,
     value_encoding,
 )
-from stator.design.planner.needs import FieldSpan, Need, ValueSource
+from stator.design.planner.needs.need import FieldSpan, Need, ValueSource
+from stator.design.planner.paths.access_path import AccessPath
+from stator.design.planner.paths.served_need import ServedNeed
 
 
 @dataclass(frozen=True)

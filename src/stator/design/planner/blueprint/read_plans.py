@@ -16,7 +16,8 @@ from stator.design.entities.entity import Entity, info
 from stator.design.patterns.filter_writer import (
     FilterWriter,
 )
-from stator.design.patterns.pattern import Param, Pattern
+from stator.design.patterns.param import Param
+from stator.design.patterns.pattern import Pattern
 from stator.design.plan import key_text as keys
 from stator.design.plan.guard_text import GUARD, guard_prefix
 from stator.design.plan.own_table import own_table
@@ -27,7 +28,6 @@ from stator.design.plan.plan import (
     Step,
 )
 from stator.design.plan.templates import Filter, Part, Template, text
-from stator.design.planner.access_paths import AccessPath, ServedNeed, with_order
 from stator.design.planner.assignment import EntityLayout
 from stator.design.planner.blueprint.key_conditions import (
     Slot,
@@ -56,7 +56,9 @@ from stator.design.planner.keys.key_parts import (
     same_stretch,
     sort_parts,
 )
-from stator.design.planner.needs import Need, TogetherGroup, looked_up_by_guard
+from stator.design.planner.needs.need import Need, TogetherGroup, looked_up_by_guard
+from stator.design.planner.paths.access_path import AccessPath
+from stator.design.planner.paths.served_need import ServedNeed, with_order
 from stator.design.planner.search import GroupLayout
 from stator.design.planner.weights import (
     READ_UNIT_DOLLARS,

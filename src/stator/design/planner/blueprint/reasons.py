@@ -13,10 +13,12 @@ from typing import Final
 from stator.design.capacity_units import MONTH_SECONDS
 from stator.design.entities.entity import Entity, info
 from stator.design.plan.plan import Step
-from stator.design.planner.access_paths import AccessPath, ServedNeed, is_ordered, unique_path
 from stator.design.planner.assignment import EntityLayout
 from stator.design.planner.choices import EntityChoices
 from stator.design.planner.cost_model import READ_LIMIT, WRITE_LIMIT, CostModel, Placement
+from stator.design.planner.paths.access_path import AccessPath
+from stator.design.planner.paths.candidate_paths import is_ordered, unique_path
+from stator.design.planner.paths.served_need import ServedNeed
 from stator.design.planner.search import GroupLayout
 from stator.design.planner.selectivity import contradiction
 from stator.design.planner.weights import INDEX_DOLLARS, READ_UNIT_DOLLARS

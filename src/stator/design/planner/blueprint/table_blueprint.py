@@ -44,7 +44,7 @@ from stator.design.planner.keys.key_labels import KeyLabels
 from stator.design.planner.keys.key_parts import (
     partition_parts,
 )
-from stator.design.planner.needs import key_encoding
+from stator.design.planner.needs.need import key_encoding
 from stator.design.planner.search import GroupLayout, TableLayout
 from stator.design.planner.weights import (
     READ_UNIT_DOLLARS,

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from stator.design.capacity_units import MONTH_SECONDS
 from stator.design.declaration import Declaration
 from stator.design.entities.entity import info
-from stator.design.patterns.pattern import DeclaredWrite, WritePattern
+from stator.design.patterns.write_pattern import DeclaredWrite, WritePattern
 from stator.design.plan.own_table import own_table
 from stator.design.plan.plan import EntityPlan, Operation, PatternPlan, Step
 from stator.design.plan.usage import UnitUse
 from stator.design.planner.blueprint.write_usage import Opened, WriteUsage, usage_of
 from stator.design.planner.cost_model import CostModel, Placement
-from stator.design.planner.needs import is_optional, item_write
+from stator.design.planner.needs.need import is_optional
+from stator.design.planner.needs.write_rates import item_write
 from stator.design.planner.weights import READ_UNIT_DOLLARS, WRITE_UNIT_DOLLARS
 from stator.model.limits import TRANSACTION_BYTES
 from stator.model.quantities import amount

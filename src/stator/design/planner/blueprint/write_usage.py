@@ -20,11 +20,11 @@ from typing import Literal
 from stator.design.capacity_units import read_units, write_units
 from stator.design.entities.entity import Entity, EntityInfo, info
 from stator.design.entities.shapes import Maybe
-from stator.design.patterns.pattern import DeclaredWrite
+from stator.design.patterns.write_pattern import DeclaredWrite
 from stator.design.plan.own_table import unique_fields
 from stator.design.plan.plan import EntityPlan
 from stator.design.planner.cost_model import GUARD_BYTES, CostModel, Placement
-from stator.design.planner.needs import item_write
+from stator.design.planner.needs.write_rates import item_write
 
 Opened = tuple[tuple[Placement, str], ...]
 """The placements of an entity in indexes, each with the name of its index."""

@@ -22,7 +22,7 @@ from itertools import chain, count
 from stator.design.entities.derived_parts import derived_part, source_field
 from stator.design.entities.entity import Entity, info
 from stator.design.plan import key_text as keys
-from stator.design.planner.needs import TogetherGroup
+from stator.design.planner.needs.need import TogetherGroup
 
 Column = tuple[str, str]
 """The names of an entity and of one of its fields."""

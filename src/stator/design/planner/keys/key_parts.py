@@ -14,10 +14,10 @@ from stator.design.entities.derived_parts import source_field
 from stator.design.entities.entity import Entity, info
 from stator.design.plan import key_text as keys
 from stator.design.plan.templates import Part, text
-from stator.design.planner.access_paths import AccessPath
 from stator.design.planner.keys.handwritten_keys import Piece
 from stator.design.planner.keys.key_labels import KeyLabels
-from stator.design.planner.needs import ValueSource, key_encoding
+from stator.design.planner.needs.need import ValueSource, key_encoding
+from stator.design.planner.paths.access_path import AccessPath
 
 PAST_EVERYTHING: Final = "\U0010ffff"
 """Sorts after every key text."""
