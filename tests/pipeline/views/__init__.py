@@ -11,8 +11,9 @@ reader: test_views.py
 rows: test_views.py
 updater: test_views.py
 view: test_views.py
+rebuild.builder_process: test_rebuild_mark.py
 rebuild.compaction: test_compacting.py
-rebuild.rebuild: test_views.py, test_view_schedules.py
+rebuild.rebuild: test_views.py, test_view_schedules.py, test_rebuild_mark.py
 rebuild.retirement: test_views.py
 rebuild.stream_tail: test_view_schedules.py
 rebuild.tally: test_view_schedules.py

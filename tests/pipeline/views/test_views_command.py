@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from stator import Db, TableSettings, connect
+from stator.cli.main import main
+from stator.pipeline.views.rebuild.rebuild import Rebuild
 
 from ..test_work_command import Commands, children_of, commands  # noqa: F401 - a fixture
 from ..test_workers import eventually
@@ -132,3 +134,57 @@ def test_listing_and_typos(commands: Commands, db: Db, tmp_path: Path) -> None: 
     assert told(db)["acme"][0] == 1
     code, out, _ = commands.run("views", "list", APP, "--json")
     assert code == 0 and json.loads(out)[0]["generation"] == 2
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    """A data folder with one item, which no worker has seen."""
+    path = str(tmp_path / "data.db")
+    with connect(fleet, path) as db:
+        db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
+        db.put(a_test(1))
+    return path
+
+
+def test_on_a_folder_a_rebuild_needs_a_worker_of_its_own_and_no_other(
+    folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also the first rebuild of a view that no worker has seen."""
+    rebuild = [
+        "views",
+        "rebuild",
+        APP,
+        "isp_hours",
+        "--at",
+        folder,
+        "--grace",
+        "0",
+        "--settle",
+        "0",
+    ]
+    with pytest.raises(SystemExit):
+        main(rebuild)
+    refused = capsys.readouterr().err
+    assert "only one process can open the folder" in refused and "hint: add --work" in refused
+    with pytest.raises(SystemExit) as ended:
+        main([*rebuild, "--work"])
+    assert ended.value.code == 0
+    said = capsys.readouterr().err
+    assert "isp_hours: generation 2 has 1 group; 1 item of the table read" in said
+    with connect(fleet, folder) as db:
+        assert told(db)["acme"][0] == 1
+
+
+def test_an_interrupted_rebuild_frees_the_view(
+    folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Rebuild, "start", interrupt)
+    with pytest.raises(SystemExit) as ended:
+        main(["views", "rebuild", APP, "isp_hours", "--work", "--at", folder, "--grace", "0"])
+    assert ended.value.code == 130
+    with connect(fleet, folder) as db:
+        head = db.run(hours.in_database(db.context).heads.load())
+        assert head is not None and head.building is None and head.numbered == 2

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from stator.addresses import Address
 from stator.cli.app_file import MISSING_AT, app_connection, load_app
 from stator.cli.checks.unused_options import refuse_unused
 from stator.cli.options import AppArgument, AtOption, PrefixOption
@@ -26,6 +27,7 @@ from stator.pipeline.views.rebuild.rebuild import (
     RebuildOptions,
     RebuildReport,
     rebuild_together,
+    release_all,
 )
 from stator.pipeline.views.updater import ViewUpdater
 from stator.pipeline.views.view import View
@@ -83,7 +85,8 @@ def command(
 
     Rebuild a view whose table held items before the view was added, or whose declaration changed.
     The new generation is built alongside the one in use while workers and readers continue, and
-    then replaces it. The app's workers must be running; if they are not, use --work.
+    then replaces it. The app's workers must be running; if they are not, use --work. On a data
+    folder always use it, because only one process can open a folder.
 
     Example: stator views rebuild summaries.py:app isp_hours --at http://localhost:8000
     """
@@ -101,9 +104,14 @@ def command(
             _show([_facts(db, view) for view in views], as_json=json_output)
             return
         chosen = _chosen(views, names or [], everything=everything, app=app)
+        if not work and Address.parse(at).is_embedded:
+            raise ConfigurationError(
+                f"only one process can open the folder {at}, so no worker runs beside this command",
+                hint="add --work: the rebuild then runs a worker in its own process",
+            )
+        options = RebuildOptions(settle_seconds=settle, grace_seconds=grace)
         with app.start(db) if work else nullcontext():
-            options = RebuildOptions(settle_seconds=settle, grace_seconds=grace)
-            results = _rebuilt(db, chosen, options, as_json=json_output)
+            results = _rebuilt(db, chosen, options, work=work, as_json=json_output)
     if json_output:
         typer.echo(json.dumps({name: _report(each) for name, each in results.items()}))
 
@@ -132,14 +140,20 @@ def _chosen(views: list[Any], names: list[str], *, everything: bool, app: Stream
 
 
 def _rebuilt(
-    db: Db, views: list[Any], options: RebuildOptions, *, as_json: bool
+    db: Db, views: list[Any], options: RebuildOptions, *, work: bool, as_json: bool
 ) -> dict[str, RebuildReport]:
     """Rebuild views and return their reports. A table that several views share is read once."""
     shown = {view.name: _RebuildDisplay(view.name, options, quiet=as_json) for view in views}
     builds = [
-        Rebuild(view.in_database(db.context), options, shown[view.name].show) for view in views
+        Rebuild(view.in_database(db.context), options, shown[view.name].show, await_worker=work)
+        for view in views
     ]
-    results = dict(zip(shown, db.run(rebuild_together(builds)), strict=True))
+    try:
+        reports = db.run(rebuild_together(builds))
+    except KeyboardInterrupt:
+        db.run(release_all(builds))
+        raise
+    results = dict(zip(shown, reports, strict=True))
     for name, result in results.items():
         shown[name].done(result)
     return results

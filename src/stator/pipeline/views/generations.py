@@ -29,9 +29,16 @@ log = logging.getLogger("stator.views")
 
 @dataclass(frozen=True, slots=True)
 class GenerationHead:
+    """What the head says. ``process`` is the process that builds a generation, if it is known.
+
+    ``numbered`` is the highest number that a generation had, also of those that failed.
+    """
+
     app: str
     generation: int
     building: int | None = None
+    numbered: int = 1
+    process: str = ""
 
     @property
     def written(self) -> tuple[int, ...]:
@@ -144,4 +151,11 @@ class GenerationHeads:
 def _read_head(item: Item, view: str) -> GenerationHead:
     _FORMAT.check(item, view)
     building = int(item["building"]["N"]) if "building" in item else None
-    return GenerationHead(item["app"]["S"], int(item["generation"]["N"]), building)
+    generation = int(item["generation"]["N"])
+    return GenerationHead(
+        app=item["app"]["S"],
+        generation=generation,
+        building=building,
+        numbered=max(generation, int(item["numbered"]["N"]) if "numbered" in item else 0),
+        process=item["process"]["S"] if "process" in item else "",
+    )

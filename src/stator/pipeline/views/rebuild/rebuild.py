@@ -23,9 +23,13 @@ Rank rows need no base. The scan writes a source's rank rows and state only if t
 state yet. The state of a change always replaces the state of a scan. So the last change wins, no
 matter whether the scan or the change is written first.
 
-What fails: a builder that dies leaves generation 2 unfinished, and workers write to it until
-another builder starts generation 3. ``until`` and ``builder`` in the head keep two builders apart.
-Because the workers count the changes, and not the builder, nothing has to be handed over.
+What fails: a rebuild that ends with an error removes its mark from the head, so workers write to
+one generation again and the next rebuild can start at once. A builder that dies leaves its mark and
+generation 2 unfinished, and workers write to it until another builder starts generation 3. That
+builder may start when ``until`` is over, or at once if the head names a process of its own machine
+that no longer runs. ``builder``, a random token, keeps two builders apart: each of their writes
+names it. Because the workers count the changes, and not the builder, nothing has to be handed over.
+``numbered`` in the head is the highest number that a generation ever had; no number is used twice.
 
 Several views can be built together (``rebuild_together``): each as above, but a table that several
 views share is scanned only once.
@@ -37,12 +41,13 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import ceil
 from typing import Any, Final, Literal
 
 from stator.coordination.lease import seconds
 from stator.coordination.position import sequence_text
 from stator.coordination.retry import retry, retry_call
-from stator.errors import ConditionFailed, LeaseLost, StreamError
+from stator.errors import ConditionFailed, LeaseLost, StatorError, StreamError
 from stator.model.seconds import check_seconds
 from stator.model.values import Item
 from stator.model.wide_numbers import wide_attributes
@@ -50,6 +55,7 @@ from stator.pipeline.views.batch_writes import write_all
 from stator.pipeline.views.layout import LABEL, ViewGroup
 from stator.pipeline.views.metrics import Number
 from stator.pipeline.views.ranks import RankTarget
+from stator.pipeline.views.rebuild.builder_process import has_ended, shown, this_process
 from stator.pipeline.views.rebuild.retirement import retire
 from stator.pipeline.views.rebuild.stream_tail import StreamTail, uncovered
 from stator.pipeline.views.rebuild.tally import BaseTally, digests
@@ -70,6 +76,8 @@ _LOOK_SECONDS: Final = 0.5
 # The time between reads of the stream: each costs a request for every shard, and pages can wait.
 _DRAIN_SECONDS: Final = 0.25
 _WRITTEN_TOGETHER: Final = 500
+# The attributes of the head that a rebuild holds.
+_MARK: Final = ("building", "until", "builder", "process")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +143,18 @@ class Rebuild:
         view: MaintainedView,
         options: RebuildOptions | None = None,
         progress: RebuildProgress | None = None,
+        process: str | None = None,
+        *,
+        await_worker: bool = False,
     ) -> None:
+        """``process`` names the process that builds, for another that finds its mark.
+
+        With ``await_worker``, the rebuild waits up to ``wait_seconds`` for a worker that has just
+        been started to write the head of a new view, instead of failing at once.
+        """
         self._view = view
+        self._process = this_process() if process is None else process
+        self._await_worker = await_worker
         self.context = view.context
         self.options = options or RebuildOptions()
         self.progress = progress or (lambda rebuilt: None)
@@ -185,23 +203,32 @@ class Rebuild:
 
     def take_head(self) -> Work[None]:
         head = yield from self._view.heads.load()
+        give_up = self.context.now() + self.options.wait_seconds
+        while head is None and self._await_worker and self.context.now() < give_up:
+            yield Pause(_LOOK_SECONDS)
+            head = yield from self._view.heads.load()
         if head is None:
             raise StreamError(
                 f"no worker has started the view {self._view.layout.name} yet",
                 hint="run its app with `stator work`, then rebuild the view",
             )
         now = self.context.now()
-        generation = max(head.generation, head.building or 0) + 1
+        generation = max(head.numbered, head.building or 0) + 1
         written = Expressions()
         building, until = written.name("building"), written.name("until")
         number = written.value({"N": str(generation)})
         as_seen = f"attribute_not_exists({building})"
         if head.building is not None:
             other = written.value({"N": str(head.building)})
-            as_seen = f"{building} = {other} AND {until} < {written.value(seconds(now))}"
+            as_seen = f"{building} = {other}"
+            if not has_ended(head.process):
+                as_seen += f" AND {until} < {written.value(seconds(now))}"
         end = written.value(seconds(now + _HOLD_SECONDS))
         changes = f"SET {building} = {number}, {until} = {end}"
+        changes += f", {written.name('numbered')} = {number}"
         changes += f", {written.name('builder')} = {written.value({'S': self._token})}"
+        changes += f", {written.name('process')} = {written.value({'S': self._process})}"
+        self._until = now + _HOLD_SECONDS
         try:
             yield from retry(
                 self.context, None, partial(self._change_head, written, changes, as_seen)
@@ -209,14 +236,42 @@ class Rebuild:
         except ConditionFailed as refused:
             # If the token is ours, the first attempt succeeded and its answer was lost.
             if (refused.item or {}).get("builder") != {"S": self._token}:
-                raise StreamError(
-                    f"another process is rebuilding the view {self._view.layout.name}",
-                    hint=f"if it died, try again in {_HOLD_SECONDS:.0f} seconds",
-                ) from None
-        self._until = now + _HOLD_SECONDS
+                raise self._refusal(refused.item or {}, now) from None
         self.rebuilt.generation = generation
         self._app, self._old = head.app, head.generation
         self.enter("starting")
+
+    def _refusal(self, head: Item, now: float) -> StreamError:
+        process = head["process"]["S"] if "process" in head else ""
+        end = float(head["until"]["N"]) if "until" in head else now
+        return StreamError(
+            f"another process is rebuilding the view {self._view.layout.name}"
+            + (f": {shown(process)}" if process else ""),
+            hint=f"wait for it; if it has died, try again in {max(1, ceil(end - now))} s",
+        )
+
+    def release(self) -> Work[None]:
+        """Remove this rebuild's mark from the head, unless the readers were already switched.
+
+        Call it when the rebuild failed. Does nothing if another builder has taken over. An error of
+        the database is only logged, for the mark ends by itself.
+        """
+        if not self._until:
+            return  # it never tried to take the head
+        written = Expressions()
+        changes = f"REMOVE {', '.join(map(written.name, _MARK))}"
+        mine = f"{written.name('builder')} = {written.value({'S': self._token})}"
+        try:
+            yield from self._change_head(written, changes, mine)
+        except ConditionFailed:
+            return
+        except StatorError as error:
+            log.warning(
+                "%s: the mark of the failed rebuild could not be removed (%s); it ends in %.0f s",
+                self._view.layout.name,
+                error,
+                _HOLD_SECONDS,
+            )
 
     def enter(self, phase: RebuildPhase) -> None:
         self.rebuilt.phase = phase
@@ -256,7 +311,7 @@ class Rebuild:
         written = Expressions()
         number = written.value({"N": str(self.rebuilt.generation)})
         changes = f"SET {written.name('generation')} = {number} "
-        changes += f"REMOVE {', '.join(map(written.name, ('building', 'until', 'builder')))}"
+        changes += f"REMOVE {', '.join(map(written.name, _MARK))}"
         try:
             yield from self._as_builder(written, changes)
         except LeaseLost:
@@ -410,9 +465,27 @@ class Rebuild:
 
 
 def rebuild_together(builds: Sequence[Rebuild]) -> Work[list[RebuildReport]]:
-    """Rebuild several views. A table that several views share is scanned only once."""
+    """Rebuild several views. A table that several views share is scanned only once.
+
+    If it fails, no mark of it stays on the heads of the views.
+    """
     if not builds:
         return []
+    try:
+        yield from _rebuild(builds)
+    except Exception:
+        yield from release_all(builds)
+        raise
+    return [build.rebuilt for build in builds]
+
+
+def release_all(builds: Sequence[Rebuild]) -> Work[None]:
+    """Remove the marks of rebuilds that were interrupted."""
+    for build in builds:
+        yield from build.release()
+
+
+def _rebuild(builds: Sequence[Rebuild]) -> Work[None]:
     tables: dict[str, list[Rebuild]] = {}
     for build in builds:
         yield from build.take_head()
@@ -429,7 +502,6 @@ def rebuild_together(builds: Sequence[Rebuild]) -> Work[list[RebuildReport]]:
     for build in builds:
         yield from build.retire()
         build.enter("done")
-    return [build.rebuilt for build in builds]
 
 
 def _scan(those: Sequence[Rebuild], builds: Sequence[Rebuild]) -> Work[None]:
