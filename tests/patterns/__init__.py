@@ -18,9 +18,12 @@ rollups.reads: test_rollups.py
 rollups.rollup: test_rollups.py
 rollups.stream_changes: test_rollups.py, ../pipeline/maintenance/test_rollup_schedules.py
 rollups.writes: test_rollups.py
+series.buckets: test_series.py
 series.directory: test_series.py, test_adaptive_series.py, test_series_tables.py
+series.entries: test_series.py, test_adaptive_series.py, test_series_tables.py
 series.explanation: test_series.py
 series.layout: test_series.py
+series.own_tables: test_series.py, test_series_tables.py
 series.placement: test_series.py
 series.reads: test_series.py
 series.series: test_series.py

@@ -152,7 +152,7 @@ class RollupReader:
                 " a rebuild would lose what they added up to",
                 hint=f"rebuild only periods of the last {keep}, the keep= of the series",
             )
-        dropped = yield from self.directory.dropped_before()
+        dropped = yield from self.directory.tables.dropped_before()
         if dropped is not None and start < dropped:
             raise RequestRefused(
                 f"readings before {dropped.isoformat()} were dropped:"

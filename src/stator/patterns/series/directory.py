@@ -5,9 +5,6 @@
                                                          _needed 4    _units 812345
                                                          _tables 2    _needed_tables 2
     PK  SERIES#readings#s-17    SK  ROLLUPS              _shards 4
-    PK  SERIES#readings         SK  TABLE#2026-11
-    PK  SERIES#readings         SK  TABLE-2#2026-11
-    PK  SERIES#readings         SK  DROPPED              _before 2026-10-01T00:00:00.000000Z
 
 A writer *opens* a bucket before it writes to it: it creates the bucket's entry, or learns from the
 entry that the bucket has more shards than expected. It remembers the answer for
@@ -31,37 +28,42 @@ find the number in the refusal. Where a limit of the whole table refuses writes,
 another table and raises ``_tables`` in the same way. ``_needed`` is the largest number that the
 bucket has needed so far, and ``_units`` the write units of all processes, added when a process
 refreshes what it remembers. Both are hints: they decide how many shards a bucket gets, and never
-where a reader looks. A hot
-bucket is refreshed every ``HOT_REFRESH_SECONDS``. The next bucket starts with as many shards as
-this one needed, but with no fewer than half of what it had. ``_needed_tables`` is the same for
-tables.
+where a reader looks. A hot bucket is refreshed every ``HOT_REFRESH_SECONDS``. The next bucket
+starts with as many shards as this one needed, but with no fewer than half of what it had.
+``_needed_tables`` is the same for tables.
 
 Failure and recovery: a process that dies between entry and item leaves the entry of an empty
-bucket, which costs readers one request and nothing else. Tables work the same way: the TABLE# entry
-is written before the table is created and removed after the table is deleted, so that no table is
-ever forgotten.
+bucket, which costs readers one request and nothing else.
+
+``entries`` writes the entries, ``buckets`` reads them, and ``own_tables`` has the tables.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
 
-from stator.design.plan.key_text import decode, encode
-from stator.design.table_settings import TableSettings
-from stator.errors import ConditionFailed, ResourceNotFound
-from stator.model.periods import following, period_start, period_text
+from stator.design.plan.key_text import decode
+from stator.errors import ConditionFailed
+from stator.model.periods import period_text
 from stator.model.values import Item
-from stator.patterns.item_pages import prefix_query, query_all, range_query
+from stator.patterns.series.buckets import (
+    Bucket,
+    BucketListing,
+    grown_at,
+    number_value,
+    spreads_of,
+    stored_count,
+)
+from stator.patterns.series.entries import BucketEntries, RaisedEntry
 from stator.patterns.series.layout import SeriesLayout
-from stator.patterns.series.spread import ShardLocation, Spread, locations
+from stator.patterns.series.own_tables import SeriesTables
+from stator.patterns.series.spread import Spread
 from stator.patterns.shards.adaptive_shards import AdaptiveShards
 from stator.patterns.shards.shard_change import ChangeCause, ShardChange
 from stator.patterns.shards.write_rate import WriteRate
 from stator.tables.context import Context
-from stator.tables.lifecycle import TableSetup
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.expressions import Expressions
 
@@ -78,51 +80,6 @@ _TABLE_SECONDS: Final = 1.0
 MAX_SHARDS: Final = 256
 MAX_TABLES: Final = 16
 _REMEMBERED: Final = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class Bucket:
-    """One bucket of a series: the readings of one series key in one period.
-
-    ``by`` is the series key, and ``text`` names the period, such as 2026-11-16. ``spreads`` lists
-    every spread that the bucket has had. The last one is the current one.
-    """
-
-    by: str
-    text: str
-    spreads: tuple[Spread, ...]
-
-    @property
-    def spread(self) -> Spread:
-        return self.spreads[-1]
-
-    @property
-    def shards(self) -> int:
-        return self.spread.shards
-
-    @property
-    def tables(self) -> int:
-        return self.spread.tables
-
-    def locations(self) -> list[ShardLocation]:
-        """Return every location that may hold readings of the bucket."""
-        return locations(self.spreads)
-
-
-@dataclass(frozen=True, slots=True)
-class BucketShards:
-    """How many shards a bucket has, as ``Series.shards`` reports it.
-
-    ``history`` has each number of shards and since when. ``needed`` is the largest number that
-    traffic has needed so far, or None if it was never measured. ``tables`` is the number of tables
-    that hold the shards.
-    """
-
-    bucket: str
-    shards: int
-    history: tuple[tuple[int, datetime], ...]
-    needed: int | None = None
-    tables: int = 1
 
 
 class _KnownBucket:
@@ -180,10 +137,9 @@ class BucketDirectory:
         self.shards = shards
         self.adaptive = adaptive
         self._open: dict[tuple[str, str], _KnownBucket] = {}
-        self._tables: set[str] = set()
+        self.tables = SeriesTables(context, layout, 1 if adaptive is None else adaptive.tables)
+        self.entries = BucketEntries(context, layout, self.tables)
         self._label = f"series {layout.name}"
-
-    # -- for writers
 
     def open(self, by: str, text: str) -> Work[Bucket]:
         """Return a bucket that is ready for writes.
@@ -196,14 +152,14 @@ class BucketDirectory:
         if known is not None and known.fresh_until > self.context.now():
             return known.bucket
         if self.layout.table_per is not None:
-            yield from self._open_table(self.layout.period(text))
+            yield from self.tables.open(self.layout.period(text))
         if self.adaptive is None:
             bucket = (yield from self._at_least(by, text, Spread(self.shards))).bucket
         elif known is None:
             bucket = yield from self._open_adaptive(by, text, self.adaptive)
         else:
             bucket = yield from self._refresh(known, self.adaptive)
-        yield from self._open_tables(bucket.text, bucket.tables)  # others may have raised it
+        yield from self.tables.open_all(bucket.text, bucket.tables)  # others may have raised it
         return bucket
 
     def count(self, bucket: Bucket, units: float) -> Work[Bucket]:
@@ -248,7 +204,7 @@ class BucketDirectory:
 
         Returns whether this call has raised the number. A bucket without an entry gets none.
         """
-        listing = BucketListing(self, by, text, text, newest_first=True, limit=1)
+        listing = BucketListing(self.layout, by, text, text, newest_first=True, limit=1)
         entry = next(iter((yield from listing.more())), None)
         if self.adaptive is None or entry is None:
             return False
@@ -325,23 +281,25 @@ class BucketDirectory:
         """Discard the cached entry of a bucket, so that the next write opens the bucket again."""
         self._open.pop((bucket.by, bucket.text), None)
         for number in range(bucket.tables):
-            self._tables.discard(self.layout.table(bucket.text, number))
+            self.tables.forget(self.layout.table(bucket.text, number))
 
     def _open_adaptive(self, by: str, text: str, adaptive: AdaptiveShards) -> Work[Bucket]:
         """Open a bucket that this process does not know yet.
 
         A new bucket starts with the shards and tables that the latest earlier bucket needed.
         """
-        listing = BucketListing(self, by, "", text, newest_first=True, limit=1)
+        listing = BucketListing(self.layout, by, "", text, newest_first=True, limit=1)
         before = next(iter((yield from listing.entries())), None)
         if before is None:
             return (yield from self._at_least(by, text, Spread(adaptive.least))).bucket
-        had = _spreads(before)[-1]
-        tables = min(adaptive.tables, max(_count(before, "_needed_tables", 1), had.tables // 2))
-        shards = adaptive.within(max(_count(before, "_needed", 0), had.shards // 2, tables))
+        had = spreads_of(before)[-1]
+        tables = min(
+            adaptive.tables, max(stored_count(before, "_needed_tables", 1), had.tables // 2)
+        )
+        shards = adaptive.within(max(stored_count(before, "_needed", 0), had.shards // 2, tables))
         start = Spread(shards, tables)
         opened = yield from self._at_least(by, text, start)
-        is_next = self.layout.sort_of(before) != self.layout.sort_of(self._key(by, text))
+        is_next = self.layout.sort_of(before) != self.layout.sort_of(self.entries.key(by, text))
         if opened.is_new and is_next and start != had and had.with_at_least(start) == had:
             adaptive.changed(self._change(by, text, had, start, "cool"))
         return opened.bucket
@@ -354,12 +312,12 @@ class BucketDirectory:
         written = Expressions()
         needed, shards = written.name("_needed"), written.name("_shards")
         known.needed = max(known.needed, adaptive.needed(peak))
-        count = written.value(_number(known.needed))
+        count = written.value(number_value(known.needed))
         sent = round(known.rate.total)
-        units = written.value(_number(sent))
+        units = written.value(number_value(sent))
         request = {
             "TableName": self.layout.place.table,
-            "Key": self._key(by, text),
+            "Key": self.entries.key(by, text),
             "UpdateExpression": f"SET {needed} = {count} ADD {written.name('_units')} {units}",
             "ConditionExpression": f"attribute_exists({shards})"
             f" AND (attribute_not_exists({needed}) OR {needed} <= {count})",
@@ -375,11 +333,11 @@ class BucketDirectory:
         if not item or "_shards" not in item:  # the entry has expired or was deleted
             self.forget(known.bucket)
             return (yield from self._at_least(by, text, known.bucket.spread)).bucket
-        yield from self._keep_longer(by, text, item, self._expiry(text))
-        known.needed = max(known.needed, _count(item, "_needed", 0))
+        yield from self.entries.keep_longer(by, text, item, self.entries.expiry(text))
+        known.needed = max(known.needed, stored_count(item, "_needed", 0))
         shared = self._shared_rate(known, item, now)
-        known.bucket = Bucket(by, text, _spreads(item))
-        known.grown_at = _grown_at(item)
+        known.bucket = Bucket(by, text, spreads_of(item))
+        known.grown_at = grown_at(item)
         is_hot = _is_spread(known.bucket, adaptive) or max(shared, peak) > _HOT_UNITS
         known.fresh_until = now + (HOT_REFRESH_SECONDS if is_hot else REFRESH_SECONDS)
         wanted = adaptive.needed(max(shared, peak))
@@ -435,31 +393,13 @@ class BucketDirectory:
 
     def _at_least(
         self, by: str, text: str, wanted: Spread, *, needed: ChangeCause | None = None
-    ) -> Work[_Opened]:
-        """Create a bucket's entry, or raise its numbers of shards and tables if they are lower.
+    ) -> Work[RaisedEntry]:
+        """Create a bucket's entry, or raise its numbers if they are lower, and remember it."""
+        raised = yield from self.entries.raise_to(by, text, wanted, needed=needed)
+        self._remember(raised.bucket, raised.grown_at)
+        return raised
 
-        ``needed`` says why traffic needs this spread, and records that it does. The tables are
-        created first.
-        """
-        expires = self._expiry(text)
-        while True:
-            yield from self._open_tables(text, wanted.tables)
-            is_new = True
-            try:
-                request = self._entry(by, text, wanted, expires, needed)
-                reply = yield Call("UpdateItem", request, self._label)
-                item: Item = reply["Attributes"]
-            except ConditionFailed as failed:
-                item, is_new = failed.item, False
-                stored = _spreads(item)[-1]
-                if stored.with_at_least(wanted) != stored:  # one number is lower, the other higher
-                    wanted = stored.with_at_least(wanted)
-                    continue
-                yield from self._keep_longer(by, text, item, expires)
-            bucket = self._remember(Bucket(by, text, _spreads(item)), _grown_at(item))
-            return _Opened(bucket, is_new)
-
-    def _remember(self, bucket: Bucket, grown_at: float) -> Bucket:
+    def _remember(self, bucket: Bucket, grown_at: float) -> None:
         known = self._open.get((bucket.by, bucket.text))
         fresh_until = self.context.now() + REFRESH_SECONDS
         if self.adaptive is not None and _is_spread(bucket, self.adaptive):
@@ -471,73 +411,6 @@ class BucketDirectory:
         else:
             known.bucket, known.fresh_until = bucket, fresh_until
         known.grown_at = grown_at
-        return bucket
-
-    def _expiry(self, text: str) -> Item:
-        return self.layout.bucket_expiry(following(self.layout.bucket, period_start(text)))
-
-    def _entry(
-        self, by: str, text: str, wanted: Spread, expires: Item, needed: ChangeCause | None
-    ) -> dict[str, Any]:
-        written = Expressions()
-        number, history = written.name("_shards"), written.name("_history")
-        tables = written.name("_tables")
-        is_in_several = wanted.tables > 1
-        since = {"shards": _number(wanted.shards), "since": {"N": f"{self.context.now():.6f}"}}
-        if is_in_several:
-            since["tables"] = _number(wanted.tables)
-        earlier = f"if_not_exists({history}, {written.value({'L': []})})"
-        count = written.value(_number(wanted.shards))
-        sets = [
-            f"{number} = {count}",
-            f"{history} = list_append({earlier}, {written.value({'L': [{'M': since}]})})",
-            *(f"{written.name(name)} = {written.value(value)}" for name, value in expires.items()),
-        ]
-        if needed in ("throttled", "rate"):
-            sets.append(f"{written.name('_needed')} = {count}")
-        if is_in_several:
-            table_count = written.value(_number(wanted.tables))
-            sets.append(f"{tables} = {table_count}")
-            if needed == "table throttled":
-                sets.append(f"{written.name('_needed_tables')} = {table_count}")
-            in_fewer = f"attribute_not_exists({tables}) OR {tables} < {table_count}"
-            with_fewer = f"{tables} = {table_count} AND {number} < {count}"
-            is_higher = f"({number} <= {count} AND ({in_fewer} OR ({with_fewer})))"
-        else:
-            is_higher = f"({number} < {count} AND attribute_not_exists({tables}))"
-        request = {
-            "TableName": self.layout.place.table,
-            "Key": self._key(by, text),
-            "UpdateExpression": f"SET {', '.join(sets)}",
-            "ConditionExpression": f"attribute_not_exists({number}) OR {is_higher}",
-            "ReturnValues": "ALL_NEW",
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
-        return written.into(request)
-
-    def _keep_longer(self, by: str, text: str, item: Item, expires: Item) -> Work[None]:
-        """Extend the life of a bucket's entry.
-
-        This is needed if the entry was written when the series had a shorter ``keep``.
-        """
-        ttl = self.layout.place.ttl
-        if ttl not in item or (
-            ttl in expires and float(item[ttl]["N"]) >= float(expires[ttl]["N"])
-        ):
-            return
-        written = Expressions()
-        name = written.name(ttl)
-        change = (
-            f"SET {name} = {written.value(expires[ttl])}" if ttl in expires else f"REMOVE {name}"
-        )
-        request = {
-            "TableName": self.layout.place.table,
-            "Key": self._key(by, text),
-            "UpdateExpression": change,
-        }
-        yield Call("UpdateItem", written.into(request), self._label)
-
-    # -- for readers
 
     def listing(
         self,
@@ -554,216 +427,16 @@ class BucketDirectory:
         """
         last_moment = end - timedelta(microseconds=1)
         first, last = (period_text(self.layout.bucket, moment) for moment in (start, last_moment))
-        return BucketListing(self, by, first, last, newest_first=newest_first, limit=limit)
-
-    def _key(self, by: str, text: str) -> Item:
-        return self.layout.place.key(self.layout.directory(by), f"BUCKET#{text}")
-
-    def listing_request(
-        self, by: str, first: str, last: str, *, newest_first: bool
-    ) -> dict[str, Any]:
-        partition = self.layout.directory(by)
-        request = range_query(self.layout.place, partition, f"BUCKET#{first}", f"BUCKET#{last}")
-        return request | {"ScanIndexForward": not newest_first, "ConsistentRead": True}
-
-    # -- the series' own tables
-
-    def _open_tables(self, text: str, tables: int) -> Work[None]:
-        """Create the further tables of a bucket that is divided among several."""
-        for number in range(1, tables):
-            yield from self._open_table(self.layout.period(text), number)
-
-    def _open_table(self, period: str, number: int = 0) -> Work[None]:
-        place = self.layout.period_place(period, number)
-        if place.table in self._tables:
-            return
-        listed = self._listed(OwnTable(period, number))
-        yield Call("PutItem", {"TableName": self.layout.place.table, "Item": listed}, self._label)
-        yield from TableSetup(self.context, TableSettings()).place(place)
-        self._tables.add(place.table)
-
-    def ensure_tables(self) -> Work[list[str]]:
-        """Create all further tables of the series, or of its current period. Return what was done.
-
-        With ``table_per``, the period's first table is created as well.
-        """
-        period = ""
-        if self.layout.table_per is not None:
-            period = period_text(
-                self.layout.table_per, datetime.fromtimestamp(self.context.now(), UTC)
-            )
-        known = set(self._tables)
-        most = 1 if self.adaptive is None else self.adaptive.tables
-        if most > 1:
-            for number in range(0 if period else 1, most):
-                yield from self._open_table(period, number)
-        return [f"{table} is ready" for table in sorted(self._tables - known)]
-
-    def own_tables(self) -> Work[list[OwnTable]]:
-        """Return the tables that the series has created, the earliest period first."""
-        request = prefix_query(self.layout.place, self.layout.tables_partition, "TABLE")
-        items = yield from query_all(request, self._label)
-        return sorted(OwnTable.of(self.layout.sort_of(item)) for item in items)
-
-    def table_periods(self) -> Work[list[str]]:
-        """Return the periods that have tables of their own, the earliest first."""
-        tables = yield from self.own_tables()
-        return list(dict.fromkeys(table.period for table in tables))
-
-    def _listed(self, table: OwnTable) -> Item:
-        return self.layout.place.key(self.layout.tables_partition, table.sort_key)
-
-    def record_drop(self, moment: datetime) -> Work[None]:
-        """Record that readings before ``moment`` are gone. Call it before a table is deleted."""
-        written = Expressions()
-        before, value = written.name("_before"), written.value({"S": encode("datetime", moment)})
-        request = {
-            "TableName": self.layout.place.table,
-            "Key": self._dropped_key(),
-            "UpdateExpression": f"SET {before} = {value}",
-            "ConditionExpression": f"attribute_not_exists({before}) OR {before} < {value}",
-        }
-        with suppress(ConditionFailed):  # an earlier drop went further
-            yield Call("UpdateItem", written.into(request), self._label)
-
-    def dropped_before(self) -> Work[datetime | None]:
-        if self.layout.table_per is None:
-            return None
-        request = {
-            "TableName": self.layout.place.table,
-            "Key": self._dropped_key(),
-            "ConsistentRead": True,
-        }
-        reply = yield Call("GetItem", request, self._label)
-        return datetime.fromisoformat(reply["Item"]["_before"]["S"]) if reply.get("Item") else None
-
-    def _dropped_key(self) -> Item:
-        return self.layout.place.key(self.layout.tables_partition, "DROPPED")
+        return BucketListing(self.layout, by, first, last, newest_first=newest_first, limit=limit)
 
     def drop_table(self, period: str) -> Work[None]:
-        """Delete the tables of a period, with their readings.
-
-        If a process died half-way, call it again.
-        """
-        for each in (yield from self.own_tables()):
-            if each.period != period:
-                continue
-            table = self.layout.period_table(period, each.number)
-            with suppress(ResourceNotFound):  # deleted by an earlier attempt, or never created
-                yield Call("DeleteTable", {"TableName": table}, self._label)
-            request = {"TableName": self.layout.place.table, "Key": self._listed(each)}
-            yield Call("DeleteItem", request, self._label)
-            self._tables.discard(table)
+        """Delete the tables of a period, with their readings, and forget its buckets."""
+        yield from self.tables.drop(period)
         self._open = {
             key: known for key, known in self._open.items() if self.layout.period(key[1]) != period
         }
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class OwnTable:
-    """A table that a series has created: for a period, or "" for all time, and its number there."""
-
-    period: str
-    number: int
-
-    @property
-    def sort_key(self) -> str:
-        """The sort key of its entry: TABLE#2026-11, and TABLE-2#2026-11 for the second table."""
-        return f"TABLE-{self.number + 1}#{self.period}" if self.number else f"TABLE#{self.period}"
-
-    @classmethod
-    def of(cls, sort_key: str) -> OwnTable:
-        head, _, period = sort_key.partition("#")
-        number = head.removeprefix("TABLE").removeprefix("-")
-        return cls(period, int(number) - 1 if number else 0)
-
-
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    """A bucket, and whether this process has just written its entry (``is_new``)."""
-
-    bucket: Bucket
-    is_new: bool
-
-
-class BucketListing:
-    """The directory entries of the buckets in a range, page by page."""
-
-    def __init__(
-        self,
-        directory: BucketDirectory,
-        by: str,
-        first: str,
-        last: str,
-        *,
-        newest_first: bool,
-        limit: int | None,
-    ) -> None:
-        self._by = by
-        self._sort = directory.layout.place.sort
-        self._request = directory.listing_request(by, first, last, newest_first=newest_first)
-        self._label = f"series {directory.layout.name}"
-        self._limit = limit
-        self.is_done = False
-
-    def more(self) -> Work[list[Bucket]]:
-        return [self._bucket(item) for item in (yield from self.entries())]
-
-    def shards(self) -> Work[list[BucketShards]]:
-        return [_bucket_shards(self._bucket(item), item) for item in (yield from self.entries())]
-
-    def _bucket(self, item: Item) -> Bucket:
-        return Bucket(self._by, item[self._sort]["S"].removeprefix("BUCKET#"), _spreads(item))
-
-    def entries(self) -> Work[list[Item]]:
-        """Return the next page of directory entries as stored items."""
-        request = self._request if self._limit is None else self._request | {"Limit": self._limit}
-        reply = yield Call("Query", request, self._label)
-        if "LastEvaluatedKey" in reply:
-            self._request = self._request | {"ExclusiveStartKey": reply["LastEvaluatedKey"]}
-        else:
-            self.is_done = True
-        if self._limit is not None:
-            self._limit *= 2
-        items: list[Item] = reply["Items"]
-        return items
-
-
-def _spreads(item: Item) -> tuple[Spread, ...]:
-    found = {
-        Spread(_count(each["M"], "shards", 1), _count(each["M"], "tables", 1))
-        for each in item["_history"]["L"]
-    }
-    return tuple(sorted(found))
-
-
 def _is_spread(bucket: Bucket, adaptive: AdaptiveShards) -> bool:
     """Whether a bucket has more shards or tables than a cool one."""
     return bucket.shards > adaptive.least or bucket.tables > 1
-
-
-def _count(item: Item, name: str, default: int) -> int:
-    return int(item[name]["N"]) if name in item else default
-
-
-def _bucket_shards(bucket: Bucket, item: Item) -> BucketShards:
-    history = [each["M"] for each in item["_history"]["L"]]
-    return BucketShards(
-        bucket.text,
-        bucket.shards,
-        tuple(
-            (int(each["shards"]["N"]), datetime.fromtimestamp(float(each["since"]["N"]), UTC))
-            for each in history
-        ),
-        int(item["_needed"]["N"]) if "_needed" in item else None,
-        bucket.tables,
-    )
-
-
-def _grown_at(item: Item) -> float:
-    history = item["_history"]["L"]
-    return float(history[-1]["M"]["since"]["N"]) if len(history) > 1 else 0.0
-
-
-def _number(value: int) -> dict[str, str]:
-    return {"N": str(value)}

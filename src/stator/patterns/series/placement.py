@@ -17,7 +17,8 @@ from stator.errors import DeadlineExceeded, RequestRefused, ResourceNotFound, Sl
 from stator.model.limits import WRITE_UNIT_BYTES
 from stator.model.values import Item, item_size
 from stator.patterns.rollups.writes import RollupBook
-from stator.patterns.series.directory import Bucket, BucketDirectory
+from stator.patterns.series.buckets import Bucket
+from stator.patterns.series.directory import BucketDirectory
 from stator.patterns.series.layout import SeriesLayout
 from stator.patterns.series.spread import ShardLocation
 from stator.patterns.shards.hot_key import asked_refusal, hot_key_reason, table_limit_reason

@@ -22,7 +22,8 @@ from typing import Any, Final, Generic, TypeVar
 from stator.design.plan.key_text import SEPARATOR
 from stator.errors import ResourceNotFound
 from stator.model.values import Item
-from stator.patterns.series.directory import Bucket, BucketDirectory
+from stator.patterns.series.buckets import Bucket
+from stator.patterns.series.directory import BucketDirectory
 from stator.patterns.series.layout import SeriesLayout
 from stator.patterns.series.spread import ShardLocation
 from stator.tables.context import Context

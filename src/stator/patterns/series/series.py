@@ -45,7 +45,8 @@ from stator.patterns.rollups.reads import RollupReader, check_range
 from stator.patterns.rollups.rollup import Rollup, RollupRule, Summary
 from stator.patterns.rollups.stream_changes import RollupChanges, RollupUpdates
 from stator.patterns.rollups.writes import RollupBook
-from stator.patterns.series.directory import MAX_SHARDS, MAX_TABLES, BucketDirectory, BucketShards
+from stator.patterns.series.buckets import BucketShards
+from stator.patterns.series.directory import MAX_SHARDS, MAX_TABLES, BucketDirectory
 from stator.patterns.series.explanation import explain_series
 from stator.patterns.series.layout import SeriesLayout
 from stator.patterns.series.placement import SeriesPlacement
@@ -397,7 +398,7 @@ class Series(OnDb[D], Generic[D, E]):
 
         These are the tables of periods, and further tables of ``AdaptiveShards(tables=...)``.
         """
-        tables = yield from self.directory.own_tables()
+        tables = yield from self.directory.tables.listed()
         return [self.layout.period_table(table.period, table.number) for table in tables]
 
     @operation
@@ -409,7 +410,7 @@ class Series(OnDb[D], Generic[D, E]):
         Without this call, a table is created when it is first needed, and writers wait for it.
         """
         done = yield from self._book.ensure_tables()
-        return done + (yield from self.directory.ensure_tables())
+        return done + (yield from self.directory.tables.ensure())
 
     @operation
     def drop_before(self, moment: date, *, confirm: bool = False) -> Work[list[str]]:
@@ -426,13 +427,13 @@ class Series(OnDb[D], Generic[D, E]):
         if not isinstance(moment, datetime):
             moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
         check_moment(moment, "drop_before")
-        periods = yield from self.directory.table_periods()
+        periods = yield from self.directory.tables.periods()
         old = [
             text
             for text in periods
             if following(self.layout.table_per, period_start(text)) <= moment
         ]
-        tables = yield from self.directory.own_tables()
+        tables = yield from self.directory.tables.listed()
         names = [
             self.layout.period_table(each.period, each.number)
             for each in tables
@@ -445,7 +446,7 @@ class Series(OnDb[D], Generic[D, E]):
                 hint="pass confirm=True to delete them",
             )
         if old:
-            yield from self.directory.record_drop(
+            yield from self.directory.tables.record_drop(
                 following(self.layout.table_per, period_start(old[-1]))
             )
         for text in old:

@@ -34,7 +34,7 @@ from stator.model.limits import TRANSACTION_BYTES, TRANSACTION_ITEMS
 from stator.model.values import Item
 from stator.patterns.rollups.rollup import RollupKey, RollupTally
 from stator.patterns.rollups.writes import RollupBook
-from stator.patterns.series.directory import Bucket
+from stator.patterns.series.buckets import Bucket
 from stator.patterns.series.layout import SeriesLayout
 from stator.patterns.series.placement import NO_ROOM, PlacedReading, SeriesPlacement
 from stator.patterns.series.spread import ShardLocation

@@ -20,7 +20,7 @@ from stator.errors import ConditionFailed, SerializationFailed, StatorError
 from stator.errors.data import FailedWrite
 from stator.model.limits import BATCH_WRITE_ITEMS
 from stator.model.values import Item
-from stator.patterns.series.directory import Bucket
+from stator.patterns.series.buckets import Bucket
 from stator.patterns.series.placement import GROWTHS, NO_ROOM, PlacedReading, SeriesPlacement
 from stator.patterns.series.transactions import ReadingTransactionWriter
 from stator.tables.work import Call, Gather, Pause, Work, gathered
