@@ -11,7 +11,7 @@ import stator
 from stator.design.design import Design
 from stator.design.entities.conditions import FieldRef
 from stator.design.lint.location import Location, class_location, error_location, is_users
-from stator.design.lint.refusals import locate
+from stator.design.lint.refused_patterns import locate
 from stator.errors import DesignError, DesignFileWrong
 
 _PREFIX = re.compile(r"^(?P<path>[^\n:]+\.py):(?P<line>\d+): (?P<rest>.*)$", re.DOTALL)

@@ -19,7 +19,7 @@ from typing import Final, Literal
 from stator.errors import ConfigurationError
 from stator.model.scaling.capacity_window import CapacityWindow, window_actions
 from stator.model.scaling.scheduled_action import ScheduledAction
-from stator.model.scaling.target_tracking import CapacityBounds
+from stator.model.scaling.target_tracking import USUAL_TARGET_PERCENT, CapacityBounds
 
 StreamView = Literal["NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY"]
 TableClass = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
@@ -63,7 +63,7 @@ class ProvisionedCapacity:
     write_units: int
     most_read_units: int | None = None
     most_write_units: int | None = None
-    target: float = 0.7
+    target: float = USUAL_TARGET_PERCENT / 100
     read_schedule: tuple[str, ...] = ()
     write_schedule: tuple[str, ...] = ()
     timezone: str = "UTC"

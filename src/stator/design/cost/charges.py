@@ -20,6 +20,7 @@ from stator.design import capacity_units as units
 from stator.design.capacity_units import Number
 from stator.design.cost.prices import FreeTier, PriceName, RegionPrices, Years
 from stator.errors import DesignError
+from stator.model.scaling.target_tracking import USUAL_TARGET_PERCENT
 
 TableClass = Literal["standard", "infrequent_access"]
 
@@ -57,7 +58,7 @@ def capacity(
     average: Number,
     *,
     peak_to_average: Number = 1,
-    utilisation: Number = Decimal("0.7"),
+    utilisation: Number = USUAL_TARGET_PERCENT / 100,
     auto_scaling: bool = True,
 ) -> Decimal:
     """Return the capacity units to provision for an average load in units a second.

@@ -38,6 +38,7 @@ from stator.design.planner.planner import plan as plan_of
 from stator.design.table_settings import TableSettings
 from stator.errors import DesignError
 from stator.model.quantities import cents
+from stator.model.scaling.target_tracking import USUAL_TARGET_PERCENT
 
 Mode = Literal["on-demand", "provisioned", "reserved"]
 Kind = Literal["reads", "writes", "storage", "streams", "backups"]
@@ -74,7 +75,7 @@ class Basis:
 
     region: str = DEFAULT_REGION
     mode: Mode = "on-demand"
-    utilisation: float = 0.7
+    utilisation: float = USUAL_TARGET_PERCENT / 100
     years: Years = 1
     table_class: TableClass = "standard"
     pitr: bool = False

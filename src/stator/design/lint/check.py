@@ -13,7 +13,7 @@ from stator.design.declaration import Declaration
 from stator.design.lint.catalogue import CATALOGUE, CODES
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding, Report
-from stator.design.lint.refusals import plan_without_refused
+from stator.design.lint.refused_patterns import plan_without_refused
 from stator.design.plan.lock_file import compare
 from stator.design.plan.plan import Plan
 from stator.errors import ConfigurationError

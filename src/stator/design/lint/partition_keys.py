@@ -20,6 +20,7 @@ from stator.design.lint.facts import Collection, Facts
 from stator.design.lint.finding import Finding, Severity
 from stator.design.planner.cost_model import READ_LIMIT, WRITE_LIMIT, shards_for
 from stator.design.planner.weights import FEW_VALUES
+from stator.model.heat.limits import SHARD_FILL
 from stator.model.quantities import amount, size
 
 _CROWDED_ITEMS: Final = 1_000
@@ -40,8 +41,6 @@ _PERIODS: Final = {
     "hour": 3_600, "minute": 60,
 }  # fmt: skip
 """The seconds of each period that a partition key may hold."""
-_FILLED: Final = 0.7
-"""The share of a partition's limits that shards are planned for."""
 _COUNTED_RATE: Final = 100.0
 _TIME_WORDS: Final = re.compile(r"(^|_)(day|date|month|year|hour|minute|week|today|bucket)(_|$)")
 _COUNT_WORDS: Final = re.compile(r"(^|_)(id|no|nr|num|number|seq|sequence|serial|counter|index)$")
@@ -140,7 +139,7 @@ def _time_based(facts: Facts) -> _Reported:
                 continue
             shards = each.shards
             partitions = "one partition" if shards == 1 else f"{shards} partitions"
-            more = math.ceil(shards * now / (WRITE_LIMIT * _FILLED))
+            more = math.ceil(shards * now / (WRITE_LIMIT * SHARD_FILL))
             found = facts.on_field(
                 "ST102",
                 _time_severity(now, shards),

@@ -56,6 +56,7 @@ from stator.design.planner.weights import (
     WRITE_UNIT_DOLLARS,
 )
 from stator.design.value_facts import is_unique
+from stator.model.heat.limits import SHARD_FILL
 from stator.model.limits import PAGE_BYTES
 
 PlacementKind = Literal["base", "native base", "concatenated", "native", "local"]
@@ -83,8 +84,6 @@ MOST_PAGES: Final = 4.0
 These are four pages, one after the other: about a tenth of a second, and 500 read units, a sixth
 of what a partition serves in a second.
 """
-_SHARD_UTILISATION: Final = 0.7
-"""The share of a shard's limit that is planned for: neither hash nor estimate is perfect."""
 
 
 def shards_for(peak: float, limit: float) -> int:
@@ -92,7 +91,7 @@ def shards_for(peak: float, limit: float) -> int:
 
     Returns 1 if one partition can serve the peak.
     """
-    return 1 if peak <= limit else math.ceil(peak / limit / _SHARD_UTILISATION)
+    return 1 if peak <= limit else math.ceil(peak / limit / SHARD_FILL)
 
 
 @dataclass(frozen=True)

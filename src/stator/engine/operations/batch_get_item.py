@@ -11,7 +11,7 @@ from stator.engine.items import capacity, records
 from stator.engine.items.capacity import Consumed
 from stator.engine.items.records import shown
 from stator.engine.operation import Operation, RequestContext
-from stator.engine.partitions.refusals import of_whole_batch
+from stator.engine.partitions.throttle_errors import of_whole_batch
 from stator.engine.requests.expression_parameters import (
     Placeholders,
     attributes_to_get,

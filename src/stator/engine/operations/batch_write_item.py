@@ -11,7 +11,7 @@ from stator.engine.items.capacity import Consumed
 from stator.engine.items.write_path import Mutation
 from stator.engine.items.write_report import collection_metrics
 from stator.engine.operation import Operation, RequestContext
-from stator.engine.partitions.refusals import of_whole_batch
+from stator.engine.partitions.throttle_errors import of_whole_batch
 from stator.engine.tables.item_keys import MISMATCH, check_no_empty_key
 from stator.engine.tables.table import Table
 from stator.errors import SlowDown, TransactionConflict, ValidationFailed

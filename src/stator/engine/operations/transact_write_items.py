@@ -30,7 +30,7 @@ from stator.engine.items.write_path import Mutation, Writer
 from stator.engine.items.write_report import collection_metrics
 from stator.engine.operation import Operation, RequestContext
 from stator.engine.partitions.charges import Charge
-from stator.engine.partitions.refusals import cancellation_reason
+from stator.engine.partitions.throttle_errors import cancellation_reason
 from stator.engine.requests.expression_parameters import Placeholders
 from stator.engine.tables.item_keys import ItemRefused
 from stator.engine.tables.table import Table

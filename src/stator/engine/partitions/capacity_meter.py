@@ -31,7 +31,7 @@ from stator.clock import Clock
 from stator.engine import keyspace
 from stator.engine.keyspace import PREFIX_BYTES
 from stator.engine.partitions.charges import Charge
-from stator.engine.partitions.refusals import refusal
+from stator.engine.partitions.throttle_errors import refusal
 from stator.engine.tables.contributor_insights import WRITE_WEIGHT, watched_keys
 from stator.engine.tables.table import Index, IndexDefinition, Table, TableDefinition
 from stator.engine.tables.throughput import warm_settings

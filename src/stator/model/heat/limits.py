@@ -17,6 +17,9 @@ WRITE: Final = 1
 PARTITION_UNITS: tuple[float, float] = (3000.0, 1000.0)
 # A write unit is a thousandth of what a partition takes in a second, a read unit a third of that.
 WRITE_WEIGHT: Final = 3.0
+# Shards are planned to take this share of what a partition takes: neither the spread of a hash nor
+# an estimate is perfect.
+SHARD_FILL: Final = 0.7
 PARTITION_BYTES: Final = 10 * 1024**3
 ON_DEMAND_PARTITIONS: Final = 4
 QUOTA_UNITS: Final = 40_000.0

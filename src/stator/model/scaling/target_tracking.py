@@ -40,6 +40,7 @@ Direction = Literal["out", "in"]
 HIGH_MINUTES: Final = 2
 LOW_MINUTES: Final = 15
 _MINUTE: Final = 60.0
+USUAL_TARGET_PERCENT: Final = 70.0
 _LEAST_TARGET, _MOST_TARGET = 20.0, 90.0
 _LOW_POINTS: Final = 20.0
 _LOW_SHARE: Final = 0.8
@@ -79,7 +80,7 @@ class TargetTracking:
     that came last. AWS's default is 0 for DynamoDB.
     """
 
-    target_percent: float = 70.0
+    target_percent: float = USUAL_TARGET_PERCENT
     scale_out_cooldown_seconds: float = 0.0
     scale_in_cooldown_seconds: float = 0.0
     can_scale_in: bool = True
@@ -90,7 +91,8 @@ class TargetTracking:
             raise ConfigurationError(
                 f"a target of {self.target_percent:g} % is not between {_LEAST_TARGET:g} and "
                 f"{_MOST_TARGET:g}",
-                hint="Application Auto Scaling accepts 20 to 90 for DynamoDB; 70 is usual",
+                hint=f"Application Auto Scaling accepts {_LEAST_TARGET:g} to {_MOST_TARGET:g} for "
+                f"DynamoDB; {USUAL_TARGET_PERCENT:g} is usual",
             )
         for name in ("scale_out_cooldown_seconds", "scale_in_cooldown_seconds"):
             if not getattr(self, name) >= 0:

@@ -16,7 +16,11 @@ from typing import Final, Literal
 from stator.design.cost.prices import RegionPrices
 from stator.model.heat.limits import ON_DEMAND_PARTITIONS, PARTITION_UNITS
 from stator.model.limits import TABLE_READ_UNITS, TABLE_WRITE_UNITS
-from stator.model.scaling.target_tracking import CapacityBounds, TargetTracking
+from stator.model.scaling.target_tracking import (
+    USUAL_TARGET_PERCENT,
+    CapacityBounds,
+    TargetTracking,
+)
 from stator.ops.capacity.bill import MonthlyBill, monthly_bill
 from stator.ops.capacity.policies import (
     SCENARIOS,
@@ -34,7 +38,7 @@ from stator.ops.capacity.use_series import MINUTE, Dimension, TableHistory, UseS
 OptionKind = Literal["now", "on_demand", "capped", "fixed", "scaled", "scheduled"]
 
 TARGETS: Final = (50, 60, 70, 80, 90)
-SCHEDULE_TARGET: Final = 70
+SCHEDULE_TARGET: Final = int(USUAL_TARGET_PERCENT)
 SCHEDULE_DAYS: Final = 7
 """A schedule needs the use of a whole week."""
 _CAP: Final = 1.25

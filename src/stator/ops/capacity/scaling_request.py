@@ -10,12 +10,16 @@ from typing import Final
 from stator.errors import ConfigurationError
 from stator.model.scaling.capacity_window import CapacityWindow, window_actions
 from stator.model.scaling.scheduled_action import ScheduledAction
-from stator.model.scaling.target_tracking import CapacityBounds, TargetTracking
+from stator.model.scaling.target_tracking import (
+    USUAL_TARGET_PERCENT,
+    CapacityBounds,
+    TargetTracking,
+)
 from stator.ops.capacity.capacity_state import CapacityState, ScaledDimension
 from stator.ops.capacity.schedule import WeekSchedule, week_needs, week_schedule
 from stator.ops.capacity.use_series import MINUTE, Dimension, TableHistory
 
-USUAL_TARGETS: Final = (70.0, 80.0)
+USUAL_TARGETS: Final = (USUAL_TARGET_PERCENT, 80.0)
 _CEILING: Final = 3.0
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stator.errors import ConfigurationError
-from stator.model.heat.limits import PARTITION_UNITS, WRITE
+from stator.model.heat.limits import PARTITION_UNITS, SHARD_FILL, WRITE
 from stator.patterns.shards.shard_change import ShardChange
 
 Adaptive = Literal["adaptive"]
@@ -32,7 +32,7 @@ class AdaptiveShards:
 
     least: int = 1
     most: int = 64
-    target: float = 0.7
+    target: float = SHARD_FILL
     on_change: Callable[[ShardChange], None] | None = None
     tables: int = 1
 
