@@ -10,6 +10,6 @@ location: test_lint.py
 partition_keys: test_lint.py
 reads: test_lint.py
 storage: test_lint.py
-refusals: test_lint.py
+refused_patterns: test_lint.py
 writes: test_lint.py
 """

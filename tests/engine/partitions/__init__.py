@@ -2,6 +2,6 @@
 
 capacity_meter: test_enforced.py
 charges: test_enforced.py
-refusals: test_enforced.py
+throttle_errors: test_enforced.py
 throughput_report: ../../cli/test_serve_throughput.py
 """
