@@ -386,11 +386,20 @@ class ValueFacts:
         return math.inf if found is None else float(found)
 
     def _check_largest(self, fact: LargestFact) -> None:
+        present = self.present(fact.entity, fact.name)
+        if present is not None and fact.part > present + _ROUNDING:
+            raise DesignError(
+                f"{fact.where}: {fact} is more than the {_number(present)} of the items that have "
+                f"{fact.name}",
+                hint="largest() is a share of all items: lower it, or declare more items with the "
+                "field",
+            )
         values = self._most(fact.entity, fact.name)
-        if fact.part < 1 / values - _ROUNDING:
+        least = (1.0 if present is None else present) / values
+        if fact.part < least - _ROUNDING:
             raise DesignError(
                 f"{fact.where}: {fact} is less than an equal share of {_number(values)} values",
-                hint=f"the largest value has at least {1 / values:.4g} of the items",
+                hint=f"the largest value has at least {least:.4g} of the items",
             )
 
     def _check_shares(self) -> None:
@@ -402,7 +411,8 @@ class ValueFacts:
             name = test.field.name
             self._check_value(fact, test)
             skew = self._largest.get((fact.entity, name))
-            if skew is not None and fact.part > skew.part + _ROUNDING:
+            is_value = test.values[0] is not None
+            if is_value and skew is not None and fact.part > skew.part + _ROUNDING:
                 raise DesignError(
                     f"{fact.where}: {fact} contradicts {skew} at {skew.where}",
                     hint="the share gives one value more items than largest() allows: lower the "
@@ -508,7 +518,8 @@ class ValueFacts:
         """Return the share of items that have a field's most frequent value, if facts say so.
 
         Without a ``largest`` fact, the result is the largest share that a ``share`` fact declares
-        for one value of the field.
+        for one value of the field. ``share(Ride.driver_id == None, 0.07)`` is about no value:
+        no key holds None.
         """
         found = self._largest.get((entity, name))
         if found is not None:
@@ -516,15 +527,7 @@ class ValueFacts:
         part = derived_part(name)
         if part is not None:
             return self._largest_part(entity, part)
-        parts = [
-            fact.part
-            for (owner, _), fact in self._shares.items()
-            if owner is entity
-            and isinstance(fact.condition, Comparison)
-            and fact.condition.operator == "="
-            and fact.condition.field.path == (name,)
-        ]
-        return max(parts, default=None)
+        return next((part for _, part in self.frequent(entity, name)), None)
 
 
 def shown_name(entity: type[Entity], name: str) -> str:

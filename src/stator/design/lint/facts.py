@@ -146,6 +146,22 @@ class Facts:
             if change.entity is entity and change.kind in kinds
         )
 
+    def billed_writes(self, entity: type[Entity]) -> float:
+        """Return how many writes of an entity's items are billed each second.
+
+        A write in a transaction counts twice, because its units are billed twice.
+        """
+        plan = self.entity_plan(entity)
+        units = sum(
+            each.units
+            for each in self.plan.uses
+            if (each.kind, each.entity, each.table, each.index)
+            == ("write", plan.name, plan.table, None)
+        )
+        if self.plan.uses:
+            return units / self.write_units(entity)
+        return self.rate(entity, "create", "update", "delete")
+
     def update_rate(self, entity: type[Entity], fields: set[str]) -> float:
         """Return how many updates each second change any of these fields of an entity."""
         always = {
@@ -283,11 +299,14 @@ class Facts:
             if not fields:
                 continue
             values, share = self.distinct(entity, fields), self.estimates.hottest(entity, fields)
-            size_bytes = self.design.volume(entity) * self.entity_plan(entity).item_bytes
+            present = self.design.facts.all_present(entity, map(source_field, fields))
+            size_bytes = self.design.volume(entity) * self.entity_plan(entity).item_bytes * present
             mean += size_bytes / values
             most += size_bytes * share
             if self.estimates.is_skewed(entity, fields) and share * values > 1:
-                found.append((size_bytes * share, LargestValue(entity, fields, share, 0.0)))
+                found.append(
+                    (size_bytes * share, LargestValue(entity, fields, share * present, 0.0))
+                )
         if not found or not mean:
             return None
         _, heaviest = max(found, key=lambda each: each[0])

@@ -35,7 +35,7 @@ _WORTHWHILE: Final = 0.1
 
 def over_one_kilobyte(facts: Facts) -> Iterator[Finding]:
     for entity in facts.design.entities:
-        plan, rate = facts.entity_plan(entity), facts.rate(entity, "create", "update", "delete")
+        plan, rate = facts.entity_plan(entity), facts.billed_writes(entity)
         if not WRITE_UNIT_BYTES < plan.item_bytes <= ITEM_SIZE_BYTES or not rate:
             continue
         units = write_units(plan.item_bytes)
@@ -60,7 +60,7 @@ def near_unit_boundary(facts: Facts) -> Iterator[Finding]:
     because one unit hardly changes their price. Guessed sizes are skipped, too.
     """
     for entity in facts.design.entities:
-        plan, rate = facts.entity_plan(entity), facts.rate(entity, "create", "update", "delete")
+        plan, rate = facts.entity_plan(entity), facts.billed_writes(entity)
         units = round(plan.item_bytes / WRITE_UNIT_BYTES)
         beyond = round(plan.item_bytes) - units * WRITE_UNIT_BYTES
         is_near = abs(beyond) <= plan.item_bytes * _BOUNDARY and 1 <= units <= _FEW_UNITS

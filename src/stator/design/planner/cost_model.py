@@ -25,7 +25,7 @@ from stator.design.capacity_units import (
 )
 from stator.design.entities.derived_parts import source_field
 from stator.design.entities.entity import Entity, info
-from stator.design.planner.distinct_values import Guess
+from stator.design.planner.distinct_values import Guess, is_period
 from stator.design.planner.entry_changes import ItemLife
 from stator.design.planner.estimates import Estimates, key_text_bytes
 from stator.design.planner.keys.key_labels import KeyLabels
@@ -33,7 +33,6 @@ from stator.design.planner.needs.need import (
     Need,
     TogetherGroup,
     is_optional,
-    is_period,
     looked_up_by_guard,
 )
 from stator.design.planner.needs.write_rates import ItemWrite, WriteRates

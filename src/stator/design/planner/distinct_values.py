@@ -16,9 +16,10 @@ A derived part (``month_of(Order.placed_at)``) has a count of its own. A time de
 so does a day. So the month adds no values to a count over a time and its month, or over a day and
 its month.
 
-The counts of several fields are multiplied, because nothing says that the fields depend on each
-other, and are at most the number of items. A fact about some of the fields together replaces the
-product of their counts.
+The counts of several fields are multiplied, and are at most the number of items. That assumes that
+the fields do not depend on each other, which is a guess too: an owner has few of all repositories.
+A fact about some of the fields together, or a pattern that returns all items with values of them,
+replaces the product of their counts.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from stator.design.entities.derived_parts import (
     DerivedPart,
     PartComparison,
     derived_part,
+    source_field,
     without_implied,
 )
 from stator.design.entities.entity import Entity, EntityInfo, info
@@ -103,8 +105,8 @@ class DistinctValues:
         parts = self._parts(entity, returned)
         if fields in parts:
             return ValueCount(min(volume, parts[fields]))
-        product, guesses = 1.0, list[Guess]()
-        for part in _cover(fields, parts):
+        product, guesses, cover = 1.0, list[Guess](), list(_cover(fields, parts))
+        for part in cover:
             if part in parts:
                 product *= parts[part]
             else:
@@ -119,10 +121,33 @@ class DistinctValues:
         least = max((parts[each] for each in parts if each < fields), default=1.0)
         most = min((parts[each] for each in parts if each > fields), default=volume)
         value = max(least, min(product, most, volume))
+        if not guesses and self._is_open(entity, cover, parts) and least < value:
+            guesses.append(_joint_guess(entity, fields, value))
         here = returned.get((entity, fields))
         if here is not None and guesses and here.at_least is not None:
             value = max(1.0, min(value, volume / here.at_least))
         return ValueCount(value, tuple(guesses))
+
+    def _is_open(
+        self,
+        entity: type[Entity],
+        cover: Iterable[frozenset[str]],
+        parts: dict[frozenset[str], float],
+    ) -> bool:
+        """Whether counts were multiplied although the fields may depend on each other.
+
+        The values of an Enum, a Literal or a bool are assumed to be equally frequent, also within
+        each value of another field. Times go on by themselves: a device reports on every day.
+        """
+        known = info(entity)
+        named = [
+            part
+            for part in cover
+            if not all(
+                is_period(known, name) or possible_values(known, name) is not None for name in part
+            )
+        ]
+        return sum(parts.get(part, 2.0) > 1.0 for part in named) > 1
 
     def _count_part(
         self,
@@ -291,6 +316,26 @@ class DistinctValues:
         return None
 
 
+def _joint_guess(entity: type[Entity], fields: frozenset[str], values: float) -> Guess:
+    known = list(info(entity).fields)
+    names = sorted(fields, key=lambda name: (known.index(source_field(name)), name))
+    shown = [shown_name(entity, name) for name in names]
+    return Guess(
+        f"{' with '.join(shown)}: about {amount(values)} combinations, as if independent",
+        f"distinct({', '.join(shown)}, values=...)",
+    )
+
+
+def is_period(known: EntityInfo, name: str) -> bool:
+    """Whether a name stands for a day or another period, shared by all items of one moment."""
+    part = None if name in known.fields else derived_part(name)
+    if part is not None:
+        return part.is_time
+    shape = known.fields[name].shape
+    inner = shape.inner if isinstance(shape, Maybe) else shape
+    return isinstance(inner, Scalar) and inner.python is date
+
+
 def compared_name(test: Comparison) -> str:
     """Return the name of the field, or of the derived part, that a comparison tests."""
     return str(test.derived) if isinstance(test, PartComparison) else test.field.name
@@ -331,19 +376,27 @@ def _cover(fields: frozenset[str], parts: dict[frozenset[str], float]) -> Iterat
 def _references(known: EntityInfo) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Yield pairs: names that fields of other entities may have, and the identity they refer to.
 
-    A User with the identity ``id`` yields ``("user_id",), ("id",)`` and ``("user",), ("id",)``.
+    A User with the identity ``id`` yields ``("user_id",), ("id",)`` and ``("user",), ("id",)``. A
+    Repo with the identity ``owner, name`` is also found as ``owner, repo``.
     """
     if len(known.identity) != 1:
-        yield known.identity, known.identity
+        *parents, last = known.identity
+        for alias in (last, *_aliases(known, last)):
+            yield (*parents, alias), known.identity
         own = _own_id(known)
         if own is not None:
             yield (own,), (own,)
         return
     name = known.identity[0]
-    label = known.name.lower()
-    for alias in (name, f"{label}_{name}", label):
+    for alias in (name, *_aliases(known, name)):
         if alias != "id":
             yield (alias,), (name,)
+
+
+def _aliases(known: EntityInfo, name: str) -> tuple[str, str]:
+    """Return the names that other entities may give to a field of this one's identity."""
+    label = known.name.lower()
+    return f"{label}_{name}", label
 
 
 def _own_id(known: EntityInfo) -> str | None:

@@ -203,9 +203,10 @@ class Estimates:
         return self._values.volume_guess(entity)
 
     def hottest(self, entity: type[Entity], fields: Iterable[str]) -> float:
-        """Return the share of an entity's items that the most frequent value has.
+        """Return the share that the most frequent value has of the items that have the fields.
 
-        Without a ``largest`` fact, all values are equally frequent.
+        Items without an optional field do not count: no index on the field holds them. Without a
+        ``largest`` fact, all values are equally frequent.
         """
         names = tuple(fields)
         values = self.distinct(entity, names)
@@ -215,10 +216,23 @@ class Estimates:
         if is_unique(info(entity), names) or values >= self.volume(entity) * present:
             return even
         parts = [
-            max(self.design.facts.largest(entity, name) or 0.0, 1 / self.distinct(entity, (name,)))
+            max(self.largest(entity, name) or 0.0, 1 / self.distinct(entity, (name,)))
             for name in names
         ]
         return max(even, math.prod(parts)) if self.is_skewed(entity, names) else even
+
+    def largest(self, entity: type[Entity], name: str) -> float | None:
+        """Return the share that a field's most frequent value has of the items with the field.
+
+        Facts are about all items: if 10 % of the tasks have one assignee, and 20 % have any, that
+        assignee has half of the assigned tasks. Returns None if no fact is about the field.
+        """
+        found = self.design.facts.largest(entity, name)
+        if found is None:
+            return None
+        return min(
+            1.0, found / (self.design.facts.all_present(entity, (source_field(name),)) or 1.0)
+        )
 
     def is_skewed(self, entity: type[Entity], fields: Iterable[str]) -> bool:
         """Whether a fact says that the values of these fields are not equally frequent."""

@@ -80,8 +80,10 @@ class ValueRanks:
             return (1.0,)
         if is_unique(info(entity), (name,)) and self.distinct(entity, (name,)) > FEW_VALUES:
             return ()
-        known = [part for _, part in self.design.facts.frequent(entity, name)]
-        largest = self.design.facts.largest(entity, name)
+        # Calls about a field concern items that have it.
+        present = self.design.facts.all_present(entity, (source_field(name),)) or 1.0
+        known = [min(1.0, part / present) for _, part in self.design.facts.frequent(entity, name)]
+        largest = self.estimates.largest(entity, name)
         if largest is not None and (not known or largest > known[0] + 1e-9):
             known.insert(0, largest)
         values = max(len(known), ceil(self.distinct(entity, (name,)) - 1e-9))

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from stator.design.capacity_units import MONTH_SECONDS
+from stator.design.entities.derived_parts import source_field
 from stator.design.entities.entity import Entity, info
 from stator.design.plan.plan import Step
 from stator.design.planner.assignment import EntityLayout
@@ -237,7 +238,9 @@ def read_reasons(
         )
     largest = costs.units_of_largest(served, placement)
     if largest is not None and step.operation == "Query":
-        part = costs.estimates.hottest(served.need.entity, (*served.path.partition, *served.prefix))
+        entity, names = served.need.entity, (*served.path.partition, *served.prefix)
+        present = costs.estimates.design.facts.all_present(entity, map(source_field, names))
+        part = costs.estimates.hottest(entity, names) * present
         mean, most = (
             units * served.need.rps * MONTH_SECONDS * READ_UNIT_DOLLARS
             for units in (costs.read_units(served, placement) or 0.0, largest)

@@ -14,14 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date
 from functools import cached_property
 from typing import Any
 
 from stator.design.entities.conditions import Comparison, Condition, FieldRef
 from stator.design.entities.derived_parts import PartComparison, derived_part, source_field
 from stator.design.entities.entity import Entity, EntityInfo, info
-from stator.design.entities.shapes import Maybe, Scalar
+from stator.design.entities.shapes import Maybe
 from stator.design.patterns.condition_contents import references
 from stator.design.patterns.param import Param
 from stator.design.patterns.pattern import Pattern
@@ -276,16 +275,6 @@ def fields_of(need: Need, filters: Iterable[Condition]) -> frozenset[str]:
     )
     # DynamoDB counts what the index shows. Other reads look at the whole item.
     return names | {need.hides} if need.is_count and need.hides is not None else names
-
-
-def is_period(known: EntityInfo, name: str) -> bool:
-    """Whether a name stands for a day or another period, shared by all items of one moment."""
-    part = None if name in known.fields else derived_part(name)
-    if part is not None:
-        return part.is_time
-    shape = known.fields[name].shape
-    inner = shape.inner if isinstance(shape, Maybe) else shape
-    return isinstance(inner, Scalar) and inner.python is date
 
 
 def is_optional(known: EntityInfo, name: str) -> bool:
