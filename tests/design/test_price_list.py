@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stator.design.cost.prices import price_file
+from stator.design.cost.prices import price_file, prices
 from stator.design.cost.report import cost
 from stator.errors import DesignError
 
@@ -26,6 +26,14 @@ LISTED: list[tuple[str, list[tuple[str, str]]]] = [
     ("EUN1-IA-TimedStorage-ByteHrs", [("0", "0.11")]),
     ("EUN1-TimedPITRStorage-ByteHrs", [("0", "0.21")]),
     ("EUN1-SomethingElse", [("0", "9")]),
+    ("EUN1-RestoreDataSize-Bytes", [("0", "0.161")]),
+    ("EUN1-ExportDataSize-Bytes", [("0", "0.11")]),
+    ("EUN1-IncrementalExportDataSize-Bytes", [("0", "8")]),
+    ("EUN1-ImportDataSize-Bytes", [("0", "0.16")]),
+    ("EUN1-Streams-Requests", [("0", "0"), ("2500000", "0.00000021")]),
+    ("EUN1-ChangeDataCaptureUnits-Kinesis", [("0", "0.00000011")]),
+    ("EUN1-IA-ReplWriteRequestUnits", [("0", "0.0000009")]),
+    ("EUN1-ReplWriteCapacityUnit-Hrs", [("0", "0"), ("18600", "0.00071")]),
 ]
 
 
@@ -43,11 +51,25 @@ def a_list(listed: list[tuple[str, list[tuple[str, str]]]] = LISTED) -> dict[str
             for number, (start, usd) in enumerate(steps)
         }
         terms[f"SKU{at}"] = {f"SKU{at}.JRTC": {"priceDimensions": dimensions}}
+    reserved = {
+        f"SKU{at}": {
+            f"SKU{at}.{term}": {
+                "termAttributes": {"LeaseContractLength": term, "PurchaseOption": "Heavy"},
+                "priceDimensions": {
+                    "fee": {"unit": "Quantity", "pricePerUnit": {"USD": "1.61"}},
+                    "hour": {"unit": "WriteCapacityUnit-Hrs", "pricePerUnit": {"USD": "0.000138"}},
+                },
+            }
+            for term in ("1yr", "2yr")
+        }
+        for at, (usage_type, _) in enumerate(listed)
+        if usage_type == "EUN1-WriteCapacityUnit-Hrs"
+    }
     return {
         "offerCode": "AmazonDynamoDB",
         "publicationDate": "2026-10-12T09:00:00Z",
         "products": products,
-        "terms": {"OnDemand": terms},
+        "terms": {"OnDemand": terms, "Reserved": reserved},
     }
 
 
@@ -81,3 +103,26 @@ def test_a_list_without_needed_prices_is_refused(tmp_path: Path) -> None:
         price_file(written(tmp_path, a_list([])))
     with pytest.raises(DesignError, match="eu-north-1 has no read_request_unit"):
         price_file(written(tmp_path, a_list(LISTED[:1])))
+
+
+def test_a_price_list_has_backups_streams_and_reserved_capacity(tmp_path: Path) -> None:
+    found = price_file(written(tmp_path, a_list())).region("eu-north-1")
+    assert found["restore_gb"] == Decimal("0.161")
+    assert found["export_gb"] == Decimal("0.11")  # the full export, not the incremental one
+    assert found["import_gb"] == Decimal("0.16")
+    assert found["stream_read"] == Decimal("0.00000021")  # after the free ones
+    assert found["kinesis_capture_unit"] == Decimal("0.00000011")
+    assert found["ia_replicated_write_request_unit"] == Decimal("0.0000009")
+    assert found["replicated_write_capacity_hour"] == Decimal("0.00071")
+    block = found.reserved("write", 1)
+    assert (block.units, block.upfront, block.hour) == (100, Decimal(161), Decimal("0.0138"))
+    with pytest.raises(DesignError, match="3-year reserved write capacity in eu-north-1"):
+        found.reserved("write", 3)
+
+
+@pytest.mark.parametrize("region", ["eu-west-1", "eu-central-9"])
+def test_a_missing_price_names_the_list_to_download(region: str) -> None:
+    with pytest.raises(DesignError) as caught:
+        prices(region)["ia_write_request_unit"]
+    assert f"/AmazonDynamoDB/current/{region}/index.json" in str(caught.value.hint)
+    assert "stator cost --prices" in str(caught.value.hint)

@@ -30,6 +30,7 @@ from typing import Any, Final, Literal, TypedDict, Unpack, get_args
 from stator.design.cost import charges
 from stator.design.cost.charges import Charge, TableClass, a_month, total
 from stator.design.cost.prices import PriceFile, PriceName, RegionPrices, Years, price_file
+from stator.design.cost.prices.price_list import list_address
 from stator.design.cost.workload import CapacityUse, StoredData, Workload, workload_of
 from stator.design.declaration import Declaration
 from stator.design.plan.html_table import html_table
@@ -467,7 +468,11 @@ class _Bill:
     def _has(self, price: PriceName, what: str) -> bool:
         """Whether the region has a price. If not, the report notes that it leaves ``what`` out."""
         if price not in self.region:
-            self.not_included.append(f"no price for {what} in {self.region.region}: not included")
+            self.not_included.append(
+                f"the price of {what} in {self.region.region} is missing, so the total is without "
+                f"it; download {list_address(self.region.region)} and pass it: "
+                "stator cost --prices index.json"
+            )
         return price in self.region
 
     def backups(self) -> list[CostLine]:

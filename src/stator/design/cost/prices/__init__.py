@@ -21,7 +21,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from stator.design.cost.prices.price_list import from_price_list, is_price_list
+from stator.design.cost.prices.price_list import from_price_list, is_price_list, list_address
 from stator.errors import DesignError
 
 PriceName = Literal[
@@ -86,8 +86,8 @@ class RegionPrices:
         if found is None:
             raise DesignError(
                 f"the price {name} of {self.region} is not in the price file of {self.as_of}",
-                hint="load a price file of your own that has it; "
-                f"{self.region} has {', '.join(self.known)}",
+                hint=f"download AWS's price list, {list_address(self.region)}, and pass it: "
+                "stator cost --prices index.json",
             )
         return found
 
@@ -100,7 +100,8 @@ class RegionPrices:
             raise DesignError(
                 f"the price of {years}-year reserved {kind} capacity in {self.region} is not in "
                 f"the price file of {self.as_of}",
-                hint="reserve for another term, or load a price file that has it",
+                hint=f"reserve for another term, or download AWS's price list, "
+                f"{list_address(self.region)}, and pass it: stator cost --prices index.json",
             )
         return found
 
@@ -118,8 +119,8 @@ class PriceFile:
         if found is None:
             raise DesignError(
                 f"no prices for region {name!r} in the price file of {self.as_of}",
-                hint=f"it has {', '.join(sorted(self.regions))}; for others, load a price file of "
-                "your own",
+                hint=f"choose {' or '.join(sorted(self.regions))} with --region, or download AWS's "
+                f"price list, {list_address(name)}, and pass it: stator cost --prices index.json",
             )
         return found
 

@@ -7,8 +7,8 @@ AWS publishes a file for each region, which anybody can download:
 ``from_price_list`` reads such a file, so that ``stator cost --prices index.json`` knows a region or
 a day that the package's own file does not have. A price is found by its usage type, such as
 ``EUN1-WriteRequestUnits``; the part before the dash names the region. If a price has tiers, such as
-25 GB of free storage first, the price of the last tier is used. Prices of reserved capacity are
-ignored.
+25 GB of free storage first, the price of the last tier is used. A reserved unit has a fee paid
+once, in the unit ``Quantity``, and a price for each hour.
 """
 
 from __future__ import annotations
@@ -35,8 +35,29 @@ _USAGE_TYPES: Final = {
     "IA-TimedStorage-ByteHrs": "ia_storage_gb_month",
     "TimedPITRStorage-ByteHrs": "pitr_gb_month",
     "TimedBackupStorage-ByteHrs": "backup_gb_month",
+    "RestoreDataSize-Bytes": "restore_gb",
+    "ExportDataSize-Bytes": "export_gb",
+    "ImportDataSize-Bytes": "import_gb",
+    "Streams-Requests": "stream_read",
+    "ChangeDataCaptureUnits-Kinesis": "kinesis_capture_unit",
+    "ReplWriteCapacityUnit-Hrs": "replicated_write_capacity_hour",
+    "IA-ReplWriteRequestUnits": "ia_replicated_write_request_unit",
+    "IA-ReplWriteCapacityUnit-Hrs": "ia_replicated_write_capacity_hour",
 }
+"""https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-understanding-billing.html"""
+_RESERVED: Final = {"write_capacity_hour": "write", "read_capacity_hour": "read"}
+_YEARS: Final = {"1yr": "1", "3yr": "3"}
+_BLOCK: Final = 100
+"""Reserved capacity is sold in blocks of 100 units. The list has the price of one unit."""
 _REGION: Final = re.compile(r"[A-Z]{2,4}[0-9]?-")
+
+
+def list_address(region: str) -> str:
+    """Return the address from which anybody can download the price list of a region."""
+    return (
+        "https://pricing.us-east-1.amazonaws.com/offers/v1.0/aws/"
+        f"{OFFER}/current/{region}/index.json"
+    )
 
 
 def is_price_list(document: Any) -> bool:
@@ -49,7 +70,7 @@ def from_price_list(document: Mapping[str, Any], free_tier: Mapping[str, Any]) -
     AWS's list does not contain the free tier. ``free_tier`` is taken from another price file.
     """
     regions: dict[str, dict[str, Any]] = {}
-    terms = document["terms"]["OnDemand"]
+    terms, reserved = document["terms"]["OnDemand"], document["terms"].get("Reserved", {})
     for sku, product in document["products"].items():
         attributes = product["attributes"]
         name = _price_name(attributes.get("usagetype", ""))
@@ -58,6 +79,8 @@ def from_price_list(document: Mapping[str, Any], free_tier: Mapping[str, Any]) -
             continue
         region = regions.setdefault(code, {"name": attributes.get("location", code), "prices": {}})
         region["prices"][name] = {"usd": str(_last_step(terms[sku])), "source": "list"}
+        if name in _RESERVED:
+            _add_reserved(region, _RESERVED[name], reserved.get(sku, {}))
     if not regions:
         raise DesignError(
             "the price list has no prices of DynamoDB requests",
@@ -71,6 +94,22 @@ def from_price_list(document: Mapping[str, Any], free_tier: Mapping[str, Any]) -
         "sources": {"list": {"kind": "transcript", "text": text}},
         "regions": regions,
     }
+
+
+def _add_reserved(region: dict[str, Any], kind: str, offers: Mapping[str, Any]) -> None:
+    """Add the prices of blocks of reserved capacity to a region, from the offers of one product."""
+    for offer in offers.values():
+        years = _YEARS.get(offer.get("termAttributes", {}).get("LeaseContractLength", ""))
+        steps = list(offer["priceDimensions"].values())
+        once = [step for step in steps if step.get("unit") == "Quantity"]
+        hourly = [step for step in steps if step.get("unit") != "Quantity"]
+        if years is None or not once or not hourly:
+            continue
+        found = region.setdefault("reserved", {"source": "list", "units": _BLOCK, "years": {}})
+        found["years"].setdefault(years, {})[kind] = {
+            "upfront": str(_usd(once[0]) * _BLOCK),
+            "hour": str(_usd(hourly[0]) * _BLOCK),
+        }
 
 
 def _price_name(usage_type: str) -> str | None:
@@ -88,4 +127,8 @@ def _price_name(usage_type: str) -> str | None:
 def _last_step(offers: Mapping[str, Any]) -> Decimal:
     steps = [step for offer in offers.values() for step in offer["priceDimensions"].values()]
     last = max(steps, key=lambda step: Decimal(step.get("beginRange", "0")))
-    return Decimal(last["pricePerUnit"]["USD"])
+    return _usd(last)
+
+
+def _usd(step: Mapping[str, Any]) -> Decimal:
+    return Decimal(step["pricePerUnit"]["USD"])
