@@ -45,7 +45,6 @@ from stator.ops.capacity.replay import DimensionReplay, Replay, replay
 from stator.ops.capacity.reserved import ReservedBlocks, reserved_blocks
 from stator.ops.capacity.scaling_registry import capacity_state
 from stator.ops.capacity.scaling_request import ScalingRequest, scaled_state
-from stator.ops.capacity.schedule import WeekSchedule, week_needs, week_schedule
 from stator.ops.capacity.staged_change import (
     StagedCall,
     StagedChange,
@@ -54,6 +53,7 @@ from stator.ops.capacity.staged_change import (
     stage,
 )
 from stator.ops.capacity.use_series import Dimension, TableHistory, UseSeries
+from stator.ops.capacity.week.schedule import WeekSchedule, week_needs, week_schedule
 
 __all__ = [
     "SCENARIOS",

@@ -19,6 +19,7 @@ from stator.model.scaling.target_tracking import (
     is_high,
     is_low,
     pull_inside,
+    target_warning,
 )
 
 NOW = 1_790_000_000.0
@@ -72,10 +73,22 @@ def test_fifteen_quiet_minutes_lower_the_units_and_fourteen_do_not() -> None:
     assert decision([35] * 14 + [51]) is None
 
 
-def test_the_low_alarm_has_two_readings() -> None:
-    used = [53 * 60.0] * 15
-    assert not is_low(TargetTracking(70, low_alarm="points"), 100, used)  # below 50
-    assert is_low(TargetTracking(70, low_alarm="share"), 100, used)  # below 56
+@pytest.mark.parametrize(("target", "below"), [(90, 70), (70, 50), (50, 30)])
+def test_the_low_alarm_is_twenty_points_below_the_target(target: float, below: float) -> None:
+    assert not is_low(TargetTracking(target), 100, [below * 60.0] * 15)
+    assert is_low(TargetTracking(target), 100, [(below - 0.1) * 60.0] * 15)
+
+
+def test_the_low_alarm_is_that_of_the_public_captures() -> None:
+    assert TargetTracking(70).low_threshold(5) == pytest.approx(150.0)
+
+
+@pytest.mark.parametrize(
+    ("target", "warning"),
+    [(60, "40 % of the units unused"), (70, ""), (80, ""), (90, "little room for the minutes")],
+)
+def test_an_unusual_target_is_warned_about(target: float, warning: str) -> None:
+    assert warning in target_warning(target) and bool(warning) == bool(target_warning(target))
 
 
 def test_bounds_hold() -> None:

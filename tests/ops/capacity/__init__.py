@@ -7,6 +7,7 @@ live_table: test_staged_change.py
 metric_source: test_history.py
 planned_state: test_advice.py
 policies: test_replay.py
+reason: test_advice.py
 replay_lane: test_replay.py
 scaling_registry: test_staged_change.py
 service_calls: test_history.py

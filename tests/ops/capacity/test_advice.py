@@ -10,11 +10,13 @@ import pytest
 
 from stator.design.cost.prices import prices
 from stator.errors import ConfigurationError
-from stator.model.scaling.target_tracking import CapacityBounds
+from stator.model.quantities import dollars
+from stator.model.scaling.target_tracking import CapacityBounds, target_warning
 from stator.ops.capacity.advice import CapacityAdvice, TableAdvice, advise
 from stator.ops.capacity.capacity_state import CapacityState
 from stator.ops.capacity.options import OptionSearch
 from stator.ops.capacity.planned_state import planned_state
+from stator.ops.capacity.reason import throttled_when
 from stator.ops.capacity.use_series import TableHistory
 
 from .histories import READS, WRITES, history
@@ -40,7 +42,12 @@ def evenings() -> TableAdvice:
 def test_steady_traffic_gets_fixed_units() -> None:
     found = advice(history([6000.0] * DAY))
     assert found.recommended.kind == "fixed"
-    assert found.reason.startswith("Traffic is steady")
+    saved = f"{dollars(found.recommended.dollars.middle)} a month instead of "
+    assert found.reason == (
+        f"Use is even enough for units that never change: {saved}"
+        f"{dollars(found.now.dollars.middle)}. On average 100 write units a second are used, and "
+        "100 in the busiest minute."
+    )
     assert found.saves == pytest.approx(found.now.dollars.middle - found.recommended.dollars.middle)
 
 
@@ -49,14 +56,24 @@ def test_rare_traffic_stays_on_demand() -> None:
     quiet[100:103] = [60_000.0] * 3
     found = advice(history(quiet))
     assert (found.recommended, found.is_change) == (found.now, False)
-    assert "Nothing else is at least 5 % cheaper" in found.reason
+    assert found.reason.startswith(
+        "Of the other options that refuse at most 0.01 %, the cheapest (fixed, highest minute) "
+        "would cost $"
+    )
+    assert found.reason.endswith(
+        "On average 2.08 write units a second are used, and 1,000 in the busiest minute."
+    )
     assert found.note(found.now, "UTC") == "<- keep"
 
 
 def test_evenings_get_a_schedule_and_the_reason_says_so() -> None:
     found = evenings()
     assert found.recommended.kind == "scheduled"
-    assert "a schedule raises units before a rise" in found.reason
+    assert found.reason.startswith(
+        "Use has the same shape every week, and a schedule raises units before it rises. At best, "
+        "auto scaling 70 % alone would be late and refuse up to 0."
+    )
+    assert "minutes, mostly 18:00-19:00. On average " in found.reason
     assert found.note(found.recommended, "UTC") == f"<- saves ${found.saves:.2f}"
     plain = next(each for each in found.options if each.name == "auto scaling 70 %")
     assert found.note(plain, "UTC") == "18:00-19:00"
@@ -69,12 +86,47 @@ def test_who_may_refuse_more_may_pay_less() -> None:
     assert loose.recommended.throttled_share.high > 0
 
 
+def test_no_target_is_recommended_of_which_scale_warns() -> None:
+    loose = advice(evenings().history, most_throttled=0.5)
+    cheapest = min(loose.options, key=lambda each: each.dollars.middle)
+    assert cheapest.name == "auto scaling 90 %"
+    assert cheapest.warning == target_warning(90) != "" and not cheapest.is_eligible
+    assert loose.recommended.name == "auto scaling 80 %"
+    for option in loose.options:
+        assert option.is_eligible or option is not loose.recommended
+
+
+def weekly_batch() -> TableHistory:
+    """Busy weekday evenings, and a batch on Sundays at two."""
+    units = [
+        60 * (600 if minute // DAY % 7 == 6 and 120 <= minute % DAY < 240 else rate(minute))
+        for minute in range(7 * DAY)
+    ]
+    return history(units)
+
+
+def test_a_weekly_batch_has_a_schedule_and_a_name_of_its_own() -> None:
+    found = advice(weekly_batch())
+    assert found.recommended.kind == "scheduled"
+    assert found.recommended.throttled_units.high == 0
+    ((_, schedule),) = found.recommended.schedules
+    windows = list(schedule.windows())
+    assert [each for each in windows if each.endswith(("min=857", "min=858"))] == [
+        next(each for each in windows if each.startswith("sunday 01:50-04:00"))
+    ]
+    quiet = [60.0] * (7 * DAY)
+    quiet[6 * DAY + 120 : 6 * DAY + 240] = [36_000.0] * 120
+    plain = next(each for each in advice(history(quiet)).options if each.kind == "scaled")
+    assert throttled_when(history(quiet), plain, "UTC") == "Sunday 02:00-03:00"
+
+
 def test_a_table_that_refuses_gets_something_that_does_not_even_if_it_costs_more() -> None:
     throttled = history([1200.0] * DAY, provisioned=20, throttles=[600.0] * DAY)
     found = advice(throttled)
     assert found.recommended.throttled_share.high < found.now.throttled_share.low
     assert found.saves < 0
     assert found.note(found.recommended, "UTC") == "<- refuses less"
+    assert "Now 33 % of what is asked for is refused." in found.reason
     assert any("hid at least 864,000 units" in each for each in found.notes)
 
 
@@ -91,7 +143,7 @@ def test_a_large_quiet_table_gets_the_other_class() -> None:
     quiet[100:103] = [60_000.0] * 3
     found = advice(history(quiet, size_bytes=1e12))
     assert found.recommended.table_class == "infrequent_access"
-    assert found.reason.startswith("Storage is ")
+    assert found.reason.startswith("Storage is $")
     before = CapacityState("orders", {})
     after = planned_state(found.recommended, before, found.history)
     assert after == CapacityState("orders", {}, table_class="infrequent_access")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from moto import mock_aws
 from stator.errors import ConfigurationError, LiveTableUnreachable
 from stator.ops.capacity.cloudwatch import CloudWatchMetrics
 from stator.ops.capacity.history import fetch_history, kept_history, last_days, live_history
+from stator.ops.capacity.history_file import read_history
 from stator.ops.capacity.live_table import LiveTable
 from stator.ops.capacity.metric_source import MemoryMetrics, MetricQuery
 from stator.ops.capacity.use_series import Dimension
@@ -131,6 +133,37 @@ def test_an_index_that_was_added_later_was_idle_before(tmp_path: Path) -> None:
     added = found.of(Dimension("GSI1", "write")).consumed
     assert sum(added) == len([each for each in added if each])
     assert added[-1] == 1.0 and 0.0 in added
+
+
+def test_a_file_is_enough_for_a_table_that_was_created_now(tmp_path: Path) -> None:
+    path = tmp_path / "history.csv"
+    (kept,) = kept_history(path, metrics(), [TABLE], NOW, days=2)
+    before = path.read_text()
+    for later in (30.0, 600.0, 9 * DAY):  # no minutes yet, a few, days after the file ends
+        young = replace(TABLE, created_at=NOW + later)
+        (found,) = kept_history(path, CountedMetrics(), [young], NOW + later + 400, days=2)
+        assert found == kept
+        assert path.read_text() == before
+
+
+def test_what_a_file_has_is_never_replaced_by_what_came_long_after(tmp_path: Path) -> None:
+    path = tmp_path / "history.csv"
+    kept_history(path, metrics(), [TABLE], NOW, days=2)
+    before = path.read_text()
+    with pytest.raises(ConfigurationError, match=r"orders until 2026-11-0. .*the time between"):
+        kept_history(path, metrics(), [TABLE], NOW + 40 * DAY, days=2)
+    assert path.read_text() == before
+
+
+def test_an_index_that_is_gone_is_kept_in_the_file_and_left_out_of_the_history(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "history.csv"
+    kept_history(path, metrics(), [TABLE], NOW, days=1)
+    (found,) = kept_history(path, metrics(), [LiveTable("orders", {}, ("GSI2",))], NOW, days=1)
+    assert found.indexes == ("GSI2",)
+    assert not any(found.of(Dimension("GSI2", "write")).consumed)
+    assert [each.indexes for each in read_history(path)] == [("GSI1",)]
 
 
 def test_the_last_days_of_a_short_history_are_all_of_it() -> None:

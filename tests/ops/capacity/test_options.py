@@ -61,7 +61,7 @@ def test_a_higher_target_costs_less_and_refuses_more() -> None:
 
 def test_a_figure_is_a_range_from_the_best_to_the_worst_delays() -> None:
     found = options()["auto scaling 70 %"]
-    assert len(found.replays) == 3
+    assert len(found.replays) == 2
     assert found.throttled_units.low < found.throttled_units.high
     assert found.worst.throttled_units == found.throttled_units.high
 

@@ -107,7 +107,7 @@ def test_units_fall_after_fifteen_quiet_minutes() -> None:
     policy = scaled(1, 100, start=20)
     found = replay(
         history(series), {READS: FixedPolicy(1), WRITES: policy},
-        Scenario(1, 1, low_alarm="points"), warm=(0, 100),
+        Scenario(1, 1), warm=(0, 100),
     ).of(WRITES)  # fmt: skip
     # Minutes 5 to 19 are low; the last is known at 21, and the change is in force at 22.
     assert changes(found.capacity) == [(0, 20), (22, 2)]

@@ -184,8 +184,8 @@ class Scaler:
 def test_a_sawtooth_scales_the_engine_as_it_scales_the_replay() -> None:
     """Eight falls: four at once, the others an hour apart. The engine counts them, too."""
     series = ([360] * 6 + [0] * 34) * 8
-    tracking, bounds = TargetTracking(70, low_alarm="share"), CapacityBounds(1, 40)
-    scenario = Scenario(1, 2, 2, 1, "share")
+    tracking, bounds = TargetTracking(70), CapacityBounds(1, 40)
+    scenario = Scenario(1, 2, 2, 1)
     policy = ScaledPolicy(tracking, bounds)
     found = replay(history(series), {READS: FixedPolicy(1), WRITES: policy}, scenario).of(WRITES)
     table = Table(1)

@@ -26,7 +26,7 @@ INDEX_READS, INDEX_WRITES = Dimension(INDEX, "read"), Dimension(INDEX, "write")
 
 def instant(update_minutes: int = 1) -> Scenario:
     """The delays of the engine: it knows a minute when it ends."""
-    return Scenario(0, update_minutes, update_minutes, 1, "points")
+    return Scenario(0, update_minutes, update_minutes, 1)
 
 
 def compare(

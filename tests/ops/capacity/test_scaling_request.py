@@ -11,7 +11,6 @@ from stator.ops.capacity.capacity_state import CapacityState, ScaledDimension
 from stator.ops.capacity.scaling_request import (
     ScalingRequest,
     scaled_state,
-    target_warning,
     unscaled_state,
 )
 from stator.ops.capacity.use_series import Dimension
@@ -83,11 +82,3 @@ def test_on_demand_tables_and_unknown_indexes_do_not_scale() -> None:
 def test_scaling_ends_for_what_is_named() -> None:
     assert unscaled_state(THERE, (READS,)) == THERE
     assert unscaled_state(THERE, (WRITES,)).scaling == {}
-
-
-@pytest.mark.parametrize(
-    ("target", "warning"),
-    [(70, ""), (80, ""), (50, "50 % of the units unused"), (85, "little room")],
-)
-def test_an_unusual_target_is_warned_about(target: float, warning: str) -> None:
-    assert warning in target_warning(target) and bool(warning) == bool(target_warning(target))

@@ -21,6 +21,9 @@ LEAD_MINUTES: Final = 10
 WINDOW_EXAMPLE: Final = "weekdays 17:50-22:30 min=160"
 
 _DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_FULL_DAYS: Final = (
+    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
+)  # fmt: skip
 _GROUPS: Final = {
     "daily": (0, 1, 2, 3, 4, 5, 6),
     "weekdays": (0, 1, 2, 3, 4),
@@ -49,7 +52,7 @@ class CapacityWindow:
 
     @classmethod
     def parse(cls, text: str) -> CapacityWindow:
-        """Read a window. Days are daily, weekdays, weekends, or such as mon,wed or fri-sun.
+        """Read a window. Days are daily, weekdays, weekends, or such as mon,wed, fri-sun, sunday.
 
         ``load 22:00-23:00 min=500`` is a daily window that opens ten minutes early, for a bulk
         load that runs in these hours (``stator load --between 22:00-23:00``).
@@ -108,7 +111,10 @@ def _days_of(text: str, whole: str) -> tuple[int, ...]:
         return _GROUPS[text]
     found: set[int] = set()
     for part in text.split(","):
-        first, dash, last = part.partition("-")
+        first, dash, last = (
+            _DAYS[_FULL_DAYS.index(name)] if name in _FULL_DAYS else name
+            for name in part.partition("-")
+        )
         if first not in _DAYS or (dash and last not in _DAYS):
             raise ConfigurationError(
                 f"{whole!r}: {part} is not a day",
@@ -130,6 +136,11 @@ def day_names(days: Sequence[int]) -> str:
         if tuple(days) == group:
             return name
     return ",".join(_DAYS[day] for day in days)
+
+
+def full_day_names(days: Sequence[int]) -> str:
+    """Return days as in a window, a single one by its whole name: ``weekdays``, ``sunday``."""
+    return _FULL_DAYS[days[0]] if len(days) == 1 else day_names(days)
 
 
 def days_action(

@@ -4,9 +4,9 @@ A policy keeps the used share of the provisioned units near a target. It has two
 units consumed each minute:
 
 - *high*: above the target in 2 of 2 minutes. A peak of a single minute never triggers it.
-- *low*: in 15 of 15 minutes below the target minus a fifth. AWS's text can be read as 20 points
-  (70 -> 50) or as 20 percent of the target (70 -> 56), so ``LowAlarm`` names the reading. Three
-  public captures of alarms, all for a target of 70, have the 20 points: 150 a minute for 5 units.
+- *low*: in 15 of 15 minutes more than 20 points below the target (70 -> 50). AWS's text can also
+  be read as 20 percent of the target (70 -> 56), but three public captures of alarms, all for a
+  target of 70, have the 20 points: 150 a minute for 5 units.
 
 Either alarm asks for the units at which the mean use of its minutes is at the target, rounded up
 and kept within the bounds: 150 units used at 70 % are 215. A decrease must also be allowed by the
@@ -33,17 +33,15 @@ from typing import Final, Literal
 from stator.errors import ConfigurationError
 from stator.model.scaling.decrease_budget import DecreaseRecord
 
-LowAlarm = Literal["points", "share"]
-"""The low alarm's threshold: 20 points below the target, or 20 percent of the target below it."""
 Direction = Literal["out", "in"]
 
 HIGH_MINUTES: Final = 2
 LOW_MINUTES: Final = 15
 _MINUTE: Final = 60.0
 USUAL_TARGET_PERCENT: Final = 70.0
+USUAL_TARGETS: Final = (USUAL_TARGET_PERCENT, 80.0)
 _LEAST_TARGET, _MOST_TARGET = 20.0, 90.0
 _LOW_POINTS: Final = 20.0
-_LOW_SHARE: Final = 0.8
 # Sums of floats may lie just above a whole number of units.
 _ROUNDING: Final = 1e-9
 
@@ -84,7 +82,6 @@ class TargetTracking:
     scale_out_cooldown_seconds: float = 0.0
     scale_in_cooldown_seconds: float = 0.0
     can_scale_in: bool = True
-    low_alarm: LowAlarm = "points"
 
     def __post_init__(self) -> None:
         if not _LEAST_TARGET <= self.target_percent <= _MOST_TARGET:
@@ -107,14 +104,22 @@ class TargetTracking:
 
     def low_threshold(self, units: int) -> float:
         """Return the consumed units a minute below which the low alarm counts a minute."""
-        target = self.target_percent
-        low = target - _LOW_POINTS if self.low_alarm == "points" else target * _LOW_SHARE
-        return low / 100.0 * units * _MINUTE
+        return (self.target_percent - _LOW_POINTS) / 100.0 * units * _MINUTE
 
     def wanted_units(self, used_units: Sequence[float]) -> int:
         """Return the least units that the mean of these minutes uses at most to the target."""
         mean = sum(used_units) / len(used_units) / _MINUTE
         return max(1, ceil(mean * 100.0 / self.target_percent - _ROUNDING))
+
+
+def target_warning(target: float) -> str:
+    """Return what is wrong with an unusual target, or ''. ``stator advise`` recommends none."""
+    low, high = USUAL_TARGETS
+    if low <= target <= high:
+        return ""
+    if target < low:
+        return f"a target of {target:g} % keeps {100 - target:g} % of the units unused and paid"
+    return f"a target of {target:g} % leaves little room for the minutes in which scaling is late"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,25 +2,24 @@
 
 An option is acceptable if the worst scenario refuses no more than ``most_throttled`` of the units.
 Of the acceptable ones the cheapest wins, by the middle of its range; if none is, the one that
-refuses least. What there is now stays unless the winner saves at least five percent and a dollar,
-or unless provisioned units refuse more than is acceptable.
+refuses least. A target of which ``stator scale`` warns is shown and not recommended. What there is
+now stays unless the winner saves at least five percent and a dollar, or unless provisioned units
+refuse more than is acceptable.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any, Final
 
 from stator.design.cost.prices import RegionPrices, Years
 from stator.errors import ConfigurationError
 from stator.model.quantities import amount, cents, plural
-from stator.model.scaling.scheduled_action import zone
 from stator.ops.capacity.bill import monthly_bill
 from stator.ops.capacity.options import CapacityOption, FigureRange, OptionSearch, capacity_options
 from stator.ops.capacity.policies import SCENARIOS, FixedPolicy, OnDemandPolicy, ScaledPolicy
+from stator.ops.capacity.reason import reason, share_text, throttled_when
 from stator.ops.capacity.replay import replay
 from stator.ops.capacity.reserved import ReservedBlocks, reserved_blocks
 from stator.ops.capacity.use_series import DAY_MINUTES, MINUTE, Dimension, TableHistory
@@ -52,7 +51,7 @@ class PriceOfBeingWrong:
     on_demand_dollars: float
 
     def __str__(self) -> str:
-        refused = _percent(self.throttled_share)
+        refused = share_text(self.throttled_share)
         return (
             f"if traffic were {self.factor:g} times as high, it would cost ${cents(self.dollars)} "
             f"and refuse {refused}; on-demand would cost ${cents(self.on_demand_dollars)}"
@@ -201,7 +200,7 @@ def _advise_table(search: OptionSearch) -> TableAdvice:
         now,
         tuple(options),
         recommended,
-        _reason(search, now, recommended, options),
+        reason(search, now, recommended, options),
         _if_wrong(search, recommended),
         tuple(_unused(search.history, now)),
         tuple(_notes(search)),
@@ -210,8 +209,7 @@ def _advise_table(search: OptionSearch) -> TableAdvice:
 
 def _recommended(options: Sequence[CapacityOption], most_throttled: float) -> CapacityOption:
     now = options[0]
-    # A maximum on on-demand costs the same: it protects from surprises, and is the user's choice.
-    eligible = [each for each in options if each.kind != "capped"]
+    eligible = [each for each in options if each.is_eligible]
     # What on-demand refused, it refused for hot keys or a maximum: no other capacity cures that.
     refuses = now.is_provisioned and now.throttled_share.low > most_throttled
     able = [
@@ -227,51 +225,6 @@ def _recommended(options: Sequence[CapacityOption], most_throttled: float) -> Ca
     saves = now.dollars.middle - best.dollars.middle
     is_worth = saves >= max(_WORTH_DOLLARS, _WORTH_SHARE * now.dollars.middle)
     return best if is_worth or refuses else now
-
-
-def _reason(
-    search: OptionSearch,
-    now: CapacityOption,
-    chosen: CapacityOption,
-    options: Sequence[CapacityOption],
-) -> str:
-    history = search.history
-    even = _evenness(history)
-    steady = f"the mean minute uses {even:.0%} of the highest"
-    if chosen is now:
-        return f"Nothing else is at least 5 % cheaper without refusing more: {steady}."
-    if chosen.table_class != now.table_class:
-        stored = now.bills[0].storage / now.bills[0].total
-        return (
-            f"Storage is {stored:.0%} of the bill, and the two classes price storage and "
-            f"throughput differently; {steady}."
-        )
-    if chosen.kind == "on_demand":
-        return f"Traffic is too uneven for provisioned capacity: {steady}."
-    if chosen.kind == "fixed":
-        return f"Traffic is steady, so units that never change are the cheapest: {steady}."
-    scaled = min(
-        (each for each in options if each.kind == "scaled"),
-        key=lambda each: each.throttled_units.high,
-    )
-    if chosen.kind == "scheduled" and scaled.throttled_share.high > search.most_throttled:
-        return (
-            "The week repeats itself: a schedule raises units before a rise that scaling alone "
-            f"follows too late ({steady})."
-        )
-    if chosen.kind == "scheduled":
-        return f"The week repeats itself, so units can follow it closely: {steady}."
-    return f"Traffic rises slowly enough for scaling to follow, and it is uneven: {steady}."
-
-
-def _evenness(history: TableHistory) -> float:
-    """Return the mean use as a share of the highest minute, of the table's busiest kind."""
-    shares = [
-        sum(demand) / len(demand) / max(demand)
-        for demand in (each.demand() for each in history.series if each.dimension.index is None)
-        if any(demand)
-    ]
-    return max(shares, default=0.0)
 
 
 def _if_wrong(search: OptionSearch, chosen: CapacityOption) -> PriceOfBeingWrong:
@@ -347,25 +300,6 @@ def history_length(history: TableHistory) -> str:
     return plural(days, "day") + (f" {rest // 60} h" if rest >= 60 else "")
 
 
-def throttled_when(history: TableHistory, option: CapacityOption, timezone: str) -> str:
-    """Return the hour of the day in which most of the minutes with refusals lie, or ''."""
-    minutes = option.worst.throttled_minutes()
-    if not minutes:
-        return ""
-    where = zone(timezone)
-    hours = Counter(
-        datetime.fromtimestamp(history.start + minute * MINUTE, where).hour for minute in minutes
-    )
-    hour = hours.most_common(1)[0][0]
-    return f"{hour:02d}:00-{(hour + 1) % 24:02d}:00"
-
-
-def _percent(share: float) -> str:
-    if share <= 0:
-        return "nothing"
-    return "less than 0.01 %" if share < 0.0001 else f"{share * 100:.2g} %"
-
-
 def _option_data(option: CapacityOption) -> dict[str, Any]:
     return {
         "name": option.name,
@@ -374,6 +308,7 @@ def _option_data(option: CapacityOption) -> dict[str, Any]:
         "dollars": _range_data(option.dollars, 2),
         "throttled_units": _range_data(option.throttled_units, 3),
         "throttled_share": _range_data(option.throttled_share, 8),
+        "warning": option.warning,
         "throttled_minutes": _range_data(option.throttled_minutes, 0),
         "longest_run_minutes": option.longest_run,
         "policies": {

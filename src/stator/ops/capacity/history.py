@@ -4,13 +4,15 @@ CloudWatch keeps minutes for 15 days, five minutes for 63. So a history of up to
 point for each minute; a longer one has one for every five, and hides short peaks.
 
 ``kept_history`` asks only for what a file does not have yet, and adds it. A file can so grow
-longer than CloudWatch remembers.
+longer than CloudWatch remembers. If the table is younger than the file's last minute or nearly so,
+such as a copy of a production table, the file's history is taken as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
 from typing import Final
@@ -150,17 +152,23 @@ def _check_any(table: LiveTable, start: int, end: int) -> None:
 def kept_history(
     path: Path, source: MetricSource, tables: Sequence[LiveTable], now: float, days: float = 14.0
 ) -> tuple[TableHistory, ...]:
-    """Return the last days of tables' histories, with what is missing in a file added to it."""
+    """Return the last days of tables' histories, with what is missing in a file added to it.
+
+    Each history has the dimensions that its table has now. Raises ConfigurationError if the file
+    ends before what can still be fetched begins.
+    """
     known = {each.table: each for each in read_history(path)} if path.exists() else {}
+    read = dict(known)
     found = []
     for table in tables:
-        start, end, period = _window(table, now, days)
-        _check_any(table, start, end)
-        before = known.get(table.name)
-        whole = _completed(source, table, before, (start, end, period), path)
+        window, before = _window(table, now, days), known.get(table.name)
+        if before is None:
+            _check_any(table, *window[:2])
+        whole = _completed(source, table, before, window, path)
         known[table.name] = whole
-        found.append(last_days(whole, days))
-    write_history(path, known.values())
+        found.append(of_table(last_days(whole, days), table))
+    if known != read:
+        write_history(path, known.values())
     return tuple(found)
 
 
@@ -173,8 +181,16 @@ def _completed(
 ) -> TableHistory:
     """Return what is known of a table together with what is fetched now."""
     start, end, period = window
-    if before is None or before.end < start:
+    if before is None:
         return fetch_history(source, table, start, end, period)
+    if before.end < start:
+        if end - start < _DAY_SECONDS:  # too little for advice of its own
+            return before
+        raise ConfigurationError(
+            f"{path} has {table.name} until {_day_text(before.end)}, and what can be fetched "
+            f"begins on {_day_text(start)}: the time between is lost",
+            hint="name a new file, or read this one alone, without --at",
+        )
     if before.source_seconds != period:
         raise ConfigurationError(
             f"{path} has a point for every {before.source_seconds} seconds of {table.name}, "
@@ -182,11 +198,31 @@ def _completed(
             hint="name another file, or ask for as many days as before",
         )
     parts = [before]
-    if start < before.start:
+    if start < before.start <= end:
         parts.append(fetch_history(source, table, start, before.start, period))
     if before.end < end:
         parts.append(fetch_history(source, table, before.end, end, period))
-    return joined(parts, dict(table.sizes))
+    return before if len(parts) == 1 else joined(parts, dict(table.sizes))
+
+
+def _day_text(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def of_table(history: TableHistory, table: LiveTable) -> TableHistory:
+    """Return a history of what a table has now: an index that is gone is left out.
+
+    An index that the history lacks was idle.
+    """
+    quiet = [0.0] * history.minutes
+    there = {each.dimension: each for each in history.series}
+    series = tuple(
+        there.get(each) or UseSeries(each, quiet, quiet, quiet) for each in table.dimensions
+    )
+    if series == history.series:
+        return history
+    sizes = {place: history.sizes.get(place, 0.0) for place in (None, *table.indexes)}
+    return replace(history, series=series, sizes=sizes)
 
 
 def joined(parts: Iterable[TableHistory], sizes: dict[str | None, float]) -> TableHistory:

@@ -20,6 +20,7 @@ from stator.model.scaling.target_tracking import (
     USUAL_TARGET_PERCENT,
     CapacityBounds,
     TargetTracking,
+    target_warning,
 )
 from stator.ops.capacity.bill import MonthlyBill, monthly_bill
 from stator.ops.capacity.policies import (
@@ -32,8 +33,8 @@ from stator.ops.capacity.policies import (
     TableClass,
 )
 from stator.ops.capacity.replay import DimensionReplay, Replay, hours_of, replay
-from stator.ops.capacity.schedule import WeekSchedule, week_needs, week_schedule
 from stator.ops.capacity.use_series import MINUTE, Dimension, TableHistory, UseSeries
+from stator.ops.capacity.week.schedule import WeekSchedule, week_needs, week_schedule
 
 OptionKind = Literal["now", "on_demand", "capped", "fixed", "scaled", "scheduled"]
 
@@ -121,6 +122,25 @@ class CapacityOption:
         return max(self.replays, key=lambda each: each.throttled_units)
 
     @property
+    def warning(self) -> str:
+        """What ``stator scale`` would warn of: an unusual target. Otherwise ''."""
+        targets = {
+            each.tracking.target_percent
+            for each in self.policies.values()
+            if isinstance(each, ScaledPolicy)
+        }
+        return next(filter(None, map(target_warning, sorted(targets))), "")
+
+    @property
+    def is_eligible(self) -> bool:
+        """Whether the option may be recommended.
+
+        A maximum on on-demand costs the same: it protects from surprises, and is the user's
+        choice. So is a target that brings a warning.
+        """
+        return self.kind != "capped" and not self.warning
+
+    @property
     def is_provisioned(self) -> bool:
         """Whether units are bought by the hour rather than by the request."""
         return any(each.capacity for each in self.replays[0].dimensions)
@@ -172,11 +192,9 @@ class OptionSearch:
         policies: Policies,
         schedules: tuple[tuple[Dimension, WeekSchedule], ...] = (),
     ) -> CapacityOption:
-        """Replay an option under each scenario that makes a difference to it."""
-        scaled = any(isinstance(each, ScaledPolicy) for each in policies.values())
-        scenarios = SCENARIOS if scaled else SCENARIOS[:2]
+        """Replay an option under each scenario."""
         replays = tuple(
-            replay(self.history, policies, scenario, warm=self.least_warm) for scenario in scenarios
+            replay(self.history, policies, scenario, warm=self.least_warm) for scenario in SCENARIOS
         )
         return self._billed(name, kind, policies, replays, schedules)
 

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from stator.model.heat.limits import BURST_SECONDS, INITIAL_BURST_SECONDS
 from stator.model.scaling.scheduled_action import ScheduledAction
-from stator.model.scaling.target_tracking import CapacityBounds, LowAlarm, TargetTracking
+from stator.model.scaling.target_tracking import CapacityBounds, TargetTracking
 from stator.ops.capacity.use_series import Dimension
 
 TableClass = Literal["standard", "infrequent_access"]
@@ -49,24 +49,22 @@ class Scenario:
     A minute's use is known ``alarm_minutes`` after its end; a change is in force
     ``update_minutes`` after it was asked for, or ``growth_minutes`` if the table never had as many
     units. ``peak_factor`` is how much higher than its mean the rate within a minute is.
-    ``low_alarm`` is how AWS's text about the low alarm is read. ``saved_seconds`` is the burst that
-    is there at the start: a new table has a second, a table in use up to 300.
+    ``saved_seconds`` is the burst that is there at the start: a new table has a second, a table in
+    use up to 300.
     """
 
     alarm_minutes: int = 1
     update_minutes: int = 1
     growth_minutes: int = 5
     peak_factor: int = 1
-    low_alarm: LowAlarm = "share"
     saved_seconds: float = INITIAL_BURST_SECONDS
 
 
 SCENARIOS: Final = (
-    Scenario(1, 1, 5, 1, "share", BURST_SECONDS),
-    Scenario(3, 3, 15, 3, "share", BURST_SECONDS),
-    Scenario(3, 3, 15, 3, "points", BURST_SECONDS),
+    Scenario(1, 1, 5, 1, BURST_SECONDS),
+    Scenario(3, 3, 15, 3, BURST_SECONDS),
 )
-"""The best case, the worst case, and the worst case in which units fall later.
+"""The best case and the worst case.
 
 The history is of a table in use, so it begins with a full burst.
 """

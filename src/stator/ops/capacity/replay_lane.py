@@ -6,7 +6,7 @@ share partitions, changes and the limit of decreases. ``replay`` moves them, min
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import ceil
 from typing import Final
 
@@ -149,7 +149,7 @@ def open_lane(
         demand = [units * factor for units in demand]
     lane = ReplayLane(dimension, policy, demand, KIND_NUMBERS[dimension.kind], [])
     if isinstance(policy, ScaledPolicy):
-        lane.tracking = replace(policy.tracking, low_alarm=scenario.low_alarm)
+        lane.tracking = policy.tracking
         lane.bounds = policy.bounds
         lane.actions = _bounds_by_minute(policy, history)
         while lane.actions and lane.actions[-1][0] < 0:  # they ran before the history began

@@ -10,16 +10,11 @@ from typing import Final
 from stator.errors import ConfigurationError
 from stator.model.scaling.capacity_window import CapacityWindow, window_actions
 from stator.model.scaling.scheduled_action import ScheduledAction
-from stator.model.scaling.target_tracking import (
-    USUAL_TARGET_PERCENT,
-    CapacityBounds,
-    TargetTracking,
-)
+from stator.model.scaling.target_tracking import CapacityBounds, TargetTracking
 from stator.ops.capacity.capacity_state import CapacityState, ScaledDimension
-from stator.ops.capacity.schedule import WeekSchedule, week_needs, week_schedule
 from stator.ops.capacity.use_series import MINUTE, Dimension, TableHistory
+from stator.ops.capacity.week.schedule import WeekSchedule, week_needs, week_schedule
 
-USUAL_TARGETS: Final = (USUAL_TARGET_PERCENT, 80.0)
 _CEILING: Final = 3.0
 
 
@@ -43,16 +38,6 @@ class ScalingRequest:
         """Whether nothing is asked for, so that a command only shows what there is."""
         given = (self.target, self.least, self.most, self.windows)
         return all(each is None for each in given) and not self.from_week
-
-
-def target_warning(target: float) -> str:
-    """Return what is wrong with an unusual target, or ''."""
-    low, high = USUAL_TARGETS
-    if low <= target <= high:
-        return ""
-    if target < low:
-        return f"a target of {target:g} % keeps {100 - target:g} % of the units unused and paid"
-    return f"a target of {target:g} % leaves little room for the minutes in which scaling is late"
 
 
 def scaled_state(

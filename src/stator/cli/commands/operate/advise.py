@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -41,6 +43,8 @@ from stator.ops.capacity.planned_state import planned_state
 from stator.ops.capacity.scaling_registry import capacity_state
 from stator.ops.capacity.staged_change import StagedChange
 from stator.ops.capacity.use_series import Dimension, TableHistory
+
+_OLD_SECONDS: Final = 3600.0
 
 
 def command(
@@ -160,6 +164,7 @@ def command(
             found = advise(searches, years=1 if years == 1 else 3, progress=bar.show)
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
+    found = replace(found, tables=tuple(_with_age(each, lives) for each in found.tables))
     if option is not None:
         found = replace(found, tables=tuple(_with_option(each, option) for each in found.tables))
     if page is not None:
@@ -216,6 +221,16 @@ def _fixed_units(text: str | None) -> dict[Dimension, int]:
     return {Dimension(None, "read"): int(parts[0]), Dimension(None, "write"): int(parts[1])}
 
 
+def _with_age(advice: TableAdvice, lives: dict[str, LiveTable]) -> TableAdvice:
+    """Add a note to advice on a live table whose history ended long ago."""
+    end = advice.history.end
+    if advice.table not in lives or time.time() - end < _OLD_SECONDS:
+        return advice
+    said = datetime.fromtimestamp(end, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    note = f"the history ends on {said}: what {advice.table} has and uses now is not in it"
+    return replace(advice, notes=(*advice.notes, note))
+
+
 def _with_option(advice: TableAdvice, name: str) -> TableAdvice:
     chosen = next((each for each in advice.options if each.name == name), None)
     if chosen is None:
@@ -223,7 +238,8 @@ def _with_option(advice: TableAdvice, name: str) -> TableAdvice:
             f"{advice.table} has no option {name!r}",
             hint=f"it has {', '.join(repr(each.name) for each in advice.options)}",
         )
-    return replace(advice, recommended=chosen, reason="You chose it with --option.")
+    notes = (*advice.notes, chosen.warning) if chosen.warning else advice.notes
+    return replace(advice, recommended=chosen, reason="You chose it with --option.", notes=notes)
 
 
 def _print_json(data: dict[str, Any]) -> None:

@@ -24,13 +24,13 @@ from stator.cli.capacity.scaling_view import scaling_lines
 from stator.cli.options import AtOption, PrefixOption, ProfileOption, RegionOption
 from stator.cli.output import print_parts, rich_console, say, styled
 from stator.model.scaling.capacity_window import WINDOW_EXAMPLE, CapacityWindow
+from stator.model.scaling.target_tracking import target_warning
 from stator.ops.capacity.capacity_state import CapacityState
 from stator.ops.capacity.live_table import LiveTable
 from stator.ops.capacity.scaling_registry import capacity_state
 from stator.ops.capacity.scaling_request import (
     ScalingRequest,
     scaled_state,
-    target_warning,
     unscaled_state,
 )
 from stator.ops.capacity.staged_change import StagedChange

@@ -41,7 +41,6 @@ class ScalingPolicy:
             float(configuration.get("ScaleOutCooldown", 0)),
             float(configuration.get("ScaleInCooldown", 0)),
             not configuration.get("DisableScaleIn", False),
-            "points",
         )
 
     def alarm_name(self, kind: str) -> str:
