@@ -19,6 +19,7 @@ import pytest
 from stator.addresses import Address, open_transport
 from stator.bulk import CopyOptions, ExportOptions, LoadOptions
 from stator.cli.main import main
+from tests import warm_python
 
 from .design_folder import DESIGN
 from .serving import ENVIRONMENT, Serving
@@ -32,15 +33,7 @@ TABLE = {
 
 
 def stator(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "stator", *arguments],
-        check=False,
-        cwd=folder,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    return warm_python.run("-m", "stator", *arguments, cwd=folder, env=ENVIRONMENT)
 
 
 def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -223,6 +216,36 @@ def test_a_dry_run_says_what_it_takes_and_writes_nothing(
     assert (told["items"], told["write_units"], told["seconds"]) == (3000, 3000, 30.0)
     assert told["dollars"] == pytest.approx(3000 * 0.625 / 1e6)
     assert keys(table) == []
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        ("--entity", "design.py:Order"),
+        ("--entity", "design.py:Order", "--create"),
+        ("--table", "orders", "--create", "--key", "order_id=S"),
+    ],
+    ids=["entity", "entity-created", "table-created"],
+)
+def test_a_dry_run_creates_no_folder(chosen: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "design.py").write_text(
+        "from stator import Design, Entity, ident\n\n"
+        "class Order(Entity):\n    order_id: str = ident()\n\n"
+        'shop = Design("shop", [Order], [])\n'
+    )
+    (tmp_path / "x.csv").write_text("order_id\no1\no2\n")
+    ran = stator(tmp_path, "load", "x.csv", "--to", "data", *chosen, "--dry-run")
+    assert (ran.returncode, ran.stdout.splitlines()[0].split()) == (0, ["items", "2"]), ran.stderr
+    assert " at data\n" in ran.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_load_that_cannot_start_creates_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("order_id\no1\n")
+    wrong = ("--table", "orders", "--create", "--key", "customer=S")
+    ran = stator(tmp_path, "load", "x.csv", "--to", "data", *wrong)
+    assert ran.returncode == 1 and "no column has that name" in ran.stderr
+    assert not (tmp_path / "data").exists()
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from stator.cli.commands import new
+from stator.cli.main import main
+from tests import warm_python
+
 STATOR = Path(sys.executable).parent / "stator"
 
 
@@ -29,12 +33,7 @@ def test_a_new_project_plans_and_passes_its_own_tests(tmp_path: Path, example: s
         "test_design.py",
     ]
     assert "NAME" not in "".join(file.read_text() for file in project.iterdir())
-    tests = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
-        cwd=project,
-        capture_output=True,
-        text=True,
-    )
+    tests = warm_python.run("-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=project)
     assert tests.returncode == 0, tests.stdout
 
 
@@ -68,3 +67,18 @@ def test_every_estimate_of_a_new_project_holds(tmp_path: Path, example: str) -> 
     run(tmp_path, "new", "my-thing", "--example", example)
     done = run(tmp_path / "my-thing", "plan", "--verify", "--most-items", "20000")
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_a_missing_pytest_is_told(
+    is_installed: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(new, "find_spec", lambda name: object() if is_installed else None)
+    with pytest.raises(SystemExit):
+        main(["new", "shop", "--folder", str(tmp_path / "shop")])
+    out = capsys.readouterr().out
+    assert "stator plan" in out
+    assert ("pip install pytest" in out) is not is_installed

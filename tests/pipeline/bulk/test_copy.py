@@ -203,6 +203,9 @@ def test_a_copy_that_is_killed_again_and_again_gets_on(tmp_path: Path) -> None:
                 break
         assert (report.read, report.written, report.verified) == (2000, 2000, True), runs
         assert stored(other) == stored(source)
+        # A run wrote 125 items at most; the rate is that of the last run.
+        assert report.written - report.written_before <= 125
+        assert report.per_second == (report.written - report.written_before) / report.seconds
 
 
 def test_a_copy_that_is_killed_while_it_verifies_goes_on_with_that(

@@ -103,20 +103,26 @@ def test_an_export_resumes_from_every_change_of_the_disk(
     way: str, carried_out: bool, engine: Engine, tmp_path: Path
 ) -> None:
     name, options = DESTINATIONS[way]
+    items_before = set[int]()
     for number in count(1):
         folder = tmp_path / str(number)
         folder.mkdir()
         try:
             with killed_at(number, carried_out=carried_out):
-                run(engine, folder / name, options)
+                assert run(engine, folder / name, options).items_before == 0
         except Killed:
-            check_whole(run(engine, folder / name, options, resume=True), folder)
+            report = run(engine, folder / name, options, resume=True)
+            check_whole(report, folder)
+            items_before.add(report.items_before)
+            written_now = report.per_second * report.seconds
+            assert written_now == pytest.approx(report.items - report.items_before)
             before = files_below(folder)
             assert run(engine, folder / name, options, resume=True).already_complete
             assert files_below(folder) == before
         else:
             break
     assert number > 15
+    assert {0, len(ROWS)} < items_before  # and some parts of it
 
 
 @pytest.mark.parametrize("way", DESTINATIONS)

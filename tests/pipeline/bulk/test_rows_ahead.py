@@ -149,6 +149,9 @@ def test_rows_ahead_are_not_sent_again(tmp_path: Path) -> None:
         report = load(str(path), target_through(through), options)
         assert sent.count("BatchWriteItem") == 20
         assert (report.read, report.written, report.consumed_units) == (50, 50, 50.0)
+        # The rate is that of this run, which wrote 20 of the 50 rows.
+        assert report.written_before == 30
+        assert report.per_second == 20 / report.seconds
         assert len(stored(engine)) == 50
 
 

@@ -148,11 +148,10 @@ def _target(
 
 
 def _facts(progress: CopyProgress) -> str:
-    seconds = max(progress.seconds, 0.001)
     counts = progress.counts
     parts = [
         f"{counts.written:,} items",
-        f"{counts.written / seconds:,.0f}/s",
+        f"{progress.per_second:,.0f}/s",
         f"{progress.reading.measured:,.0f} RCU/s",
         f"{progress.writing.measured:,.0f} WCU/s",
     ]
@@ -163,11 +162,10 @@ def _show(report: CopyReport, table: str, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(report.to_data()))
         return
-    rate = report.written / report.seconds if report.seconds else 0.0
     dropped = f", {report.dropped:,} dropped" if report.dropped else ""
     say(
         f"{report.written:,} of {report.read:,} items copied to {table}{dropped}: "
-        f"{duration(report.seconds)}, {rate:,.0f}/s, {report.write_units:,.0f} WCU"
+        f"{duration(report.seconds)}, {report.per_second:,.0f}/s, {report.write_units:,.0f} WCU"
     )
     words = {
         None: "not verified",

@@ -234,8 +234,8 @@ def _run(export: ExportJob, between: str | None) -> ExportReport:
 
 
 def _facts(progress: ExportProgress) -> str:
-    seconds = max(progress.seconds, 0.001)
-    return f"{progress.items:,} items  {progress.items / seconds:,.0f}/s  {progress.units:,.0f} RCU"
+    rate = progress.per_second
+    return f"{progress.items:,} items  {rate:,.0f}/s  {progress.units:,.0f} RCU"
 
 
 def _show(report: ExportReport, *, as_json: bool) -> None:
@@ -256,7 +256,7 @@ def _show(report: ExportReport, *, as_json: bool) -> None:
 
 
 def _show_written(report: ExportReport) -> None:
-    rate = report.items / report.seconds if report.seconds else 0.0
+    rate = report.per_second
     say(
         f"{report.items:,} items in {plural(report.files, 'file')}, {size(report.size_bytes)}: "
         f"{duration(report.seconds)}, {rate:,.0f}/s, {report.consumed_units:,.0f} RCU"

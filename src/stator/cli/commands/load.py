@@ -261,11 +261,11 @@ def command(
             address, table, entity, prefix=prefix, blobs=blobs, region=region, profile=profile
         )
 
-    to = _checked_target(to, files, options, opened, writes=not dry_run)
+    asked, to = to, _checked_target(to, files, options, opened, writes=not dry_run)
     with opened(to) as target:
         plan = LoadPlan(files, target, options)
         if not json_output:
-            _show_types(plan)
+            _show_types(plan, asked)
         if dry_run:
             found = estimate(plan, region or "us-east-1")
             _show_estimate(found, as_json=json_output)
@@ -300,26 +300,27 @@ def _checked_target(
 ) -> str:
     """Return the address to open for the load. Refuse a new folder if the load cannot start.
 
-    Opening a new folder creates it, and a failed load must not leave an empty folder behind.
-    Without --create, a new folder is allowed only with --entity, because the design says which
-    tables to create. The load is then planned in memory first, to find errors. For a dry run
-    (``writes`` is false) into a new folder, the result is the address of the memory engine.
+    Opening a new folder creates it, and neither a dry run nor a load that fails at its start may
+    leave an empty folder behind. A load into a new folder is therefore planned in memory first, to
+    find errors. For a dry run (``writes`` is false), the result is the address of the memory
+    engine. Without --create, a new folder is allowed only with --entity, because the design says
+    which tables to create.
     """
-    if options.create or not Address.parse(to).is_new_folder:
+    if not Address.parse(to).is_new_folder:
         return to
     with opened(_MEMORY) as target:
-        if target.entity is None:
+        if target.entity is None and not options.create:
             check_exists(to, "check the path, or create the folder and the table with --create")
         if "-" not in files:  # stdin can be read only once
             LoadPlan(files, target, options)
     return to if writes else _MEMORY
 
 
-def _show_types(plan: LoadPlan) -> None:
+def _show_types(plan: LoadPlan, address: str) -> None:
     target = plan.target
     files = plural(len(plan.inputs), "file") if len(plan.inputs) > 1 else plan.inputs[0].name
     where = f"{target.entity_name} in {target.table}" if target.entity_name else target.table
-    say(f"{files} -> {where} at {target.address}", err=True)
+    say(f"{files} -> {where} at {address}", err=True)
     if plan.creation is not None:
         say(f"{target.table} does not exist yet and will be created", err=True)
     width = max((len(each.target) for each in plan.types), default=0)
@@ -335,10 +336,10 @@ def _done(progress: LoadProgress) -> str:
 
 
 def _facts(progress: LoadProgress) -> str:
-    counts, seconds = progress.counts, max(progress.seconds, 0.001)
+    counts = progress.counts
     parts = [
         f"{counts.written:,} items",
-        f"{counts.written / seconds:,.0f}/s",
+        f"{progress.per_second:,.0f}/s",
         f"{progress.pace.measured:,.0f} WCU/s",
     ]
     if counts.failed:
@@ -387,11 +388,11 @@ def _show_report(report: LoadReport, *, as_json: bool) -> None:
         )
         show_failed(plural(report.failed, "row"), report.dead_letters)
         return
-    rate = report.written / report.seconds if report.seconds else 0.0
     resumed = f", resumed at row {report.resumed_at_row:,}" if report.resumed_at_row else ""
     say(
         f"{report.written:,} of {report.read:,} rows loaded into {report.table}: "
-        f"{duration(report.seconds)}, {rate:,.0f}/s, {report.consumed_units:,.0f} WCU{resumed}"
+        f"{duration(report.seconds)}, {report.per_second:,.0f}/s, "
+        f"{report.consumed_units:,.0f} WCU{resumed}"
     )
     if report.failed:
         show_failed(plural(report.failed, "row"), report.dead_letters)

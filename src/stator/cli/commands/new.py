@@ -6,6 +6,7 @@ import json
 import keyword
 from enum import StrEnum
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -68,6 +69,8 @@ def command(
         return
     say(f"created {place}/ with {', '.join(created)}")
     say(f"next: cd {place} && stator plan")
+    if find_spec("pytest") is None:
+        say("the tests of the project need pytest, which is not installed: pip install pytest")
 
 
 def _write(place: Path, identifier: str, example: Starter) -> list[str]:

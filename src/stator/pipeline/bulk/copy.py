@@ -34,7 +34,7 @@ from stator.pipeline.bulk.export.paged_source import TableScan
 from stator.pipeline.bulk.job.daily_hours import Gate
 from stator.pipeline.bulk.job.governor import Governor, Pace
 from stator.pipeline.bulk.job.journal import Journal, JournalState
-from stator.pipeline.bulk.job.pending_rows import Block, PendingRow, RowCounts
+from stator.pipeline.bulk.job.pending_rows import Block, PendingRow, RowCounts, per_second
 from stator.pipeline.bulk.job.write_job import WriteJob, WriteSettings, key_of
 from stator.pipeline.bulk.load.attribute_types import table_key
 from stator.pipeline.bulk.retried_call import retried_call
@@ -79,6 +79,8 @@ class CopyProgress:
 
     ``share`` is how much of the source has been read, from 0 to 1. ``waits_until`` is when the
     copy continues, in seconds since the epoch, if it is outside of its daily hours.
+    ``written_before`` items were written by earlier runs of the copy, and ``seconds`` is the time
+    of this run.
     """
 
     counts: RowCounts
@@ -87,6 +89,12 @@ class CopyProgress:
     share: float
     seconds: float
     waits_until: float | None = None
+    written_before: int = 0
+
+    @property
+    def per_second(self) -> float:
+        """How many items this run has written in a second, on average."""
+        return per_second(self.counts.written, self.written_before, self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +104,8 @@ class CopyReport:
     ``verified`` is True if the target has the same checksum as the copied items; a difference
     raises DataDiffers. ``verified`` is False if the target had items before the copy, because the
     checksums cannot be compared then. ``verified`` is None if the options turn verification off.
+    A copy that was resumed counts the items of all of its runs; ``written_before`` of them are from
+    earlier runs, and ``seconds`` is the time of the last run.
     """
 
     read: int
@@ -107,6 +117,12 @@ class CopyReport:
     write_units: float
     seconds: float
     dead_letters: str | None = None
+    written_before: int = 0
+
+    @property
+    def per_second(self) -> float:
+        """How many items the last run wrote in a second, on average."""
+        return per_second(self.written, self.written_before, self.seconds)
 
     def _repr_html_(self) -> str:
         """Return the report as a table for a notebook."""
@@ -306,6 +322,7 @@ class Copy:
             write_units=round(counts.consumed_units, 1),
             seconds=round(job.seconds, 3),
             dead_letters=None if job.letters.path is None else str(job.letters.path),
+            written_before=job.watermark.written_before,
         )
 
     # -- reading
@@ -397,6 +414,7 @@ class Copy:
             share,
             job.seconds,
             self._gate.closed_until,
+            job.watermark.written_before,
         )
 
     # -- verifying

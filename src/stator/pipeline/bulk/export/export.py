@@ -53,6 +53,7 @@ from stator.pipeline.bulk.export.parts import (
 from stator.pipeline.bulk.job.daily_hours import Gate
 from stator.pipeline.bulk.job.interrupted_threads import end_threads
 from stator.pipeline.bulk.job.journal import Journal, JournalState
+from stator.pipeline.bulk.job.pending_rows import per_second
 
 _PART_PAGES = 16
 """The most pages of a part. In a resumed run the first parts have 1, 2, 4 and 8 pages, so that an
@@ -84,7 +85,8 @@ class ExportOptions:
 class ExportProgress:
     """How far an export is: the items and pieces of the source that are written.
 
-    ``units`` are the read units consumed so far.
+    ``units`` are the read units consumed so far. ``items_before`` items were exported by earlier
+    runs, and ``seconds`` is the time of this run.
     """
 
     items: int
@@ -93,11 +95,21 @@ class ExportProgress:
     units: float
     seconds: float
     waits_until: float | None = None
+    items_before: int = 0
+
+    @property
+    def per_second(self) -> float:
+        """How many items this run has exported in a second, on average."""
+        return per_second(self.items, self.items_before, self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """The result of an export: its files, what they contain, and what reading cost."""
+    """The result of an export: its files, what they contain, and what reading cost.
+
+    An export that was resumed counts the items of all of its runs; ``items_before`` of them are
+    from earlier runs, and ``seconds`` is the time of the last run.
+    """
 
     out: str
     format: str
@@ -112,6 +124,12 @@ class ExportReport:
     already_complete: bool = False
     """Whether an earlier run had finished the export, so that this run wrote nothing."""
     finished_at: str = ""
+    items_before: int = 0
+
+    @property
+    def per_second(self) -> float:
+        """How many items the last run exported in a second, on average."""
+        return per_second(self.items, self.items_before, self.seconds)
 
     def _repr_html_(self) -> str:
         """Return the report as a table for a notebook."""
@@ -202,6 +220,7 @@ class ExportJob:
             self._pieces: dict[str, Any] = dict(place.get("pieces", {}))
             self._files = [PartFile(**each) for each in place.get("files", [])]
             self._digest = Digest.from_data(place["digest"]) if place else Digest()
+            self._items_before = self._digest.items
             self._columns: set[str] = set(place.get("columns", []))
             self._facts: dict[str, dict[str, ColumnFacts]] = {
                 kind: {name: ColumnFacts.from_data(each) for name, each in facts.items()}
@@ -293,6 +312,7 @@ class ExportJob:
             manifest=self.to.manifest,
             already_complete=True,
             finished_at=manifest["finished_at"],
+            items_before=manifest["items"],
         )
 
     # -- reading
@@ -330,6 +350,7 @@ class ExportJob:
             self._units,
             time.monotonic() - self._started,
             self._gate.closed_until,
+            self._items_before,
         )
 
     def _stop(self) -> None:
@@ -477,6 +498,7 @@ class ExportJob:
             verified=self.options.verify,
             manifest=where,
             finished_at=finished_at,
+            items_before=self._items_before,
         )
 
     def _verify(self, parts: list[PartFile]) -> None:

@@ -56,6 +56,11 @@ class RowCounts:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
+def per_second(count: int, count_before: int, seconds: float) -> float:
+    """Return the rate of this run. ``count_before`` of ``count`` are from earlier runs."""
+    return (count - count_before) / seconds if seconds > 0 else 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
     """A row that could not be written, and the reason.
@@ -167,6 +172,8 @@ class Watermark:
         self.first_reason = ""
         self.live = replace(counts)
         """Counts of all rows so far, unfinished blocks included: for progress displays."""
+        self.written_before = counts.written
+        """How many of the rows counted as written were written by earlier runs."""
 
     def opened(self, block: Block) -> None:
         with self._lock:
@@ -205,6 +212,7 @@ class Watermark:
                 entry.block.counts.written += 1
                 entry.block.left -= 1
             self.live.written += len(entries)
+            self.written_before += len(entries)
             for lane in {entry.block.lane for entry in entries}:
                 self._advance(lane)
 

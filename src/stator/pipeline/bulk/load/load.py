@@ -30,6 +30,7 @@ from stator.pipeline.bulk.job.pending_rows import (
     PendingRow,
     RowCounts,
     RowPosition,
+    per_second,
 )
 from stator.pipeline.bulk.job.row_condition import RowCondition
 from stator.pipeline.bulk.job.rows_ahead import RowsAhead
@@ -101,7 +102,8 @@ class LoadOptions:
 class LoadProgress:
     """How far a load is: the counts of rows, and the rate of writing.
 
-    ``share`` is how much of the input has been loaded, from 0 to 1.
+    ``share`` is how much of the input has been loaded, from 0 to 1. ``written_before`` rows were
+    written by earlier runs of the load, and ``seconds`` is the time of this run.
     """
 
     counts: RowCounts
@@ -109,6 +111,12 @@ class LoadProgress:
     share: float
     seconds: float
     waits_until: float | None = None
+    written_before: int = 0
+
+    @property
+    def per_second(self) -> float:
+        """How many rows this run has written in a second, on average."""
+        return per_second(self.counts.written, self.written_before, self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +125,8 @@ class LoadReport:
 
     ``written`` counts the rows that are in the table or were replaced by a later row with the same
     key. These include ``already_there``, rows whose condition failed because the same item was
-    stored already.
+    stored already. A load that was resumed counts the rows of all of its runs; ``written_before``
+    of them are from earlier runs, and ``seconds`` is the time of the last run.
     """
 
     table: str
@@ -133,6 +142,12 @@ class LoadReport:
     already_done: bool = False
     """Whether an earlier run had finished the load with rows that failed, so that this run wrote
     nothing. The other values are those of that run."""
+    written_before: int = 0
+
+    @property
+    def per_second(self) -> float:
+        """How many rows the last run wrote in a second, on average."""
+        return per_second(self.written, self.written_before, self.seconds)
 
     def _repr_html_(self) -> str:
         """Return the report as a table for a notebook."""
@@ -552,6 +567,7 @@ class _LoadRun:
             seconds=round(self._job.seconds, 3),
             resumed_at_row=self._start.row,
             dead_letters=None if letters.path is None else str(letters.path),
+            written_before=self._job.watermark.written_before,
         )
         if report.ok:
             self._journal.finish()
@@ -598,7 +614,12 @@ class _LoadRun:
         read = min(1.0, (self._source + self._share) / len(self._plan.inputs))
         done = (live.written + live.failed) / live.read if live.read else 0.0
         return LoadProgress(
-            live, job.governor.pace, read * done, job.seconds, self._plan.gate.closed_until
+            live,
+            job.governor.pace,
+            read * done,
+            job.seconds,
+            self._plan.gate.closed_until,
+            job.watermark.written_before,
         )
 
 
