@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
+
+from tests import warm_python
 
 from .serving import ENVIRONMENT, TIMEOUT_SECONDS
 
@@ -75,14 +76,12 @@ def with_email(text: str = DESIGN) -> str:
 def stator_in(
     folder: Path, *arguments: str, columns: int | None = None
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "stator", *arguments],
-        check=False,
+    return warm_python.run(
+        "-m",
+        "stator",
+        *arguments,
         cwd=folder,
         env=ENVIRONMENT if columns is None else {**ENVIRONMENT, "COLUMNS": str(columns)},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
         timeout=TIMEOUT_SECONDS,
     )
 

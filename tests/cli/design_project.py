@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
+
+from tests import warm_python
 
 from .serving import ENVIRONMENT, TIMEOUT_SECONDS
 
@@ -79,12 +80,11 @@ class Project:
         return next(number for number, line in enumerate(lines, 1) if words in line)
 
     def run(self, *arguments: str, columns: int | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "stator", *arguments],
+        return warm_python.run(
+            "-m",
+            "stator",
+            *arguments,
             cwd=self.folder,
-            check=False,
             env=ENVIRONMENT if columns is None else {**ENVIRONMENT, "COLUMNS": str(columns)},
-            capture_output=True,
-            text=True,
             timeout=TIMEOUT_SECONDS,
         )

@@ -11,10 +11,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import stator.errors
+from tests import warm_python
+from tests.warm_python import SOURCES
 
 TIMEOUT_SECONDS = 60
-_SOURCES = Path(stator.errors.__file__).parents[1]
 # The AWS CLI is installed beside the interpreter that runs the tests.
 ENVIRONMENT = {
     **{
@@ -22,7 +22,7 @@ ENVIRONMENT = {
         for name, value in os.environ.items()
         if not name.startswith("AWS_") and name not in ("COLUMNS", "FORCE_COLOR", "NO_COLOR")
     },
-    "PYTHONPATH": os.pathsep.join([str(_SOURCES), os.environ.get("PYTHONPATH", "")]),
+    "PYTHONPATH": os.pathsep.join([str(SOURCES), os.environ.get("PYTHONPATH", "")]),
     "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
     "AWS_EC2_METADATA_DISABLED": "true",
 }
@@ -30,9 +30,10 @@ ENVIRONMENT = {
 
 def run(*arguments: str, script: str | None = None) -> subprocess.CompletedProcess[str]:
     """Run ``stator`` with the arguments, or a Python script, to its end."""
-    how = ["-m", "stator", *arguments] if script is None else ["-c", script]
+    if script is None:
+        return warm_python.run("-m", "stator", *arguments, env=ENVIRONMENT, timeout=TIMEOUT_SECONDS)
     return subprocess.run(
-        [sys.executable, *how],
+        [sys.executable, "-c", script],
         check=False,
         env=ENVIRONMENT,
         capture_output=True,

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +18,8 @@ from typing import Any
 
 import boto3
 import pytest
+
+from tests import warm_python
 
 from .design_folder import stator_in
 from .serving import ENVIRONMENT, TIMEOUT_SECONDS
@@ -139,14 +140,15 @@ class Aws:
 
     def run(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         # A set profile or region would send the requests of the command elsewhere.
-        return subprocess.run(
-            [sys.executable, "-m", "stator", command, *arguments, *self._where],
+        return warm_python.run(
+            "-m",
+            "stator",
+            command,
+            *arguments,
+            *self._where,
             cwd=self.folder,
             env={**ENVIRONMENT, "COLUMNS": "80", "HOME": str(self.folder)},
-            capture_output=True,
-            text=True,
             timeout=TIMEOUT_SECONDS,
-            check=False,
         )
 
     @property

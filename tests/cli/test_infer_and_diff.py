@@ -14,14 +14,13 @@ import pytest
 
 from stator.engine import Engine
 from stator.server import BackgroundServer, ServerOptions
+from tests import warm_python
 
 STATOR = Path(sys.executable).parent / "stator"
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [STATOR, *arguments], cwd=folder, capture_output=True, text=True, timeout=60
-    )
+    return warm_python.run("-m", "stator", *arguments, cwd=folder)
 
 
 def items() -> Iterator[dict[str, Any]]:

@@ -32,6 +32,7 @@ from docsite.markdown import CodeBlock, code_blocks, without_code
 
 from stator.cli.main import build_app
 from stator.cli.register import COMMANDS
+from tests import warm_python
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [
@@ -89,13 +90,7 @@ def test_an_example_runs(page: Path, block: CodeBlock, tmp_path: Path) -> None:
     file.write_text(block.code)
     is_test = "def test_" in block.code
     runner = ["-m", "pytest", "-q", "-p", "no:cacheprovider"] if is_test else []
-    ran = subprocess.run(
-        [sys.executable, *runner, file.name],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ran = warm_python.run(*runner, file.name, cwd=tmp_path, timeout=240)
     assert ran.returncode == 0, f"{ran.stdout}\n{ran.stderr}"
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import warm_python
 from tests.targets import KINDS, Servers
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -30,14 +30,8 @@ def test_the_shop_survives_the_death_of_its_server() -> None:
 
 
 def run(example: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(example), *arguments],
-        env=environment | {each: os.environ[each] for each in KEPT if each in os.environ},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    kept = {each: os.environ[each] for each in KEPT if each in os.environ}
+    return warm_python.run(str(example), *arguments, env=environment | kept, timeout=120)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from stator import Db, TableSettings, connect
+from tests import warm_python
 
 from .shop import Order, shop
 from .test_workers import eventually
@@ -48,9 +49,9 @@ class Commands:
         )
 
     def run(self, *words: str) -> tuple[int, str, str]:
-        process = self.start(*words)
-        out, err = process.communicate(timeout=50)
-        return process.returncode, out, err
+        command = ("-m", "stator", *words, "--at", self.url)
+        ran = warm_python.run(*command, cwd=ROOT, env=self.environment, timeout=50)
+        return ran.returncode, ran.stdout, ran.stderr
 
     def noted(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
