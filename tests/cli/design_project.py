@@ -12,12 +12,10 @@ from .serving import ENVIRONMENT, TIMEOUT_SECONDS
 SHOP = """\
 from datetime import datetime
 
+from stator import Bundle2, Query, creates, find, read, together, write
 from stator.design.design import Design, per
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident, unique
-from stator.design.patterns.pattern import read
-from stator.design.patterns.query import Bundle2, Query, find, together
-from stator.design.patterns.write_pattern import creates, write
 
 
 class User(Entity):

@@ -211,20 +211,25 @@ class DeclaredShape:
         if set(known.identity) <= fields or _has_unique(known, fields):
             return volume
         total, left = 1.0, set(fields)
-        for declared in self._distinct_facts(entity):
-            if set(declared.fields) <= left:
-                total *= declared.values
-                left -= set(declared.fields)
-        open_ = [each for each in self.references[entity] if each.parent not in above]
-        while open_:  # the parent that most of the fields name comes first
-            best = max(open_, key=lambda each: len(each.named(left)))
-            named = best.named(left)
-            if not named:
-                break
-            open_.remove(best)
-            theirs = frozenset(name for _, name in named)
-            total *= self._values(best.parent, theirs, above | {entity})
-            left -= {own for own, _ in named}
+        facts, open_ = (
+            self._distinct_facts(entity),
+            [each for each in self.references[entity] if each.parent not in above],
+        )
+        # What is known about several fields together counts before what is known about one.
+        for least in (2, 1):
+            for declared in facts:
+                if len(declared.fields) >= least and set(declared.fields) <= left:
+                    total *= declared.values
+                    left -= set(declared.fields)
+            while open_:  # the parent that most of the fields name comes first
+                best = max(open_, key=lambda each: len(each.named(left)))
+                named = best.named(left)
+                if len(named) < least:
+                    break
+                open_.remove(best)
+                theirs = frozenset(name for _, name in named)
+                total *= self._values(best.parent, theirs, above | {entity})
+                left -= {own for own, _ in named}
         for implied, count in self._implied(entity):
             if implied <= left:
                 held = self.design.facts.all_present(entity, map(source_field, implied))

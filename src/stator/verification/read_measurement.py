@@ -20,6 +20,7 @@ from stator.design.patterns.pattern import Pattern
 from stator.design.plan.plan import PatternPlan, Plan
 from stator.design.value_facts import MOST_CONTRADICTED, condition_text
 from stator.model.limits import READ_UNIT_BYTES
+from stator.model.quantities import amount
 from stator.verification.call_arguments import CallArguments
 from stator.verification.declared_shape import KEPT_SHARE, DeclaredShape, Guesses
 from stator.verification.item_generator import ItemGenerator
@@ -474,7 +475,8 @@ class ReadMeasurement:
         if not 1 / MOST_CONTRADICTED < max(1.0, current) / returns < MOST_CONTRADICTED:
             note = (
                 f"returns={returns:g}, but the declared volumes and facts give "
-                f"{current:,.3g} items; correct one of them"
+                f"{amount(current)} {'item' if amount(current) == '1' else 'items'}; correct one "
+                "of them"
             )
             if note not in self.notes:
                 self.notes.append(note)

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from stator import Design, Entity, TableSettings, counter, creates, ident, updates, write
+from stator import (
+    Design,
+    Entity,
+    TableSettings,
+    counter,
+    creates,
+    ident,
+    largest,
+    updates,
+    write,
+)
 from stator.design.lint.finding import Finding, Report
 from stator.design.table_settings import ProvisionedCapacity
 
@@ -106,3 +117,70 @@ def test_a_quiet_design_has_nothing_to_report(rate: float) -> None:
         return creates(Log)
 
     assert not throttled(Design("quiet", [Log], [append]).check())
+
+
+class State(Entity):
+    device_id: str = ident()
+    battery: int
+
+
+class Block(Entity):
+    block_id: str = ident()
+    samples: bytes
+
+
+@write(rps=30_000)
+def heartbeat() -> object:
+    return updates(State.battery)
+
+
+@write(rps=6_400)
+def drop() -> object:
+    return updates(State.battery)
+
+
+@write(rps=13_500)
+def measure() -> object:
+    return creates(Block)
+
+
+def a_fleet(**options: Any) -> Design:
+    volumes = {State: 4_000_000, Block: 900_000_000}
+    return Design(
+        "fleet",
+        [State, Block],
+        [heartbeat, drop, measure],
+        volumes=volumes,
+        sizes={State: 200, Block: 700},
+        **options,
+    )
+
+
+def test_a_table_above_its_quota_is_one_finding_with_its_units_and_the_layout_that_fits() -> None:
+    [found] = throttled(a_fleet().check())
+    assert (found.kind, found.subject) == ("table", "fleet")
+    assert "49,900 write units a second (State 36,400, Block 13,500)" in found.message
+    assert "quota of a table or index is 40,000" in found.message
+    assert 'layout="aggregate"' in found.fix and "2 tables" in found.fix
+    assert not throttled(a_fleet(layout="aggregate").check())
+
+
+def test_counters_of_many_items_are_reported_by_what_the_most_popular_may_get() -> None:
+    class Usage(Entity):
+        tenant: str = ident()
+        hour: str = ident()
+        units: int = counter()
+
+    def hot(rate: float, items: int, *facts: Any) -> bool:
+        @write(rps=rate)
+        def use() -> object:
+            return updates(Usage.units)
+
+        design = Design("usage", [Usage], [use], volumes={Usage: items}, facts=facts)
+        return "ST502" in design.check().codes()
+
+    assert not hot(4_000, 400_000)  # 0.01 a second each; an eighth of all would be 500
+    assert hot(5_000, 400_000)
+    assert hot(1_200, 3)
+    assert not hot(30_000, 400_000, largest(Usage.tenant, 0.01))
+    assert hot(4_000, 400_000, largest(Usage.tenant, 0.2))

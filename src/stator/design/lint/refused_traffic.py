@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Literal
 
-from stator.design.declaration import Declaration
+from stator.design.declaration import Declaration, Layout
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
 from stator.design.lint.partition_keys import hot_places
 from stator.design.lint.writes import unsharded_counter
+from stator.design.plan.plan import TablePlan
+from stator.design.planner.planner import plan as planned
 from stator.design.simulation import PatternHeat, Simulation, TrafficShape, simulate
 from stator.design.table_settings import ProvisionedCapacity
+from stator.errors import DesignError
 from stator.model.heat.limits import QUOTA_UNITS
-from stator.model.heat.throttle_cause import KEY_RANGE
-from stator.model.quantities import amount
+from stator.model.heat.throttle_cause import ACCOUNT_LIMIT, KEY_RANGE
+from stator.model.quantities import about_dollars, amount
 
 _QUICK: Final = TrafficShape(minutes=1)
 _HOUR: Final = TrafficShape(minutes=60)
@@ -41,10 +44,106 @@ def throttled(facts: Facts) -> Iterator[Finding]:
     found = simulate(design, _HOUR, plan=facts.plan)
     known = hot_places(facts)
     counters = {finding.subject.partition(".")[0] for finding in unsharded_counter(facts)}
+    busy = [each for place in facts.plan.tables for each in _busy_places(facts, place)]
+    for place in busy:
+        yield _above_quota(facts, place)
     for pattern in found.patterns:
         if pattern.healthy_after_minutes is not None or _is_reported(pattern, known, counters):
             continue
+        if busy and _main_reason(pattern).endswith(ACCOUNT_LIMIT):
+            continue  # one cause, one finding
         yield _finding(facts, pattern, found)
+
+
+@dataclass(frozen=True, slots=True)
+class _BusyPlace:
+    """A table or an index that is asked for more units than the quota of a table."""
+
+    table: TablePlan
+    index: str | None
+    kind: Literal["read", "write"]
+    units: dict[str, float]
+    """The units that each entity takes, the busiest first."""
+
+    @property
+    def name(self) -> str:
+        return self.table.name if self.index is None else f"{self.table.name}/{self.index}"
+
+
+def _busy_places(facts: Facts, table: TablePlan) -> Iterator[_BusyPlace]:
+    settings = facts.design.settings
+    if settings is not None and settings.capacity is not None:
+        return  # the quota bounds what is provisioned
+    for index in (None, *(each.name for each in table.indexes if each.kind == "GSI")):
+        writes, reads = dict[str, float](), dict[str, float]()
+        for use in facts.plan.uses:
+            if (use.table, use.index) == (table.name, index):
+                found = writes if use.kind == "write" else reads
+                found[use.entity] = found.get(use.entity, 0.0) + use.units
+        for _, plan in facts.planned_reads():
+            for step in plan.steps:
+                if (step.table, step.index) == (table.name, index):
+                    name = " and ".join(step.entities)
+                    units = step.units * plan.requests_per_second
+                    reads[name] = reads.get(name, 0.0) + units
+        kinds: list[tuple[Literal["read", "write"], dict[str, float]]] = [
+            ("write", writes), ("read", reads),
+        ]  # fmt: skip
+        for kind, found in kinds:
+            if sum(found.values()) > QUOTA_UNITS:
+                busiest = sorted(found.items(), key=lambda each: (-each[1], each[0]))
+                yield _BusyPlace(table, index, kind, dict(busiest))
+
+
+def _above_quota(facts: Facts, place: _BusyPlace) -> Finding:
+    shown = [f"{name} {amount(units)}" for name, units in place.units.items() if units >= 1]
+    fix = f"ask AWS for a higher quota of {place.name}"
+    layout = _fitting_layout(facts, place)
+    if layout is not None:
+        fix = f"{layout}; or {fix}"
+    return facts.of(
+        "table",
+        "ST107",
+        "warning",
+        place.name,
+        f"{place.name} is asked for {amount(sum(place.units.values()))} {place.kind} units a "
+        f"second ({', '.join(shown[:4])}), and the quota of a table or index is "
+        f"{QUOTA_UNITS:,.0f}: the rest is refused",
+        fix,
+    )
+
+
+def _fitting_layout(facts: Facts, place: _BusyPlace) -> str | None:
+    """Return the layout that divides a table so that each part stays below the quota, in words."""
+    if place.index is not None or len(place.table.entities) < 2:
+        return None
+    layouts: tuple[Layout, ...] = ("aggregate", "table-per-entity")
+    for layout in layouts:
+        other = copy.copy(facts.design)
+        other.layout, other.lock = layout, None
+        try:
+            plan = planned(other)
+        except DesignError:
+            continue
+        if any(
+            True for table in plan.tables for _ in _busy_places(replace(facts, plan=plan), table)
+        ):
+            continue
+        change = plan.dollars_per_month - facts.plan.dollars_per_month
+        price = (
+            "the same"
+            if abs(change) < 1
+            else (f"{about_dollars(abs(change))} {'more' if change > 0 else 'less'}")
+        )
+        return (
+            f'divide it with layout="{layout}", whose {len(plan.tables)} tables each stay below '
+            f"the quota and cost {price} a month together"
+        )
+    return None
+
+
+def _main_reason(pattern: PatternHeat) -> str:
+    return max(pattern.reasons, key=lambda each: pattern.reasons[each])
 
 
 def _is_short(pattern: PatternHeat) -> bool:
@@ -69,7 +168,7 @@ def _is_reported(
 
 
 def _finding(facts: Facts, pattern: PatternHeat, found: Simulation) -> Finding:
-    reason = max(pattern.reasons, key=lambda each: pattern.reasons[each])
+    reason = _main_reason(pattern)
     message = (
         f"{pattern.name} is refused {pattern.steady_refused:.0%} of its {_calls(pattern)} even "
         f"after {found.minutes:g} minutes: {reason}"

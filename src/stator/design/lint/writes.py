@@ -31,6 +31,9 @@ _MANY_CONDITIONS: Final = 5
 _PUT_DOLLARS: Final = MONTH_SECONDS * WRITE_UNIT_DOLLARS
 """The monthly cost of one write unit a second, in dollars."""
 _BUSY_COUNTER: Final = 0.5
+_POPULAR: Final = 0.125
+"""The least share of all updates that the most popular item is assumed to get."""
+_EULER: Final = 0.5772
 _COUNTERS: Final = re.compile(
     r"(^|_)(count|counter|hits|likes|views|votes|clicks|plays|downloads|followers|total|sum|tally"
     r"|stock)s?(_|$)"
@@ -66,9 +69,24 @@ def unsharded_counter(facts: Facts) -> Iterator[Finding]:
         if not _is_counter(field):
             continue
         rate = facts.update_rate(known.cls, {field.name}) * facts.write_units(known.cls)
-        if rate <= WRITE_LIMIT * _BUSY_COUNTER:
+        if rate * _popular_share(facts, known.cls) <= WRITE_LIMIT * _BUSY_COUNTER:
             continue
         yield _hot_counter(facts, known.cls, field, rate)
+
+
+def _popular_share(facts: Facts, entity: type[Entity]) -> float:
+    """Return the share of an entity's updates that its most popular item is assumed to get.
+
+    Facts about the values of an identity field bound it: if the largest tenant has 2 % of the
+    items, so has each of its items at most. Otherwise popularity is assumed to follow Zipf's law,
+    but never to fall below an eighth.
+    """
+    declared = [facts.estimates.largest(entity, name) for name in info(entity).identity]
+    known = [each for each in declared if each is not None]
+    if known:
+        return min(known)
+    items = max(1.0, facts.design.volume(entity))
+    return max(_POPULAR, min(1.0, 1 / (math.log(items) + _EULER)))
 
 
 def _is_counter(field: EntityField) -> bool:
@@ -80,11 +98,12 @@ def _is_counter(field: EntityField) -> bool:
 def _hot_counter(facts: Facts, entity: type[Entity], field: EntityField, rate: float) -> Finding:
     name, items = f"{info(entity).name}.{field.name}", facts.design.volume(entity)
     sure = rate / items > WRITE_LIMIT
-    shards = max(2, shards_for(rate, WRITE_LIMIT))
+    popular = rate * _popular_share(facts, entity)
+    shards = max(2, shards_for(popular, WRITE_LIMIT))
     spread = (
         "in one item"
         if items <= 1
-        else f"over {amount(items)} items, and a popular one may get most of that"
+        else f"over {amount(items)} items, and the most popular may get {amount(popular)} of that"
     )
     return facts.on_field(
         "ST502",

@@ -27,6 +27,8 @@ from stator.design.planner.weights import (
     INDEX_DOLLARS,
     INDEX_READ_DOLLARS,
     SORTED_DOLLARS,
+    WIDE_FILTER,
+    WIDE_FILTER_DOLLARS,
 )
 from stator.design.value_facts import possible_values
 from stator.errors import DesignError
@@ -198,8 +200,10 @@ class EntityChoices:
         if dollars is None:
             return None
         filtered = bool(served.left_equal or served.left_spans)
+        is_wide = bool(served.left_equal) and served.amplification > WIDE_FILTER
         burdens = (
             (FILTERED_DOLLARS, filtered),
+            (WIDE_FILTER_DOLLARS, is_wide and not placement.is_base),
             (INDEX_READ_DOLLARS, not placement.is_base),
             (SORTED_DOLLARS, served.in_memory),
         )

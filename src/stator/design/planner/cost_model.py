@@ -156,9 +156,13 @@ class LayoutBytes:
 
     items: dict[type[Entity], float] = field(default_factory=dict)
     entries: dict[Placement, float] = field(default_factory=dict)
+    keys: dict[Placement, float] = field(default_factory=dict)
+    """The bytes that the keys of an index add to the items that it holds."""
 
     def joined(self, other: LayoutBytes) -> LayoutBytes:
-        return LayoutBytes(self.items | other.items, self.entries | other.entries)
+        return LayoutBytes(
+            self.items | other.items, self.entries | other.entries, self.keys | other.keys
+        )
 
 
 @dataclass(frozen=True)
@@ -252,19 +256,27 @@ class CostModel:
         )
         return min(self._base_bytes(entity) + self.key_bytes(placement) + fields, whole)
 
-    def presence(self, path: AccessPath) -> float:
+    def presence(self, path: AccessPath, given: AccessPath | None = None) -> float:
         """Return the estimated share of items that are in an index on this path.
 
         Items that lack one of the path's fields, or do not have its constants, are not in the
-        index.
+        index. With ``given``, only the items in an index on that path count: no pending item is in
+        an index of published ones.
         """
         known = info(path.entity)
-        probe = Need("", path.entity, dict(path.constants))
+        fixed = {} if given is None else {name: each.same for name, each in given.constants}
+        held = set() if given is None else set(map(source_field, (*given.partition, *given.sort)))
+        for name, source in path.constants:
+            if fixed.get(name, source.same) != source.same or (source.is_absent and name in held):
+                return 0.0
+        probe = Need(
+            "", path.entity, {name: each for name, each in path.constants if name not in fixed}
+        )
         constants = fraction(probe, probe.equal, self.estimates)
         optional = [
             self.estimates.present(path.entity, name)
             for name in dict.fromkeys(map(source_field, (*path.partition, *path.sort)))
-            if is_optional(known, name)
+            if is_optional(known, name) and name not in held
         ]
         return float(constants * math.prod(optional))
 
@@ -282,16 +294,53 @@ class CostModel:
 
         Items without an entry in the index cost nothing there. They lower the average.
         """
-        size, path = self.entry_bytes(placement), placement.path
-        life, units = self.life(path.entity), index_write_units(None, size)
+        path, old, new = placement.path, 0.0, 0.0
+        if placement.projection == "ALL":
+            old, new = self._bytes_of_states(path.entity, write, placement)
+        old, new = self.entry_bytes(placement) + old, self.entry_bytes(placement) + new
+        life = self.life(path.entity)
+        removed, inserted = index_write_units(None, old), index_write_units(None, new)
         if write.kind == "create":
-            return life.created_share(path, write) * units
+            return life.created_share(path, write) * inserted
         if write.kind == "delete":
-            return life.deleted_share(path, write) * units
+            return life.deleted_share(path, write) * removed
         found = life.entry_changes(path, write)
         seen = placement.projection == "ALL" or bool(write.fields & set(placement.included))
-        rewritten = found.stays * index_write_units(size, size, changes=seen)
-        return (found.enters + found.leaves) * units + found.moves * 2 * units + rewritten
+        rewritten = found.stays * index_write_units(old, new, changes=seen)
+        moved = found.moves * (removed + inserted)
+        return found.enters * inserted + found.leaves * removed + moved + rewritten
+
+    def written_bytes(self, entity: type[Entity], write: ItemWrite) -> float:
+        """Return the size that a write is billed for: that of the item in the state it is in."""
+        return self.item_bytes(entity) + max(self._bytes_of_states(entity, write))
+
+    def _bytes_of_states(
+        self, entity: type[Entity], write: ItemWrite, entry: Placement | None = None
+    ) -> tuple[float, float]:
+        """Return how much larger than the average an item is before a write, and after it.
+
+        Only its index keys count: a new review is pending, and has no keys of the index of
+        published ones. A create has no item before, and a delete none after; both numbers are
+        then the same. With ``entry``, the average is that of the items in this index, whose own key
+        is not counted.
+        """
+        before = after = average = 0.0
+        life, given = self.life(entity), None if entry is None else entry.path
+        for placement, size in self.known.keys.items():
+            path = placement.path
+            if path.entity is not entity or placement == entry:
+                continue
+            average += size * self.presence(path, given)
+            if write.kind == "create":
+                before = after = after + size * life.created_share(path, write)
+            elif write.kind == "delete":
+                before = after = before + size * life.deleted_share(path, write)
+            else:
+                found = life.entry_changes(path, write)
+                kept = found.moves + found.stays
+                before += size * (found.leaves + kept)
+                after += size * (found.enters + kept)
+        return before - average, after - average
 
     def life(self, entity: type[Entity]) -> ItemLife:
         return ItemLife(entity, self.rates[entity], self.estimates)

@@ -49,6 +49,7 @@ from stator.model.quantities import amount
 _YEARS_OF_DAYS: Final = 3 * 365
 _DAYS_OF: Final = {"year": 365.0, "month": 365 / 12, "day": 1.0, "hour": 1 / 24}
 _VALUES_OF_CHARACTER: Final = 10.0
+_FEW_VALUES: Final = 50
 _MOST_CHARACTERS: Final = 18
 """Longer prefixes have as many values as the field."""
 
@@ -136,8 +137,8 @@ class DistinctValues:
     ) -> bool:
         """Whether counts were multiplied although the fields may depend on each other.
 
-        The values of an Enum, a Literal or a bool are assumed to be equally frequent, also within
-        each value of another field. Times go on by themselves: a device reports on every day.
+        A few values, such as those of an Enum, are assumed to be equally frequent also within each
+        value of another field. Times go on by themselves: a device reports on every day.
         """
         known = info(entity)
         named = [
@@ -147,7 +148,7 @@ class DistinctValues:
                 is_period(known, name) or possible_values(known, name) is not None for name in part
             )
         ]
-        return sum(parts.get(part, 2.0) > 1.0 for part in named) > 1
+        return sum(parts.get(part, math.inf) > _FEW_VALUES for part in named) > 1
 
     def _count_part(
         self,

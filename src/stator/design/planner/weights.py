@@ -32,6 +32,13 @@ INDEX_READ_DOLLARS: Final = 0.01
 """For a read from an index that the table could serve as well: an index lags behind the table."""
 FILTERED_DOLLARS: Final = 0.05
 """For a filter that a key could replace: its cost relies on estimates, a key's does not."""
+WIDE_FILTER: Final = 2.0
+WIDE_FILTER_DOLLARS: Final = 3.0
+"""For an index whose filter reads more than ``WIDE_FILTER`` times what it returns.
+
+The longer key would read just the result. The read of the shorter one grows with all tenants, and
+its partitions gather what different tenants happen to call by the same name.
+"""
 SORTED_DOLLARS: Final = 0.5
 """For a sort in memory that a key could replace: no page of it can be read alone."""
 APART_DOLLARS: Final = 0.05

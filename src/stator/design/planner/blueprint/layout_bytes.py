@@ -5,7 +5,7 @@ it is in, and the discriminator. Native keys are fields that it has anyway. An i
 does not project everything has its own key, the table's key and the projected fields.
 
 A sparse index adds its keys to some items only. The average item size includes only this share of
-the keys.
+the keys. An entry of one sparse index has no keys of another whose condition excludes its own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def layout_bytes(
     costs: CostModel,
 ) -> LayoutBytes:
     """Return the sizes of the items and entries of one table."""
-    items, entries = {}, {}
+    items, entries, keys = {}, {}, dict[Placement, float]()
     for entity, layout in layouts.items():
         kind = _type_bytes(entity, discriminator)
         base = key_attributes(layout.base, base_slots[entity], costs.labels)
@@ -40,11 +40,17 @@ def layout_bytes(
         items[entity] = bare + sum(added[each] * shares[each] for each in own)
         entries[layout.base] = items[entity]
         for each in own:
-            whole = items[entity] + added[each] * (1 - shares[each])
+            others = (
+                added[other] * costs.presence(other.path, each.path)
+                for other in own
+                if other != each
+            )
+            whole = bare + added[each] + sum(others)
             kept = kind if each.projection == "INCLUDE" else 0
             part = kept + _projected_bytes(each, (*base, *own[each]), costs)
             entries[each] = whole if each.projection == "ALL" else min(whole, part)
-    return LayoutBytes(items, entries)
+        keys |= {each: size for each, size in added.items() if size}
+    return LayoutBytes(items, entries, keys)
 
 
 def _type_bytes(entity: type[Entity], discriminator: str | None) -> int:

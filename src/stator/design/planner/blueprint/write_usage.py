@@ -71,7 +71,9 @@ def usage_of(
     entity, fields = change.entity, _changed(change)
     guards, doubled = _guards(change, fields, plan, costs)
     size = costs.item_bytes(entity)
-    table = write_units(size) * (2.0 if is_transaction else 1.0 + doubled)
+    table = write_units(costs.written_bytes(entity, item_write(change, 1.0))) * (
+        2.0 if is_transaction else 1.0 + doubled
+    )
     places = [WrittenUnits("write", plan.table, None, table)]
     if guards:
         places.append(WrittenUnits("write", own_table, None, guards * _GUARD_UNITS))
