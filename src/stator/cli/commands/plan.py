@@ -118,14 +118,14 @@ def command(
         raise typer.BadParameter("--rekey starts from the lock file; leave out --fresh")
     if layouts and (write or rekey):
         raise typer.BadParameter("--layouts only compares; leave out --write and --rekey")
-    if region != DEFAULT_REGION and (write or layouts or verified):
-        raise typer.BadParameter(
-            "--region prices the shown plan; leave out --write, --layouts and --verify"
-        )
+    if region != DEFAULT_REGION and (write or verified):
+        raise typer.BadParameter("--region prices what is shown; leave out --write and --verify")
     file = load_design_file(target, fresh=fresh)
     if layouts:
         options = tuple(
-            each if each.plan is None else replace(each, plan=billed_plan(each.plan, file.design))
+            each
+            if each.plan is None
+            else replace(each, plan=billed_plan(each.plan, file.design, region))
             for each in layout_options(file.design)
         )
         if json_output:

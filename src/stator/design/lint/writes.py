@@ -99,7 +99,7 @@ def _hot_counter(facts: Facts, entity: type[Entity], field: EntityField, rate: f
     name, items = f"{info(entity).name}.{field.name}", facts.design.volume(entity)
     sure = rate / items > WRITE_LIMIT
     popular = rate * _popular_share(facts, entity)
-    shards = max(2, shards_for(popular, WRITE_LIMIT))
+    shards = max(2, shards_for(rate, WRITE_LIMIT))
     spread = (
         "in one item"
         if items <= 1
