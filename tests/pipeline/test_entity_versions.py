@@ -183,6 +183,7 @@ def test_views_and_projections_count_every_version(db: Db, former: Db) -> None:
     assert views[0].on(db).get(shop="south").total == 100
 
 
+@pytest.mark.usefixtures("attentive")
 def test_a_rebuilt_view_counts_every_version(db: Db, former: Db) -> None:
     views = make_views()
     app = StreamApp(CURRENT, "audit")

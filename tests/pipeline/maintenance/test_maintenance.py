@@ -22,6 +22,7 @@ from stator.errors import (
 from stator.model.values import Item
 from stator.patterns import AdaptiveShards, Rollup, Series
 from stator.pipeline import Change, Message, Sink, StreamApp, WorkerOptions
+from stator.pipeline.maintenance import outboxes
 from stator.pipeline.workers.group_state import GroupWatch
 from stator.pipeline.workers.handlers.parked_retry import ParkedRetry
 
@@ -260,7 +261,10 @@ def send_orders(db: Db, count: int) -> None:
             outbox.add(tx, topic="bed", body={"number": number}, key="k")
 
 
-def test_messages_are_delivered_in_order_and_failures_retried(app: StreamApp, db: Db) -> None:
+def test_messages_are_delivered_in_order_and_failures_retried(
+    app: StreamApp, db: Db, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outboxes, "_LOOK_SECONDS", 0.05)  # it retries when it looks
     heard: list[int] = []
     failed: set[int] = set()
 

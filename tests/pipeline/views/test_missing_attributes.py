@@ -147,6 +147,7 @@ def loose(row: dict[str, Any]) -> Any:
     )
 
 
+@pytest.mark.usefixtures("attentive")
 @pytest.mark.parametrize(
     ("name", "rebuild"),
     [*((name, False) for name in VIEWS), *((name, True) for name in ("where", "maximum"))],

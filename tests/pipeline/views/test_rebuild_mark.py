@@ -18,6 +18,8 @@ from stator.pipeline.workers.options import WorkerOptions
 
 from .fleet import Test, a_test, fleet
 
+pytestmark = pytest.mark.usefixtures("attentive")
+
 QUICK = WorkerOptions(start="oldest", idle_seconds=0.02)
 AT_ONCE = RebuildOptions(settle_seconds=0.0, wait_seconds=0.0, grace_seconds=0.0)
 PATIENT = RebuildOptions(settle_seconds=0.0, grace_seconds=0.0)

@@ -38,6 +38,8 @@ from stator.pipeline.workers.options import WorkerOptions
 
 from .fleet import START, Router, Test, a_test, at, fleet, make_hours
 
+pytestmark = pytest.mark.usefixtures("attentive")
+
 QUICK = WorkerOptions(
     start="oldest",
     idle_seconds=0.02,
