@@ -15,6 +15,7 @@ from stator.design.table_settings import TableSettings
 from stator.engine import Engine
 from stator.errors import (
     BatchFailed,
+    ConditionFailed,
     ItemMismatch,
     RequestRefused,
     Throttled,
@@ -204,3 +205,40 @@ def test_the_keys_of_a_mapping_may_be_identities(target: Target) -> None:
     assert db.get_many(Product, {"lamp": 2, "desk": 1}) == [Product(sku="lamp", stock=1), None]
     with pytest.raises(RequestRefused, match="not one dict"):
         db.get_many(Product, {"sku": "lamp"})  # type: ignore[arg-type, unused-ignore]
+
+
+def test_a_batch_deletes_only_what_all_given_fields_fit(target: Target) -> None:
+    db = target.connect(shop())
+    db.put(order(1, user=1))
+    db.put(order(2, user=1))
+    result = db.delete_many(
+        Order,
+        [{"order_id": "o001", "user_id": "u2"}, {"order_id": "o002", "user_id": "u1"}],
+        on_error="collect",
+    )
+    assert result.written == 1
+    assert [type(each.error) for each in result.failures] == [ConditionFailed]
+    assert db.exists(Order, order_id="o001") and not db.exists(Order, order_id="o002")
+    with pytest.raises(BatchFailed):
+        db.write_many([Delete(Order, order_id="o001", user_id="u2")])
+    assert db.exists(Order, order_id="o001")
+
+
+def test_changes_of_one_item_stay_in_order_around_a_delete_with_other_fields(
+    target: Target,
+) -> None:
+    db = target.connect(shop())
+    result = db.write_many(
+        [
+            order(1, user=1),
+            Delete(Order, order_id="o001", user_id="u1"),
+            order(1, user=2),
+            Delete(Order, order_id="o002", user_id="u9"),
+            order(2, user=2),
+            order(3, user=3),
+            Delete(Order, order_id="o003", user_id="u3"),
+        ]
+    )
+    assert (result.written, result.failures) == (7, [])
+    stored = db.get_many(Order, ["o001", "o002", "o003"])
+    assert [each and each.user_id for each in stored] == ["u2", "u2", None]

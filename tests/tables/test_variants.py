@@ -36,6 +36,7 @@ from stator.errors import (
     DesignError,
     ItemMismatch,
     ItemNotFound,
+    TransactionFailed,
     UpdateRefused,
 )
 from stator.pipeline.bulk.load.load import LoadOptions, load
@@ -398,3 +399,31 @@ def test_no_update_writes_the_fields_of_a_variant_into_an_item_of_another(db: Db
     with db.update(Cat, animal_id="5", or_create=True) as new:
         new.owner, new.name = "eve", "Kit"
     assert db.get_one(Animal, animal_id="5") == Cat(animal_id="5", owner="eve", name="Kit")
+
+
+def test_every_delete_by_a_variant_spares_items_of_another_class(db: Db) -> None:
+    filled(db)
+    in_batches = db.delete_many(Dog, ["2", "3", "4"], on_error="collect")
+    assert in_batches.written == 1 and len(in_batches.failures) == 2
+    written = db.write_many([Delete(Dog, animal_id="2")], on_error="collect")
+    assert not written.written and isinstance(written.failures[0].error, ConditionFailed)
+    tom = Dog(animal_id="2", owner="ann", name="Tom", breed="x")
+    with pytest.raises(ConditionFailed):
+        db.delete(tom)
+    with pytest.raises(TransactionFailed), db.transaction() as tx:
+        tx.delete(tom)
+    assert [type(each) for each in db.get_many(Animal, ["2", "3", "4"])] == [
+        Cat,
+        Animal,
+        type(None),
+    ]
+
+
+def test_changes_of_one_item_by_several_classes_stay_in_order(db: Db) -> None:
+    tom = Cat(animal_id="2", owner="ann", name="Tom")
+    rex = Dog(animal_id="1", owner="ann", name="Rex", breed="collie")
+    result = db.write_many(
+        [rex, Delete(Dog, animal_id="1"), tom, Delete(Animal, animal_id="2"), rex]
+    )
+    assert (result.written, result.failures) == (5, [])
+    assert [type(each) for each in db.get_many(Animal, ["1", "2"])] == [Dog, type(None)]

@@ -9,8 +9,9 @@ Unprocessed items are retried with back-off. A refused request is halved until t
 alone, so that one bad item does not fail twenty-four good ones. The result names every change that
 was not made, and the reason.
 
-BatchWriteItem takes no conditions. Entities that need them (a version or a unique field) and
-entities with large values are written one by one, in parallel.
+BatchWriteItem takes no conditions. Entities that need them (a version or a unique field), entities
+with large values, and deletes that name more than the key are written one by one, in parallel with
+the rest. So are the other changes of an item that such a delete is about.
 """
 
 from __future__ import annotations
@@ -168,11 +169,16 @@ class Batch:
         plain: dict[Any, BatchWrite] = {}
         single: list[Any] = []
         maps, now = self.context.schema.maps, self.context.now()
+        conditional = self._conditionally_deleted(taken)
         for change in taken:
             try:
                 of = maps.get(type(change)) or self._entity_of(change)
                 is_marked = of.deleted is not None and type(change) is Delete
-                if of.is_written_alone or is_marked:
+                if (
+                    of.is_written_alone
+                    or is_marked
+                    or (conditional and self._item(change) in conditional)
+                ):
                     single.append(change)
                     continue
                 made = self._made(of, change, now)
@@ -231,13 +237,31 @@ class Batch:
         """Group the changes by item. Changes to the same item stay in order."""
         groups: dict[Any, list[Any]] = {}
         for change in changes:
-            of = self._entity_of(change)
-            is_delete = isinstance(change, Delete)
-            values = of.given(change.values) if is_delete else vars_of(change, of)
-            groups.setdefault(
-                (of.name, *(repr(values.get(name)) for name in of.identity)), []
-            ).append(change)
+            groups.setdefault(self._item(change), []).append(change)
         return list(groups.values())
+
+    def _conditionally_deleted(self, changes: list[Any]) -> set[Any]:
+        """Return the items that a delete names with more than their key, or by a variant's class.
+
+        Such a delete applies only to an item that fits.
+        """
+        found = set()
+        for change in changes:
+            if type(change) is Delete:
+                try:
+                    of = self._entity_of(change)
+                    if of.beside_the_key(of.given(change.values)):
+                        found.add(self._item(change))
+                except StatorError:
+                    continue  # the change becomes a failure when it is prepared
+        return found
+
+    def _item(self, change: Any) -> Any:
+        """The item that a change is about. Variants of one class have their items in common."""
+        of = self._entity_of(change)
+        is_delete = isinstance(change, Delete)
+        values = of.given(change.values) if is_delete else vars_of(change, of)
+        return (of.table.name, of.info.root, *(repr(values.get(name)) for name in of.identity))
 
     def _one_by_one(self, changes: list[Any]) -> Work[BatchResult]:
         result = BatchResult()

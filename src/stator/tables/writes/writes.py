@@ -319,8 +319,8 @@ class WritePlanner:
             terms.version(expected)
         if must_exist:
             terms.present()
-        if entity is None:
-            terms.absent_or_stored(_wire(of, of.beside_the_key(values)))
+        beside = of.beside_the_key(values) if entity is None else of.tag
+        terms.absent_or_stored(_wire(of, beside))
         terms.user(when)
         meaning = meaning_of(of, shown, must_exist=must_exist, expected=expected)
         if when is not None:
@@ -361,7 +361,7 @@ class WritePlanner:
             if must_exist or expected:
                 raise meaning(old)
             return []
-        beside = {} if entity is not None else _wire(of, of.beside_the_key(values))
+        beside = _wire(of, of.beside_the_key(values) if entity is None else of.tag)
         if any(old.get(name) != value for name, value in beside.items()):
             raise meaning(old)
         if expected is not None and old.get(str(of.version)) != {"N": str(expected)}:
