@@ -8,6 +8,7 @@ capacity.advice_view: test_advise.py
 capacity.capacity_options: test_advise.py
 capacity.change_run: test_advise.py
 capacity.change_view: test_advise.py
+capacity.report_view: test_report.py
 capacity.scaling_view: test_advise.py
 capacity.week_chart: test_advise.py
 checks.data_folder: test_absent_names.py
@@ -28,6 +29,7 @@ commands.infer: test_infer_and_diff.py
 commands.load: test_bulk.py
 commands.new: test_new.py
 commands.operate.advise: test_advise.py
+commands.operate.report: test_report.py
 commands.operate.scale: test_advise.py
 commands.parked: ../pipeline/test_work_command.py
 commands.plan: test_plan.py

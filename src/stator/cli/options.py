@@ -35,6 +35,16 @@ PrefixOption = Annotated[
         metavar="TEXT", help="Text before the table names of the design, for example prod-."
     ),
 ]
+PricesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--prices",
+        metavar="FILE",
+        help="Your own price file, for other dates or contract prices.",
+        show_default=False,
+        dir_okay=False,
+    ),
+]
 PriceRegionOption = Annotated[
     str, typer.Option(metavar="REGION", help="The AWS region for the prices.")
 ]

@@ -163,6 +163,12 @@ GROUPS: Final[dict[str, tuple[CommandEntry, ...]]] = {
             "Show or change the auto scaling of provisioned tables.",
         ),
         CommandEntry(
+            "report",
+            "stator.cli.commands.operate.report",
+            "capacity",
+            "Report a month: what was used, what it cost, what to change.",
+        ),
+        CommandEntry(
             "parked",
             "stator.cli.commands.parked",
             "streams",

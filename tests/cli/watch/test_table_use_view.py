@@ -12,8 +12,9 @@ from rich.console import Console
 
 from stator import Design, Entity, ident
 from stator.cli.live_tables import AwsClients
-from stator.cli.watch.table_use_view import LiveUse, use_table
+from stator.cli.watch.table_use_view import LiveUse, TablesNow, shown_tables, use_table
 from stator.errors import ConfigurationError
+from stator.ops.live.hot_keys import HottestKey, InsightsSwitch, KeysNow
 from stator.ops.live.table_use import PlaceUse
 
 from ..serving import Serving
@@ -69,7 +70,7 @@ def test_the_use_is_read_at_the_address_of_the_tables() -> None:
             ],
         )
         with LiveUse(SHOP, address, "prod-") as live:
-            [use] = live.look()
+            [use] = live.look().places
         dynamodb.close()
         cloudwatch.close()
     finally:
@@ -90,6 +91,23 @@ def test_stator_serve_answers_for_its_tables() -> None:
             dynamodb.create_table(**request)
         dynamodb.close()
         with LiveUse(SHOP, address, "") as live:
-            places = live.look()
+            found = live.look()
+            places = found.places
     assert {place.table for place in places} == {"shop"}
     assert all(place.throttles == {} and place.dollars_an_hour >= 0 for place in places)
+    assert [each.table for each in found.hottest.switches] == ["shop"]
+
+
+def test_hottest_keys_are_shown_and_how_to_turn_them_on() -> None:
+    hottest = KeysNow(
+        (HottestKey("shop", "GSI1", "[red]a", 250.0, 0.25, 7),),
+        (InsightsSwitch("shop", None, "aws dynamodb update-contributor-insights"),),
+    )
+    console = Console(width=120, no_color=True)
+    with console.capture() as captured:
+        console.print(shown_tables(TablesNow((), hottest)))
+        console.print(shown_tables(TablesNow((), KeysNow((), (), "access denied"))))
+    text = captured.get()
+    assert "shop/GSI1" in text and "[red]a" in text and "25%" in text and "250.0" in text
+    assert "is off for shop. On with:\n  aws dynamodb update-contributor-insights" in text
+    assert "hottest keys cannot be read: access denied" in text

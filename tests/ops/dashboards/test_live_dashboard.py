@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -16,10 +17,14 @@ import pytest
 from stator import Db, Engine, ProvisionedCapacity, connect
 from stator.errors import ServiceError
 from stator.metrics.endpoint import new_registry
+from stator.ops.capacity.use_series import KINDS, Dimension
 from stator.ops.dashboards.design_alarms import design_alarms
 from stator.ops.dashboards.design_dashboard import WINDOW, design_dashboard
 from stator.ops.dashboards.grafana import grafana_json
 from stator.ops.dashboards.prometheus_rules import prometheus_rules
+from stator.ops.report.month import Month
+from stator.ops.report.month_use import DimensionMonth, MonthSpan, PlaceMonth
+from stator.ops.report.pattern_use import pattern_use
 from stator.pipeline import StreamApp
 from stator.pipeline.workers.metrics import serve_metrics
 from stator.tables.metrics.metrics_observer import metrics_observer
@@ -169,3 +174,14 @@ def test_prometheus_evaluates_every_rule(server: PrometheusServer) -> None:
     groups = server.asked("/api/v1/rules")["data"]["groups"]
     rules = [rule for group in groups for rule in group["rules"]]
     assert rules and {rule["health"] for rule in rules} == {"ok"}
+
+
+@needs_prometheus
+def test_the_report_of_a_month_reads_patterns(server: PrometheusServer) -> None:
+    now = int(time.time())
+    span = MonthSpan(Month.at(now), now - 3600, now + 1)
+    table = server.values("stator_write_units_total")[0]["metric"]["table"]
+    reads, writes = (DimensionMonth(Dimension(None, kind), 0.0, 0.0, 0.0, 1.0) for kind in KINDS)
+    place = PlaceMonth(table, None, reads, writes, 0.0, 0.0)
+    found = {each.pattern: each for each in pattern_use(server.url, [place], span)}
+    assert found["orders_of_user"].read_units > 0 and found["orders_of_user"].dollars > 0

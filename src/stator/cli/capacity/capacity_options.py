@@ -12,7 +12,9 @@ import typer
 
 from stator.cli.design_file import load_design, plan_of
 from stator.cli.live_tables import AwsClients
+from stator.design.cost.prices import RegionPrices, price_file
 from stator.errors import ConfigurationError
+from stator.model.scope import DEFAULT_REGION
 from stator.ops.capacity.cloudwatch import CloudWatchMetrics
 from stator.ops.capacity.history import kept_history, live_history
 from stator.ops.capacity.live_table import LiveTable, describe_live
@@ -25,6 +27,16 @@ CapacityAtOption = Annotated[
         metavar="ADDRESS",
         help="Where the tables are: aws://region, or http://host:port for an endpoint that also "
         "answers CloudWatch and Application Auto Scaling.",
+        show_default=False,
+    ),
+]
+AddressRegionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--region",
+        metavar="REGION",
+        help="The region of the prices, and of an http address. By default that of --at, otherwise "
+        "us-east-1.",
         show_default=False,
     ),
 ]
@@ -99,6 +111,14 @@ class LiveServices:
         if file is None:
             return tuple(live_history(source, each, now, days) for each in tables)
         return kept_history(file, source, tables, now, days)
+
+
+def region_prices(
+    file: Path | None, region: str | None, services: LiveServices | None
+) -> RegionPrices:
+    """Return the prices of a region, of the address if none is named."""
+    there = DEFAULT_REGION if services is None else services.clients.region
+    return price_file(file).region(region or there)
 
 
 def table_names(target: str | None, tables: Sequence[str] | None, prefix: str) -> list[str]:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable
 from decimal import Decimal
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -17,7 +16,7 @@ from rich.text import Text
 
 from stator.cli.design_file import DesignFile, load_design_file, plan_of
 from stator.cli.git_lock import plan_at
-from stator.cli.options import DesignArgument, PriceRegionOption
+from stator.cli.options import DesignArgument, PriceRegionOption, PricesOption
 from stator.cli.output import print_parts, rich_console
 from stator.cli.tables.name_cell import NameCell
 from stator.design.cost.charges import TableClass
@@ -119,14 +118,7 @@ def command(
     scale_volumes: Annotated[
         float, typer.Option(min=0.001, metavar="N", help="Multiply all stored data.")
     ] = 1.0,
-    prices: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Your own price file, for other dates or contract prices.",
-            show_default=False,
-        ),
-    ] = None,
+    prices: PricesOption = None,
     diff: Annotated[
         str | None,
         typer.Option(metavar="REV", help="Compare with the lock file of another git revision."),

@@ -18,7 +18,7 @@ from stator.cli.app_file import MISSING_AT, app_connection, load_app
 from stator.cli.options import AppArgument, AtOption, PrefixOption
 from stator.cli.output import print_parts, rich_console
 from stator.cli.tables.name_cell import NameCell
-from stator.cli.watch.table_use_view import LiveUse, use_table
+from stator.cli.watch.table_use_view import LiveUse, shown_tables
 from stator.model.quantities import plural
 from stator.pipeline.workers.group_state import GroupState, GroupWatch
 
@@ -39,7 +39,14 @@ def command(
         bool,
         typer.Option(
             "--tables",
-            help="Show the units, throttles and cost of the tables, too, from CloudWatch.",
+            help="Show the units, throttles, cost and hottest keys of the tables, too, from "
+            "CloudWatch.",
+        ),
+    ] = False,
+    show_keys: Annotated[
+        bool,
+        typer.Option(
+            "--show-keys", help="Name the hottest keys of --tables; by default it shows hashes."
         ),
     ] = False,
     prefix: PrefixOption = "",
@@ -57,7 +64,8 @@ def command(
 
     With --tables, each table and index has a row with its units a second, capacity, refusals by
     reason, and the cost of an hour, over the last five minutes that CloudWatch knows. On AWS, each
-    update then costs about $0.0001 a table or index.
+    update then costs about $0.0001 a table or index. The hottest keys are those of Contributor
+    Insights; where it is off, the command that turns it on is shown.
 
     Example: stator top billing.py:app --at aws://eu-west-1
 
@@ -65,17 +73,26 @@ def command(
     """
     if not at:
         raise typer.BadParameter(MISSING_AT)
+    if show_keys and not tables:
+        raise typer.BadParameter("--show-keys names the keys of --tables")
     app = load_app(target)
     screen = rich_console(markup=True)
     with ExitStack() as opened:
-        use = opened.enter_context(LiveUse(app.design, at, prefix)) if tables else None
+        use = (
+            opened.enter_context(LiveUse(app.design, at, prefix, show_keys=show_keys))
+            if tables
+            else None
+        )
         db = opened.enter_context(app_connection(app, at, prefix))
         watch = GroupWatch(db.context, app.name)
         state = db.run(watch.look())
         if json_output:
             facts = _facts(app.name, state)
             if use is not None:
-                facts["tables"] = [asdict(place) for place in use.look()]
+                live_tables = use.look()
+                facts["tables"] = [asdict(place) for place in live_tables.places]
+                facts["hottest_keys"] = [asdict(key) for key in live_tables.hottest.keys]
+                facts["without_insights"] = [asdict(each) for each in live_tables.hottest.switches]
             typer.echo(json.dumps(facts, indent=2))
         elif once or not sys.stdout.isatty():
             print_parts(screen, _shown(app.name, state, use))
@@ -109,7 +126,7 @@ def _facts(name: str, state: GroupState) -> dict[str, object]:
 
 def _shown(name: str, state: GroupState, use: LiveUse | None) -> RenderableType:
     workers = _state_table(name, state)
-    return workers if use is None else Group(workers, "", use_table(use.look()))
+    return workers if use is None else Group(workers, "", shown_tables(use.look()))
 
 
 def _state_table(name: str, state: GroupState) -> Table:

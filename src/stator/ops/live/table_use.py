@@ -16,10 +16,10 @@ from stator.design.cost.prices import PriceName, RegionPrices
 from stator.errors import LiveTableUnreachable
 from stator.ops.dashboards.panels import NAMESPACE
 
-_LATE_MINUTES: Final = 2
+LATE_MINUTES: Final = 2
 _QUERIES_A_CALL: Final = 500
 """AWS's limit of queries in a GetMetricData."""
-_REASONS: Final = {
+THROTTLE_REASONS: Final = {
     f"{kind}{limit}ThrottleEvents": f"{kind.lower()} {words}"
     for kind in ("Read", "Write")
     for limit, words in (
@@ -71,7 +71,7 @@ def table_use(
         described = [each for name in tables for each in _described(dynamodb, name)]
         places = [place for each in described for place in _places(each)]
         end = (now or datetime.now(UTC)).replace(second=0, microsecond=0)
-        end -= timedelta(minutes=_LATE_MINUTES)
+        end -= timedelta(minutes=LATE_MINUTES)
         sums = _sums(cloudwatch, places, end - timedelta(minutes=minutes), end)
     except (BotoCoreError, ClientError) as error:
         raise LiveTableUnreachable(
@@ -128,7 +128,7 @@ def _sums(
     cloudwatch: Any, places: list[_Place], start: datetime, end: datetime
 ) -> dict[tuple[int, str], float]:
     """Return the sum of each metric of each place, by the number of the place and the metric."""
-    wanted = [(at, name) for at in range(len(places)) for name in (*_CONSUMED, *_REASONS)]
+    wanted = [(at, name) for at in range(len(places)) for name in (*_CONSUMED, *THROTTLE_REASONS)]
     sums = dict.fromkeys(wanted, 0.0)
     for first in range(0, len(wanted), _QUERIES_A_CALL):
         chunk = wanted[first : first + _QUERIES_A_CALL]
@@ -183,7 +183,7 @@ def _use(
         read_capacity=place.read_capacity,
         write_capacity=place.write_capacity,
         throttles={
-            words: int(sums[at, name]) for name, words in _REASONS.items() if sums[at, name]
+            words: int(sums[at, name]) for name, words in THROTTLE_REASONS.items() if sums[at, name]
         },
         dollars_an_hour=float(prices[names[0]]) * billed[0] + float(prices[names[1]]) * billed[1],
     )

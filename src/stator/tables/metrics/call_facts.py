@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,6 +11,7 @@ import orjson
 from stator.design.plan.own_table import own_table
 from stator.design.plan.plan import Plan
 from stator.errors import ServiceError
+from stator.metrics.busy_keys import hashed_key
 from stator.metrics.label_cap import MAX_LABELS, LabelCap
 from stator.model.values import item_size
 from stator.tables.observers import WRITES, CallRecord, UsedUnits
@@ -136,7 +136,7 @@ class FactReader:
 
     def _shown(self, value: Mapping[str, Any]) -> str:
         text = str(next(iter(value.values())))
-        return text if self._show_keys else hashlib.sha256(text.encode()).hexdigest()[:12]
+        return text if self._show_keys else hashed_key(text)
 
 
 def result_of(error: BaseException) -> str:

@@ -16,6 +16,7 @@ from stator.cli.capacity.advice_page import advice_page
 from stator.cli.capacity.advice_view import show_advice
 from stator.cli.capacity.capacity_options import (
     RECORDS,
+    AddressRegionOption,
     CapacityAtOption,
     DaysOption,
     HistoryOption,
@@ -24,15 +25,15 @@ from stator.cli.capacity.capacity_options import (
     TimezoneOption,
     UndoOption,
     chosen_histories,
+    region_prices,
     table_names,
 )
 from stator.cli.capacity.change_run import carry_out, staged, staged_undo
 from stator.cli.capacity.change_view import change_lines
-from stator.cli.options import DesignArgument, PrefixOption, ProfileOption
+from stator.cli.options import DesignArgument, PrefixOption, PricesOption, ProfileOption
 from stator.cli.output import print_parts, rich_console, write_text
 from stator.cli.progress_bar import ProgressBar
 from stator.cli.stop_signal import INTERRUPTED
-from stator.design.cost.prices import price_file
 from stator.errors import ConfigurationError
 from stator.ops.capacity.advice import CapacityAdvice, TableAdvice, advise
 from stator.ops.capacity.history import last_days
@@ -59,24 +60,9 @@ def command(
     days: DaysOption = 14.0,
     history: HistoryOption = None,
     prefix: PrefixOption = "",
-    region: Annotated[
-        str | None,
-        typer.Option(
-            metavar="REGION",
-            help="The region of the prices. By default that of --at, otherwise us-east-1.",
-            show_default=False,
-        ),
-    ] = None,
+    region: AddressRegionOption = None,
     profile: ProfileOption = None,
-    prices: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Your own price file, for other dates or contract prices.",
-            show_default=False,
-            dir_okay=False,
-        ),
-    ] = None,
+    prices: PricesOption = None,
     timezone: TimezoneOption = "UTC",
     most_throttled: Annotated[
         float,
@@ -150,10 +136,9 @@ def command(
         return
     lives = _live_tables(services, target, table, prefix)
     histories = _histories(services, lives, history, table, days)
-    price_region = region or ("us-east-1" if services is None else services.clients.region)
     search = OptionSearch(
         histories[0],
-        price_file(prices).region(price_region),
+        region_prices(prices, region, services),
         timezone,
         most_throttled / 100.0,
         fixed=_fixed_units(fixed),
