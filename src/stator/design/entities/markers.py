@@ -42,6 +42,7 @@ class Marker:
     after: timedelta | None = None
     compress: str | None = None
     offload_over_bytes: int | None = None
+    starts_at_clock: bool = False
 
 
 def marker_of(declared: dataclasses.Field[Any]) -> Marker | None:
@@ -119,13 +120,26 @@ def unique(*, default: Any = dataclasses.MISSING, stored: str | None = None) -> 
     return _marked(Marker("unique"), default, stored=stored)
 
 
-def version(*, stored: str | None = None, init: Literal[False] = False) -> Any:
+def version(
+    *,
+    start: Literal["one", "clock"] = "one",
+    stored: str | None = None,
+    init: Literal[False] = False,
+) -> Any:
     """Mark a field as the item's version number, for optimistic locking.
 
     Each write increments the version. A write fails if another write has changed the version since
     the item was read. A copy made with ``dataclasses.replace`` has the version of its original.
+
+    A new item has version 1, also if it takes the key of a deleted item: an object of the earlier
+    item then fits it. With ``start="clock"``, a new item's version is the time in microseconds, so
+    that no version of a key is ever used twice.
     """
-    return _set_by_writes(Marker("version"), int, stored)
+    if start not in ("one", "clock"):
+        raise DesignError(
+            f"version(start={start!r}) is not supported", hint='use start="one" or start="clock"'
+        )
+    return _set_by_writes(Marker("version", starts_at_clock=start == "clock"), int, stored)
 
 
 def ttl(

@@ -465,7 +465,8 @@ class EntityMap:
         if self.before_write:
             entity, changes = self._before_write(entity)
         if self.version is not None:
-            changes[self.version] = (0 if fresh else int(getattr(entity, self.version))) + 1
+            known = 0 if fresh else int(getattr(entity, self.version))
+            changes[self.version] = (known or self.version_before_first(now)) + 1
         if self.created is not None and (fresh or getattr(entity, self.created) == NOT_YET):
             changes[self.created] = moment
         if self.updated is not None:
@@ -481,6 +482,11 @@ class EntityMap:
             changes[self.write_token] = token
         made = self.copied(entity, changes)
         return Stamped(made, changes)
+
+    def version_before_first(self, now: float) -> int:
+        """Return the number that the first version of an item written at ``now`` comes after."""
+        marker = None if self.version is None else self.fields[self.version].marker
+        return int(now * 1_000_000) if marker is not None and marker.starts_at_clock else 0
 
     def _before_write(self, entity: Any) -> tuple[Any, dict[str, Any]]:
         """Run the hooks on a deep copy. Return the copy and the fields that they changed."""

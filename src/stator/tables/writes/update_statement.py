@@ -87,7 +87,7 @@ def update_statement(
     terms.shape(shape, may_be_absent=or_create)
     for condition in when:
         terms.user(condition)
-    own = _own_changes(of, key_changes, stamps, written)
+    own = _own_changes(of, key_changes, stamps, written, now)
     if marks_deleted and of.ttl is not None:
         kept = written.name(KEPT_EXPIRY)
         if kept_expiry is None:
@@ -235,11 +235,19 @@ def _incomplete(
     )
 
 
+def next_version(of: EntityMap, written: Expressions, now: float) -> str:
+    """Return the SET term that increments the version, or gives a new item its first one."""
+    name = written.name(of.version or "")
+    before = written.value({"N": str(of.version_before_first(now))})
+    return f"{name} = if_not_exists({name}, {before}) + {written.value({'N': '1'})}"
+
+
 def _own_changes(
     of: EntityMap,
     keys: dict[str, Value | None],
     stamps: Mapping[str, Any],
     written: Expressions,
+    now: float,
 ) -> dict[str, list[str]]:
     """Return the changes that Stator adds to the user's: index keys, stamps and the version.
 
@@ -253,11 +261,7 @@ def _own_changes(
     for name, value in stamps.items():
         sets.append(f"{written.name(name)} = {written.value(of.codec.encode_field[name](value))}")
     if of.version is not None:
-        name = written.name(of.version)
-        sets.append(
-            f"{name} = if_not_exists({name}, {written.value({'N': '0'})}) "
-            f"+ {written.value({'N': '1'})}"
-        )
+        sets.append(next_version(of, written, now))
     return {
         "SET": sets,
         "REMOVE": [written.name(name) for name, value in keys.items() if value is None],

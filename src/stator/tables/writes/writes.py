@@ -33,7 +33,7 @@ from stator.tables.writes.statements import (
     read_as_far_as_possible,
 )
 from stator.tables.writes.unique_guards import guards, unique_value, watched_attributes
-from stator.tables.writes.update_statement import update_statement
+from stator.tables.writes.update_statement import next_version, update_statement
 
 WRITE_TOKEN_CHARACTERS = 16
 
@@ -158,7 +158,7 @@ class WritePlanner:
         request = {
             "TableName": of.table.name,
             "Key": key,
-            "UpdateExpression": _set_all(of, item, terms),
+            "UpdateExpression": _set_all(of, item, terms, now),
         }
         statement = Statement(
             "Update",
@@ -513,7 +513,7 @@ def _wire(of: EntityMap, values: Mapping[str, Any]) -> dict[str, Value | None]:
     return {name: of.codec.attribute(name, value) for name, value in values.items()}
 
 
-def _set_all(of: EntityMap, item: Item, terms: Terms) -> str:
+def _set_all(of: EntityMap, item: Item, terms: Terms, now: float) -> str:
     """Return the UpdateExpression of an upsert.
 
     It sets every attribute of ``item``, and removes every field and index key that ``item`` lacks.
@@ -526,11 +526,7 @@ def _set_all(of: EntityMap, item: Item, terms: Terms) -> str:
         if name in of.key_names:
             continue
         if name == of.version:
-            path = written.name(name)
-            sets.append(
-                f"{path} = if_not_exists({path}, {written.value({'N': '0'})}) "
-                f"+ {written.value({'N': '1'})}"
-            )
+            sets.append(next_version(of, written, now))
         elif name not in item:
             removals.append(written.name(name))
         elif name == of.created:
