@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -137,13 +138,19 @@ def command(
     if verified:
         _verify(file.design, plan, most_items, as_json=json_output)
     shown = plan if region == DEFAULT_REGION else billed_plan(plan, file.design, region)
-    if json_output:
-        typer.echo(json.dumps(to_data(shown), indent=2, ensure_ascii=False))
-    elif form is PlanFormat.markdown:
-        changes = None if file.frozen is None else compare(file.frozen, plan)
-        typer.echo(plan_markdown(shown, changes), nl=False)
-    else:
-        show(shown, file.design, rich_console(), as_table=table, region=region)
+    try:
+        if json_output:
+            typer.echo(json.dumps(to_data(shown), indent=2, ensure_ascii=False))
+        elif form is PlanFormat.markdown:
+            changes = None if file.frozen is None else compare(file.frozen, plan)
+            typer.echo(plan_markdown(shown, changes), nl=False)
+        else:
+            show(shown, file.design, rich_console(), as_table=table, region=region)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        if write:  # whoever reads only the first line wants the file all the same
+            _freeze(file, plan, force=force)
+        raise
     if write:
         _freeze(file, plan, force=force)
     elif not json_output and form is PlanFormat.text:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from datetime import date, time
+from datetime import date, datetime, time
 from typing import Final
 
 from stator.design.entities.derived_parts import derived_part
 from stator.design.entities.entity import Entity, EntityField, info
-from stator.design.entities.shapes import Maybe, Scalar
+from stator.design.entities.shapes import Epoch, Maybe, Scalar
 from stator.design.lint.facts import Collection, Facts
 from stator.design.lint.finding import Finding, Severity
 from stator.design.planner.cost_model import READ_LIMIT, WRITE_LIMIT, shards_for
@@ -278,7 +278,7 @@ def large_collection(facts: Facts) -> Iterator[Finding]:
         which = "the largest" if largest > 1.0001 else "an"
         yield facts.on_entity(
             "ST105",
-            "error" if local else "warning",
+            "error" if local else "note",
             heaviest,
             f"{which} item collection {each.name} {when}{limit}",
             _smaller_period(facts, each, heaviest, sum(rates.values()), period)
@@ -298,6 +298,14 @@ def _growth(facts: Facts, collection: Collection, entity: type[Entity], *, close
     share = facts.estimates.hottest(entity, names) if names else 1.0
     created = facts.rate(entity, "create") * facts.entity_plan(entity).item_bytes
     return created * share / collection.shards
+
+
+def _has_time(entity: type[Entity]) -> bool:
+    """Whether a field of the identity is a time, so that a key can hold its month or day."""
+    shapes = (info(entity).fields[name].shape for name in info(entity).identity)
+    return any(
+        isinstance(shape, Scalar) and shape.python in (datetime, Epoch, date) for shape in shapes
+    )
 
 
 def _period(collection: Collection) -> str | None:
@@ -348,6 +356,10 @@ def _smaller_period(
         return "put a field with more values in front in the partition key, "
     held = size(bytes_a_second * _PERIODS[fitting[0]])
     article = "an" if fitting[0] == "hour" else "a"
+    if period is None and not _has_time(entity):
+        # With a time beyond the identity in the key, each item would need a guard, and each list
+        # an index.
+        return "leave it as it is if nothing reads all of it, "
     if period is None:
         return (
             f"add {article} {fitting[0]} of {info(entity).name} to the partition key "

@@ -197,7 +197,8 @@ def compare(old: Plan, new: Plan) -> list[LockChange]:
 
     Differences in wording and rounding are left out.
     """
-    found = [*_tables(old, new), *_entities(old, new), *_patterns(old, new)]
+    found = [*_tables(old, new), *_entities(old, new)]
+    found += _patterns(old, new, keys_change=bool(found))
     if not found and _estimates_differ(old, new):
         before, after = old.dollars_per_month, new.dollars_per_month
         found = [
@@ -561,7 +562,11 @@ def _override(keys: dict[str, PlannedKeyAttribute]) -> str:
 # --- patterns
 
 
-def _patterns(old: Plan, new: Plan) -> Iterator[LockChange]:
+def _patterns(old: Plan, new: Plan, *, keys_change: bool) -> Iterator[LockChange]:
+    """Yield the differences between patterns.
+
+    ``keys_change`` says whether tables, keys or indexes differ, too.
+    """
     before = {pattern.name: pattern for pattern in old.patterns}
     after = {pattern.name: pattern for pattern in new.patterns}
     for name in sorted({*before, *after}):
@@ -575,7 +580,9 @@ def _patterns(old: Plan, new: Plan) -> Iterator[LockChange]:
                 "safe",
                 f"pattern {name}",
                 what,
-                "deploy it after the changes to keys and indexes above",
+                "deploy it after the changes to keys and indexes above"
+                if keys_change
+                else "deploy it; no key or index changes",
             )
 
 

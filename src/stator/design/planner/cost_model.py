@@ -179,10 +179,10 @@ class CostModel:
     known: LayoutBytes = field(default_factory=LayoutBytes)
     longer: str | None = None
     """The entity for which a longer identity is priced: all fields of its base key identify it."""
-    stored_keys: Mapping[type[Entity], tuple[frozenset[str], ...]] = field(default_factory=dict)
-    """The fields of each concatenated index key that stored items have for locked indexes."""
-    written_keys: Mapping[type[Entity], tuple[frozenset[str], ...]] = field(default_factory=dict)
-    """The fields of each concatenated index key that is written by hand."""
+    stored_keys: Mapping[type[Entity], tuple[AccessPath, ...]] = field(default_factory=dict)
+    """Each concatenated index key that stored items have for locked indexes, as a path."""
+    written_keys: Mapping[type[Entity], tuple[AccessPath, ...]] = field(default_factory=dict)
+    """Each concatenated index key that is written by hand."""
 
     # -- sizes
 
@@ -224,18 +224,24 @@ class CostModel:
         return values + _NAMES_BYTES + (3 if path.shards > 1 else 0)
 
     def _index_keys_bytes(self, placement: Placement) -> float:
-        """Return the bytes of index keys that an item in this index certainly has.
+        """Return the bytes of index keys that an item in this index has on average.
 
         These are the keys of the index itself, the keys of handwritten indexes, and the keys that
-        stored items have for indexes in the lock file.
+        stored items have for indexes in the lock file. An item of one sparse index has no keys of
+        another whose condition excludes its own.
         """
-        entity, fields = placement.path.entity, frozenset(placement.path.fields)
-        stored = {*self.stored_keys.get(entity, ()), *self.written_keys.get(entity, ())}
-        size = sum(
-            _NAMES_BYTES + sum(self.estimates.key_text_bytes(entity, name) + 1 for name in each)
-            for each in stored
-        )
-        return size + (0.0 if fields in stored else self.key_bytes(placement))
+        path = placement.path
+        entity, fields = path.entity, frozenset(path.fields)
+        known = {
+            frozenset(each.fields): each
+            for each in (*self.stored_keys.get(entity, ()), *self.written_keys.get(entity, ()))
+        }
+        size = self.key_bytes(placement) if fields not in known else 0.0
+        for names, each in known.items():
+            share = 1.0 if names == fields else self.presence(each, path)
+            texts = sum(self.estimates.key_text_bytes(entity, name) + 1 for name in names)
+            size += share * (_NAMES_BYTES + texts)
+        return size
 
     def entry_bytes(self, placement: Placement) -> float:
         """Return the size of one index entry. A base placement returns the size of one item."""

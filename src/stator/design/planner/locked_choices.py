@@ -88,8 +88,10 @@ def moving_dollars(placement: Placement, locked: LockedChoices | None, costs: Co
 
 def stored_keys(
     previous: Plan | None, layout: str, entities: Iterable[type[Entity]]
-) -> dict[type[Entity], tuple[frozenset[str], ...]]:
-    """Return the fields of each index key that the plan in the lock file writes as text.
+) -> dict[type[Entity], tuple[AccessPath, ...]]:
+    """Return each index key that the plan in the lock file writes as text, as a path.
+
+    Its partition has all fields of the key; the order of fields does not matter here.
 
     A lock file with another layout is ignored, because all items would move.
     """
@@ -98,16 +100,31 @@ def stored_keys(
     found = {}
     for entity in entities:
         plan = locked.get(info(entity).name)
+        known = info(entity).fields
         keys_of: dict[str, set[str]] = {}
+        constants: dict[str, dict[str, ValueSource]] = {}
         for key in () if plan is None else plan.keys:
             if key.index is not None and not key.template.native:
-                parts = [*key.template.parts, *(test.parts[0] for test, _ in key.when)]
-                known = info(entity).fields
                 keys_of.setdefault(key.index, set()).update(
-                    part.name for part in parts if part.kind == "field" and part.value in known
+                    part.name
+                    for part in key.template.parts
+                    if part.kind == "field" and part.value in known
+                )
+                constants.setdefault(key.index, {}).update(
+                    (test.parts[0].name, constant_source(test.parts[0].encoding, wanted))
+                    for test, wanted in key.when
+                    if test.parts[0].value in known
                 )
         if keys_of:
-            found[entity] = tuple(map(frozenset, keys_of.values()))
+            found[entity] = tuple(
+                AccessPath(
+                    entity,
+                    tuple(sorted(names - constants[index].keys())),
+                    (),
+                    tuple(sorted(constants[index].items(), key=lambda each: each[0])),
+                )
+                for index, names in keys_of.items()
+            )
     return found
 
 

@@ -131,9 +131,7 @@ class Planner:
             stored_keys=stored_keys(previous, design.layout, self.entities),
             written_keys={
                 entity: tuple(
-                    frozenset(each.path.fields)
-                    for each in handwritten_indexes(entity)
-                    if each.kind == "concatenated"
+                    each.path for each in handwritten_indexes(entity) if each.kind == "concatenated"
                 )
                 for entity in self.entities
             },
