@@ -13,8 +13,9 @@ from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident
 from stator.design.patterns.pattern import read
 from stator.design.patterns.query import Query, find
+from stator.design.patterns.write_pattern import creates, write
 from stator.design.plan.plan import Step
-from stator.design.value_facts import Fact, distinct
+from stator.design.value_facts import Fact, distinct, largest
 
 
 class Repo(Entity):
@@ -124,3 +125,50 @@ def test_days_and_values_of_a_type_are_spread_over_the_values_of_another_field(
         "fleet", [Report], [pattern], volumes={Report: 10_000_000}, sizes={Report: 90}, facts=facts
     )
     assert "combinations" not in guesses(found)
+
+
+class Bug(Entity):
+    owner: str = ident()
+    bug_id: str = ident()
+    repo: str
+    state: Literal["open", "closed"]
+    opened_at: datetime
+
+
+@read(rps=0.01)
+def of_repo(owner: str, repo: str) -> Query[Bug]:
+    return find(Bug).where(Bug.owner == owner, Bug.repo == repo).newest_first(Bug.bug_id).limit(25)
+
+
+@read(rps=1)
+def of_owner(owner: str) -> Query[Bug]:
+    return find(Bug).where(Bug.owner == owner).newest_first(Bug.bug_id).limit(25)
+
+
+@write(rps=300)
+def report() -> object:
+    return creates(Bug)
+
+
+def bugs(part: float | None) -> Design:
+    facts = [
+        distinct(Bug.owner, values=4_000_000),
+        distinct(Bug.owner, Bug.repo, values=15_000_000),
+        distinct(Bug.repo, values=3_000_000),
+    ]
+    return Design(
+        "bugs",
+        [Bug],
+        [of_repo, of_owner, report],
+        volumes={Bug: 100_000_000},
+        sizes={Bug: 300},
+        facts=facts if part is None else [*facts, largest(Bug.owner, part)],
+    )
+
+
+def test_the_largest_owner_has_more_repositories_and_not_more_issues_in_each() -> None:
+    """25,000 issues of the largest owner were taken for those of four repositories."""
+    even = bugs(None).plan().pattern("of_repo").steps[0]
+    assert even.filter is not None and even.units < 5  # 25 items of an owner, 7 of a repository
+    # 100,000 items of an owner, 7 of a repository: 29 pages, if a filter had to find them.
+    assert bugs(0.001).plan().pattern("of_repo").steps[0].filter is None

@@ -2,7 +2,9 @@
 
 They were written without sight of the planner or its plans. Some are the expert's own, the others
 follow publications (``SOURCE`` says which, and how sure the expert is of their keys); rates,
-volumes and sizes are the expert's. ``EXPECTED`` has the answers, ``WHY`` the judgements:
+volumes and sizes are the expert's. The designs ``second_...`` are of another expert, who noted the
+keys and the dollars before the planner ran, and then tried to prove it wrong. ``EXPECTED`` has the
+answers, ``WHY`` the judgements:
 
 | Entry | Meaning |
 |---|---|

@@ -23,7 +23,7 @@ from stator.design.capacity_units import (
     read_units,
     write_units,
 )
-from stator.design.entities.derived_parts import source_field
+from stator.design.entities.derived_parts import derived_part, source_field
 from stator.design.entities.entity import Entity, info
 from stator.design.planner.distinct_values import Guess, is_period
 from stator.design.planner.entry_changes import ItemLife
@@ -224,7 +224,7 @@ class CostModel:
         return values + _NAMES_BYTES + (3 if path.shards > 1 else 0)
 
     def _index_keys_bytes(self, placement: Placement) -> float:
-        """Return the bytes of index keys that an item in this index has on average.
+        """Return the bytes of index keys that an item in this index may have.
 
         These are the keys of the index itself, the keys of handwritten indexes, and the keys that
         stored items have for indexes in the lock file. An item of one sparse index has no keys of
@@ -238,9 +238,9 @@ class CostModel:
         }
         size = self.key_bytes(placement) if fields not in known else 0.0
         for names, each in known.items():
-            share = 1.0 if names == fields else self.presence(each, path)
-            texts = sum(self.estimates.key_text_bytes(entity, name) + 1 for name in names)
-            size += share * (_NAMES_BYTES + texts)
+            if names == fields or self.presence(each, path) > 0:
+                texts = sum(self.estimates.key_text_bytes(entity, name) + 1 for name in names)
+                size += _NAMES_BYTES + texts
         return size
 
     def entry_bytes(self, placement: Placement) -> float:
@@ -502,7 +502,8 @@ class CostModel:
             return found.items_read(need.limit_items, queries) * early.kept(self.estimates)
         if need.only_key or self.covers(placement, need):
             return 0.0
-        result, limit = need.numbers.result * skew, need.limit_items
+        limit = need.limit_items
+        result = need.numbers.result * self._result_skew(served, skew)
         return result if limit is None else min(result, float(limit))
 
     @staticmethod
@@ -524,7 +525,8 @@ class CostModel:
         keeps at least one in ``FREE_AMPLIFICATION`` items is always accepted, because then the
         result itself is large.
         """
-        if served.amplification <= FREE_AMPLIFICATION:
+        skew = self.skew(served)
+        if served.amplification * skew / self._result_skew(served, skew) <= FREE_AMPLIFICATION:
             return False
         return self.pages_read(served, placement) > MOST_PAGES
 
@@ -567,7 +569,23 @@ class CostModel:
 
     def _skewed_range(self, served: ServedNeed, placement: Placement, skew: float) -> QueriedRange:
         found = self.queried_range(served, placement)
-        return replace(found, items=found.items * skew, size_bytes=found.size_bytes * skew)
+        kept = found.kept * self._result_skew(served, skew) / skew
+        return replace(
+            found, items=found.items * skew, size_bytes=found.size_bytes * skew, kept=kept
+        )
+
+    def _result_skew(self, served: ServedNeed, skew: float) -> float:
+        """Return how many times larger the result is if the collection is ``skew`` times larger.
+
+        The largest owner has more of the open issues, but not more in each repository: it
+        has more repositories. So a filter on a field of many values drops more there.
+        """
+        entity = served.need.entity
+        many = any(
+            derived_part(name) is None and self.estimates.distinct(entity, (name,)) > FEW_VALUES
+            for name in served.left_equal
+        )
+        return 1.0 if many else skew
 
     def guard_units(self, need: Need) -> float | None:
         """Return the read units of a lookup by a unique field: of its guard, and then of the item.
