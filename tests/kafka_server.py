@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,7 +31,7 @@ _CLUSTER = "c3RhdG9yLXRlc3RzLTAwMQ"
 class KafkaServer:
     """``address`` stays the same when it is started again, and so does what it holds."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, more: Mapping[str, object]) -> None:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         port, controller = free_port(), free_port()
@@ -52,6 +52,7 @@ class KafkaServer:
             "transaction.state.log.min.isr": 1,
             "group.initial.rebalance.delay.ms": 0,
             "auto.create.topics.enable": "true",
+            **more,
         }
         self._properties.write_text(
             "".join(f"{name}={value}\n" for name, value in settings.items())
@@ -93,11 +94,13 @@ class KafkaServer:
 
 
 @contextmanager
-def kafka_server(folder: Path) -> Iterator[KafkaServer]:
-    """A fresh Kafka; skips the test where it cannot be had."""
+def kafka_server(
+    folder: Path, settings: Mapping[str, object] | None = None
+) -> Iterator[KafkaServer]:
+    """A fresh Kafka with more settings; skips the test where it cannot be had."""
     if not (SERVERS / "kafka" / "installed").exists() or shutil.which("java") is None:
         pytest.skip("Apache Kafka is not installed: it takes java, mvn and `make servers`")
-    server = KafkaServer(folder)
+    server = KafkaServer(folder, settings or {})
     try:
         server.start()
         yield server

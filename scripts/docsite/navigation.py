@@ -53,6 +53,7 @@ SECTIONS: Final = (
                     "guides/streams.md",
                     "guides/views.md",
                     "guides/sinks.md",
+                    "guides/ingest.md",
                 ),
             ),
         ),

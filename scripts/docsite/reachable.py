@@ -98,6 +98,7 @@ PASSED_ON: Final = (
     "stator.patterns.series.directory.BucketShards",
     "stator.patterns.tree.tree.Descent",
     # between handlers, views, sinks and workers
+    "stator.pipeline.ingest.routes.DeclaredRoute",
     "stator.pipeline.views.metrics.Additive",
     "stator.pipeline.views.metrics.Ordered",
     "stator.pipeline.views.projection.ProjectionPages",

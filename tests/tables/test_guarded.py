@@ -237,7 +237,7 @@ def test_deletes_remove_older_items_and_succeed_without_one(bench: Bench) -> Non
 
 
 def test_updates_add_remove_and_set_under_their_guard(bench: Bench) -> None:
-    bench.store("k", at=number(1), n=number(10), note=text("x"))
+    bench.store("k", at=number(1), n=number(10), note=text("x"), tags={"SS": ["a", "b"]})
     guard = GuardCondition.newer("at", number(2))
 
     def update(pk: str) -> GuardedUpdate:
@@ -247,11 +247,14 @@ def test_updates_add_remove_and_set_under_their_guard(bench: Bench) -> None:
             guard,
             assigned={"at": number(2)},
             added={"n": number(5)},
+            united={"tags": {"SS": ["b", "c"]}},
             removed=("note",),
         )
 
     assert bench.outcomes(update("k"), update("absent")) == [Applied(), Stale()]
-    assert bench.stored("k") == {"pk": text("k"), "at": number(2), "n": number(15)}
+    found = bench.stored("k") or {}
+    assert sorted(found.pop("tags")["SS"]) == ["a", "b", "c"]
+    assert found == {"pk": text("k"), "at": number(2), "n": number(15)}
     assert bench.stored("absent") is None
     assert bench.outcomes(update("k")) == [Stale()]
 

@@ -1,4 +1,4 @@
-"""Finds the stream app that a command line names, and opens the app's tables.
+"""Finds the stream app or the ingest that a command line names, and opens the app's tables.
 
 The name has the form ``work.py``, ``work.py:app`` or ``package.module:app``. The commands ``top``,
 ``parked`` and ``views`` open the tables with ``app_connection``.
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Final, TypeVar
 
 from stator.cli.checks.data_folder import check_exists
 from stator.cli.design_file import (
@@ -22,41 +22,54 @@ from stator.cli.design_file import (
     run_target,
 )
 from stator.errors import ConfigurationError, DesignFileWrong, ResourceNotFound
+from stator.pipeline.ingest.app import Ingest
 from stator.pipeline.workers.app import StreamApp
 from stator.tables.connection import connect
 from stator.tables.db import Db
 
+A = TypeVar("A", StreamApp, Ingest)
+_A: Final = {"StreamApp": "a", "Ingest": "an"}
 MISSING_AT: Final = "--at is missing; write --at http://localhost:8000 or aws://region"
 
 
 def load_app(text: str) -> StreamApp:
-    """Return the app that ``text`` names.
+    """Return the stream app that ``text`` names.
 
     The design's plan keeps the base keys of the design's lock file, if there is one.
     """
+    return _load(text, StreamApp)
+
+
+def load_ingest(text: str) -> Ingest:
+    """Return the ingest that ``text`` names, as ``load_app`` does."""
+    return _load(text, Ingest)
+
+
+def _load(text: str, kind: type[A]) -> A:
     target = parse_target(text, APP_HINT)
     module = run_target(target)
-    app = _app_in(module, target)
+    app = _app_in(module, target, kind)
     file = DesignFile(app.design, target.file or Path(module.__file__ or Path.cwd() / "app.py"))
     app.design.keep_to(file.frozen)
     return app
 
 
-def _app_in(module: ModuleType, target: DesignTarget) -> StreamApp:
-    apps = {name: value for name, value in vars(module).items() if isinstance(value, StreamApp)}
+def _app_in(module: ModuleType, target: DesignTarget, kind: type[A]) -> A:
+    what = kind.__name__
+    apps = {name: value for name, value in vars(module).items() if isinstance(value, kind)}
     path = str(target.file) if target.file else str(module.__file__ or target.module)
     if target.name is not None:
         if target.name in apps:
             return apps[target.name]
         problem = (
-            f"{target.name} is not a StreamApp"
+            f"{target.name} is not {_A[what]} {what}"
             if hasattr(module, target.name)
             else f"the file defines no {target.name}"
         )
         hint = (
             f"write {choices(target, apps)}"
             if apps
-            else f'write `{target.name} = StreamApp(design, "name")`'
+            else f'write `{target.name} = {what}(design, "name")`'
         )
         raise DesignFileWrong(path, 1, problem, hint=hint)
     distinct = {id(app): app for app in apps.values()}
@@ -68,7 +81,7 @@ def _app_in(module: ModuleType, target: DesignTarget) -> StreamApp:
             hint=f"name one: {choices(target, apps)}",
         )
     raise DesignFileWrong(
-        path, 1, "the file defines no StreamApp", hint='write `app = StreamApp(design, "name")`'
+        path, 1, f"the file defines no {what}", hint=f'write `app = {what}(design, "name")`'
     )
 
 

@@ -125,6 +125,12 @@ GROUPS: Final[dict[str, tuple[CommandEntry, ...]]] = {
             "Run an app's handlers for every change in its tables.",
         ),
         CommandEntry(
+            "ingest",
+            "stator.cli.commands.motion.ingest",
+            "ingest",
+            "Write the records of Kafka topics into tables, each once.",
+        ),
+        CommandEntry(
             "views",
             "stator.cli.commands.views",
             "views",

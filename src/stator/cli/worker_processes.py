@@ -1,12 +1,14 @@
 """Runs several workers as separate processes, and restarts a worker that is killed.
 
-Each process runs the same ``stator work`` command for a single worker. If this process is killed,
-its workers finish the batches in flight and exit (``stator.child_process``).
+Each process runs the same command for a single worker, such as ``stator work``. It finds its
+number in the environment; a process that replaces a killed one has the same number. If this process
+is killed, its workers finish the batches in flight and exit (``stator.child_process``).
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
 import time
@@ -17,6 +19,8 @@ from stator.cli.stop_signal import StopSignal
 
 log = logging.getLogger("stator.workers")
 
+WORKER_NUMBER = "STATOR_WORKER_NUMBER"
+"""The environment variable with the number of a worker process, from 1 on."""
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 30.0
 _STEADY_SECONDS = 60.0
@@ -32,7 +36,7 @@ class WorkerProcesses:
     def run(self) -> int:
         """Run until a signal arrives or every process has exited. Returns the exit code."""
         stop_signal = StopSignal()
-        slots = [_Slot(self._command) for _ in range(self._count)]
+        slots = [_Slot(self._command, at + 1) for at in range(self._count)]
         while not stop_signal.wait(0.1):
             ended = [slot.has_ended() for slot in slots]  # all of them: each call may restart one
             if all(ended):
@@ -45,8 +49,9 @@ class WorkerProcesses:
 class _Slot:
     """One worker process. A killed process is replaced by a new one."""
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, command: list[str], number: int) -> None:
         self._command = command
+        self._environment = os.environ | {WORKER_NUMBER: str(number)}
         self._pause_seconds = _FIRST_PAUSE_SECONDS
         self.code = 0
         self._start()
@@ -54,7 +59,7 @@ class _Slot:
     def _start(self) -> None:
         # In a separate session: Ctrl-C reaches the worker once, through this process.
         self._process = subprocess.Popen(  # noqa: S603 - this program itself
-            self._command, start_new_session=True, **child_options()
+            self._command, start_new_session=True, env=self._environment, **child_options()
         )
         self._started_at = time.monotonic()
         self._restart_at: float | None = None

@@ -188,4 +188,66 @@ LOAD_SHARE: Final = ExportedMetric(
 )
 LOAD_METRICS: Final = (LOAD_WRITTEN, LOAD_FAILED, LOAD_THROTTLED, LOAD_UNITS, LOAD_SHARE)
 
-EXPORTED_METRICS: Final = (*CALL_METRICS, *SERVER_METRICS, *STREAM_METRICS, *LOAD_METRICS)
+INGEST_COUNTERS: Final = {
+    "records": ExportedMetric(
+        "stator_ingest_records_total", "counter", "Records read from topics", _GROUP
+    ),
+    "written": ExportedMetric(
+        "stator_ingest_writes_total", "counter", "Writes of an ingest that were applied", _GROUP
+    ),
+    "folded": ExportedMetric(
+        "stator_ingest_folded_total",
+        "counter",
+        "Records that were written together with another record of their key",
+        _GROUP,
+    ),
+    "stale": ExportedMetric(
+        "stator_ingest_stale_total",
+        "counter",
+        "Records that the table had already, or something newer",
+        _GROUP,
+    ),
+    "dead": ExportedMetric(
+        "stator_ingest_dead_letters_total",
+        "counter",
+        "Records that could not be decoded or written",
+        _GROUP,
+    ),
+    "unrouted": ExportedMetric(
+        "stator_ingest_unrouted_total", "counter", "Records that no route takes", _GROUP
+    ),
+    "lost": ExportedMetric(
+        "stator_ingest_lost_total",
+        "counter",
+        "Records that were deleted from their topic before they were read",
+        _GROUP,
+    ),
+}
+"""Each counter of an ingest by the name of its attribute in ``IngestProgress``."""
+INGEST_LAG: Final = ExportedMetric(
+    "stator_ingest_lag_seconds", "gauge", "Age of the oldest record not yet written", _GROUP
+)
+INGEST_UNREAD: Final = ExportedMetric(
+    "stator_ingest_unread_records", "gauge", "Records in this process's partitions to read", _GROUP
+)
+INGEST_WAITING: Final = ExportedMetric(
+    "stator_ingest_waiting_records", "gauge", "Records read and not yet written", _GROUP
+)
+INGEST_PARTITIONS: Final = ExportedMetric(
+    "stator_ingest_partitions", "gauge", "Partitions this process reads", _GROUP
+)
+INGEST_METRICS: Final = (
+    *INGEST_COUNTERS.values(),
+    INGEST_LAG,
+    INGEST_UNREAD,
+    INGEST_WAITING,
+    INGEST_PARTITIONS,
+)
+
+EXPORTED_METRICS: Final = (
+    *CALL_METRICS,
+    *SERVER_METRICS,
+    *STREAM_METRICS,
+    *LOAD_METRICS,
+    *INGEST_METRICS,
+)

@@ -2,7 +2,7 @@
 
 ``bulk`` loads, exports and copies tables. ``workers`` reads the streams of a design's tables and
 hands changes to subscribers: handlers, ``views`` (aggregates), ``sinks`` (other systems) and
-``maintenance`` (roll-ups, links, outboxes, guards).
+``maintenance`` (roll-ups, links, outboxes, guards). ``ingest`` writes the records of Kafka topics.
 
 What does not live here: single reads and writes (``tables``), pattern objects (``patterns``), and
 the leases, positions and retries that workers share with patterns (``coordination``).
@@ -15,6 +15,24 @@ from typing import TYPE_CHECKING
 from stator.lazy_names import homes_of, lazy_names
 
 if TYPE_CHECKING:
+    from stator.pipeline.ingest.app import Ingest as Ingest
+    from stator.pipeline.ingest.dead_records import DeadRecord as DeadRecord
+    from stator.pipeline.ingest.dead_records import DeadRecordFile as DeadRecordFile
+    from stator.pipeline.ingest.dead_records import DeadRecordList as DeadRecordList
+    from stator.pipeline.ingest.dead_records import DeadRecords as DeadRecords
+    from stator.pipeline.ingest.dead_records import DeadRecordTable as DeadRecordTable
+    from stator.pipeline.ingest.dead_records import DeadRecordTopic as DeadRecordTopic
+    from stator.pipeline.ingest.decoders import Decoder as Decoder
+    from stator.pipeline.ingest.decoders import Json as Json
+    from stator.pipeline.ingest.explanation import GuardCost as GuardCost
+    from stator.pipeline.ingest.explanation import IngestExplanation as IngestExplanation
+    from stator.pipeline.ingest.explanation import RouteExplanation as RouteExplanation
+    from stator.pipeline.ingest.intake import IngestProgress as IngestProgress
+    from stator.pipeline.ingest.kafka_source import KafkaOptions as KafkaOptions
+    from stator.pipeline.ingest.options import IngestOptions as IngestOptions
+    from stator.pipeline.ingest.running_ingest import RunningIngest as RunningIngest
+    from stator.pipeline.ingest.source_record import Lane as Lane
+    from stator.pipeline.ingest.source_record import SourceRecord as SourceRecord
     from stator.pipeline.sinks.audit import AuditLog as AuditLog
     from stator.pipeline.sinks.audit_chain import AuditEntry as AuditEntry
     from stator.pipeline.sinks.audit_chain import AuditProblem as AuditProblem
@@ -59,6 +77,17 @@ if TYPE_CHECKING:
 
 _HOME_OF = homes_of(
     {
+        "stator.pipeline.ingest.app": "Ingest",
+        "stator.pipeline.ingest.dead_records": (
+            "DeadRecord DeadRecordFile DeadRecordList DeadRecords DeadRecordTable DeadRecordTopic"
+        ),
+        "stator.pipeline.ingest.decoders": "Decoder Json",
+        "stator.pipeline.ingest.explanation": "GuardCost IngestExplanation RouteExplanation",
+        "stator.pipeline.ingest.intake": "IngestProgress",
+        "stator.pipeline.ingest.kafka_source": "KafkaOptions",
+        "stator.pipeline.ingest.options": "IngestOptions",
+        "stator.pipeline.ingest.running_ingest": "RunningIngest",
+        "stator.pipeline.ingest.source_record": "Lane SourceRecord",
         "stator.pipeline.sinks.audit": "AuditLog",
         "stator.pipeline.sinks.audit_chain": "AuditEntry AuditProblem AuditReport Seal",
         "stator.pipeline.sinks.change_sink": "Message SinkOptions",

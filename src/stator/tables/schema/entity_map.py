@@ -43,7 +43,12 @@ from stator.tables.schema.key_identity import KeyAttributeReader, KeyIdentity
 _NONE: frozenset[str] = frozenset()
 
 TOMBSTONE: Final = "_deleted"
-"""The attribute, set to true, of an item that a table sink leaves in the place of a deleted one."""
+"""The attribute, set to true, of an item that stands in the place of a deleted one.
+
+Table sinks and ingests leave such items. Their guards refuse late changes to the deleted item.
+"""
+INGESTED: Final = "_ingested"
+"""The attribute of a tombstone that an ingest left: the name of the app."""
 SEQUENCE: Final = "_sequence"
 """The attribute of an item that a table sink wrote: the sequence number of its change."""
 KEPT_EXPIRY: Final = "_kept_expiry"
@@ -575,10 +580,11 @@ class EntityMap:
         return self.deleted is not None and self.deleted in item
 
     def is_tombstone(self, item: Item) -> bool:
-        """Whether a table sink has left the item in the place of a deleted one."""
+        """Whether a table sink or an ingest left the item in the place of a deleted one."""
         return (
-            SEQUENCE in item
-            and item.get(TOMBSTONE) == {"BOOL": True}
+            TOMBSTONE in item
+            and (SEQUENCE in item or INGESTED in item)
+            and item[TOMBSTONE] == {"BOOL": True}
             and TOMBSTONE not in self.fields
         )
 

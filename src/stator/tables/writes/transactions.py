@@ -158,6 +158,11 @@ class Transaction:
         self._prepared.append(prepare)
         self._intents.append(intent() if self._token is not None else "")
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the transaction has no writes and no checks yet."""
+        return not self._prepared
+
     def __repr__(self) -> str:
         """Return the writes so far, each with the identity of its item, without other values."""
         shown = [each() for each in self._shown[:_MOST_SHOWN]]

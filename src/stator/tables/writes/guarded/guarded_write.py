@@ -123,7 +123,7 @@ class GuardedPut:
         guard = _where(self.guard, self.key_names)
         same = "= ?" if VERSION_ATTRIBUTE in self.item else "IS MISSING"
         where = f"{quoted(VERSION_ATTRIBUTE)} {same}" + (f" AND ({guard})" if guard else "")
-        return update_text(self.table, assigned, (), removed, self.key_names, where)
+        return update_text(self.table, assigned, (), (), removed, self.key_names, where)
 
     def parameters(self, step: Step) -> list[Value]:
         item = self.item
@@ -151,9 +151,10 @@ class GuardedPut:
 class GuardedUpdate:
     """Changes some attributes of an item if the guard condition is true for the stored item.
 
-    ``assigned`` sets attributes, ``added`` adds to numbers that the item has, ``removed`` removes
-    attributes. ``created`` is the whole item to store if there is none and the condition is true
-    for an absent item. Without it, an item that does not exist makes the write stale.
+    ``assigned`` sets attributes, ``added`` adds to numbers that the item has, ``united`` adds
+    members to sets, and ``removed`` removes attributes. ``created`` is the whole item to store if
+    there is none and the condition is true for an absent item. Without it, an item that does not
+    exist makes the write stale.
 
     ``added`` needs a ``proof`` to be exact: without one, a lost answer leaves the outcome unknown.
     """
@@ -163,6 +164,7 @@ class GuardedUpdate:
     guard: GuardCondition
     assigned: Mapping[str, Value] = field(default_factory=dict)
     added: Mapping[str, Value] = field(default_factory=dict)
+    united: Mapping[str, Value] = field(default_factory=dict)
     removed: Sequence[str] = ()
     created: Item | None = None
     proof: AppliedProof | None = None
@@ -170,12 +172,12 @@ class GuardedUpdate:
     """Set by the writer: an earlier attempt may have been applied."""
 
     def __post_init__(self) -> None:
-        if not (self.assigned or self.added or self.removed):
+        if not (self.assigned or self.added or self.united or self.removed):
             raise RequestRefused(
                 f"a guarded update of {self.table} changes nothing",
                 hint="give it something to set, to add or to remove",
             )
-        named = [*self.assigned, *self.added, *self.removed]
+        named = [*self.assigned, *self.added, *self.united, *self.removed]
         twice = sorted({name for name in named if named.count(name) > 1 or name in self.key})
         if twice:
             raise RequestRefused(
@@ -190,7 +192,8 @@ class GuardedUpdate:
 
     @property
     def size(self) -> int:
-        sizes = map(item_size, (self.key, dict(self.assigned), dict(self.added)))
+        parts = (self.key, dict(self.assigned), dict(self.added), dict(self.united))
+        sizes = map(item_size, parts)
         return max(sum(sizes), 0 if self.created is None else item_size(self.created))
 
     @property
@@ -206,7 +209,7 @@ class GuardedUpdate:
     def text_key(self, step: Step) -> TextKey:
         if step == "insert":
             return ("insert", *(self.created or ()))
-        names = tuple(self.assigned), tuple(self.added), tuple(self.removed)
+        names = tuple(self.assigned), tuple(self.added), tuple(self.united), tuple(self.removed)
         return ("update", self.key_names, self.guard.text, self.guard.names, *names)
 
     def text(self, step: Step) -> str:
@@ -214,7 +217,7 @@ class GuardedUpdate:
             return insert_text(self.table, self.created or ())
         where = _where(self.guard, self.key_names)
         return update_text(
-            self.table, self.assigned, self.added, self.removed, self.key_names, where
+            self.table, self.assigned, self.added, self.united, self.removed, self.key_names, where
         )
 
     def parameters(self, step: Step) -> list[Value]:
@@ -223,6 +226,7 @@ class GuardedUpdate:
         return [
             *self.assigned.values(),
             *self.added.values(),
+            *self.united.values(),
             *self.key.values(),
             *_values(self.guard, self.key_names),
         ]
@@ -251,6 +255,12 @@ class GuardedUpdate:
         text = f"SET {', '.join(changes)}" if changes else ""
         if self.removed:
             text += f" REMOVE {', '.join(map(written.name, self.removed))}"
+        if self.united:
+            members = [
+                f"{written.name(name)} {written.value(value)}"
+                for name, value in self.united.items()
+            ]
+            text += f" ADD {', '.join(members)}"
         return written.into({"TableName": self.table, "UpdateExpression": text.strip()})
 
 

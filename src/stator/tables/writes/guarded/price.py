@@ -65,7 +65,7 @@ def price(write: GuardedWrite, *, whole_indexes: int = 0, has_stream: bool = Fal
         size = item_size(write.item)
         units, item = write_units(size), write.item
     elif not isinstance(write, GuardedDelete):
-        item = {**write.assigned, **write.added}
+        item = {**write.assigned, **write.added, **write.united}
     condition = parse_with_names(parse_condition, write.guard.text, write.guard.names)
     guards = attribute_names(condition.tree).difference(write.key_names)
     return GuardedPrice(

@@ -41,17 +41,20 @@ def update_text(
     table: str,
     assigned: Iterable[str],
     added: Iterable[str],
+    united: Iterable[str],
     removed: Iterable[str],
     key_names: Iterable[str],
     where: str | None,
 ) -> str:
     """Return an UPDATE statement.
 
-    Its parameters are, in order: the assigned values, the added values, the key, and the parameters
-    of ``where``. Raises NotInPartiQL if there is nothing to change.
+    ``assigned`` are set, ``added`` are numbers that are added to, ``united`` are sets that get more
+    members. The parameters are, in order: the assigned values, the added values, the members, the
+    key, and the parameters of ``where``. Raises NotInPartiQL if there is nothing to change.
     """
     changes = [f"{quoted(name)} = ?" for name in assigned]
     changes += [f"{quoted(name)} = {quoted(name)} + ?" for name in added]
+    changes += [f"{quoted(name)} = set_add({quoted(name)}, ?)" for name in united]
     text = f"SET {', '.join(changes)}" if changes else ""
     text += "".join(f" REMOVE {quoted(name)}" for name in removed)
     if not text:
