@@ -34,6 +34,7 @@ patterns.compared_parts: test_derived_parts.py
 patterns.compared_values: test_heat_and_advice.py
 patterns.quantities: test_wrong_quantities.py
 patterns.explanation: test_explain.py
+entities.stored_defaults: ../tables/test_filter_defaults.py
 patterns.filter_writer: test_planner_engine.py
 plan.filtered_page: test_filter_prices.py
 plan.html_table: test_html_table.py

@@ -185,6 +185,11 @@ def test_an_earlier_deployment_does_not_overwrite_newer_nodes_and_readings(targe
     new.replace(ReadingV2(sensor="s", at=T0, kelvin=300))
     with pytest.raises(NewerVersion):
         old.replace(ReadingV1(sensor="s", at=T0, celsius=1))
+    with pytest.raises(NewerVersion):
+        old.add(ReadingV1(sensor="s", at=T0, celsius=1))
+    assert [each.kelvin for each in new.range("s")] == [300]
+    new.add(ReadingV2(sensor="s", at=T0, kelvin=302))  # of the same version: it is replaced
+    assert [each.kelvin for each in new.range("s")] == [302]
     new.replace(ReadingV2(sensor="s", at=T0, kelvin=301))
     old.replace(ReadingV1(sensor="s", at=T0 + timedelta(hours=1), celsius=1))
     new.replace(ReadingV2(sensor="s", at=T0 + timedelta(hours=1), kelvin=275))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 from stator.design.entities.conditions import All, Any_, Comparison, Condition, FieldRef, Inverse
 from stator.design.entities.derived_parts import PartComparison
 from stator.design.entities.entity import EntityInfo
 from stator.design.entities.shapes import (
+    CLASS_TAG,
     ListOf,
     MapOf,
     Maybe,
@@ -19,6 +20,12 @@ from stator.design.entities.shapes import (
     Shape,
     TypedMap,
     is_packed,
+)
+from stator.design.entities.stored_defaults import (
+    StoredDefault,
+    compared_fields,
+    stored_defaults,
+    value_at,
 )
 from stator.design.entities.wire import encoder
 from stator.design.patterns.compared_parts import check_part
@@ -43,23 +50,30 @@ class FilterWriter:
         self._values: list[FilterValue] = []
         self._terms: list[str] = []
         self._key: str | None = None
+        """An attribute of every item, if there may be no item at all."""
+        self._is_as_stored = False
+        """Whether a missing attribute is left missing, instead of counting as a default."""
         self._stand_ins: dict[str, Value] = {}
         """The defaults that are written in place of fields, by field."""
+        self._arguments: dict[str, str] | None = None
+        """The placeholders of arguments, while one comparison is written twice."""
 
     def add(self, condition: Condition, known: EntityInfo) -> None:
+        """Add a condition on items. A missing attribute counts as the default of its field."""
         self._terms.append(self._write(condition, known))
 
     def term(self, condition: Condition, known: EntityInfo, key: str | None = None) -> str:
         """Return one condition as expression text.
 
         Its placeholders are unique within this writer. ``key`` is an attribute that every item has.
-        If it is given, an attribute that an item lacks counts as the field's default.
+        If it is given, an attribute that an item lacks counts as the field's default. Otherwise the
+        condition is about the attributes as they are.
         """
-        self._key = key
+        self._key, self._is_as_stored = key, key is None
         try:
             return self._write(condition, known)
         finally:
-            self._key = None
+            self._key, self._is_as_stored = None, False
 
     @property
     def names(self) -> dict[str, str]:
@@ -106,54 +120,99 @@ class FilterWriter:
             case Inverse(operand):
                 return f"(NOT {self._write(operand, known)})"
             case Comparison():
-                if self._key is None:
+                if self._is_as_stored:
                     return self._compare(condition, known)
-                return self._compare_with_defaults(condition, known, self._key)
+                return self._compare_with_defaults(condition, known)
         raise AssertionError(condition)
 
-    # -- missing attributes in conditions of writes
+    # -- missing attributes
 
-    def _compare_with_defaults(self, test: Comparison, known: EntityInfo, key: str) -> str:
+    def _compare_with_defaults(self, test: Comparison, known: EntityInfo) -> str:
         """Return a comparison that treats missing attributes as the defaults of their fields.
 
         An absent item has no defaults: there, the comparison is as DynamoDB evaluates it.
         """
-        defaults = _defaults(test, known)
-        if not defaults:
+        names = compared_fields(test)
+        if len(names) > 1:
+            return self._compare_fields(test, known, sorted(names))
+        [name] = names
+        defaults = stored_defaults(known, name)
+        if not defaults or test.operator in ("exists", "not_exists"):
             return self._compare(test, known)
-        if len(_fields(test)) > 1:
-            return self._compare_fields(test, known, key, defaults)
-        [(name, default)] = defaults.items()
-        plain = FilterWriter()
-        text = plain._compare(test, known)
-        tree = bind_condition(parse_condition(text), plain.names, plain.values)
-        if_default, if_missing = evaluate(tree, {name: default}), evaluate(tree, {})
-        written = self._compare(test, known)
-        if if_default == if_missing:
-            return written
-        path, stored = self._name(name), self._name(key)
-        if if_default:
-            return f"({written} OR (attribute_not_exists({path}) AND attribute_exists({stored})))"
-        return f"((attribute_exists({path}) OR attribute_not_exists({stored})) AND {written})"
+        self._arguments = {}
+        try:
+            return self._compare_one(test, known, name, defaults)
+        finally:
+            self._arguments = None
 
-    def _compare_fields(
-        self, test: Comparison, known: EntityInfo, key: str, defaults: dict[str, Value]
+    def _compare_one(
+        self, test: Comparison, known: EntityInfo, name: str, defaults: tuple[StoredDefault, ...]
     ) -> str:
+        passes_missing = _passes(test, known, {})
+        written = self._compare(test, known)
+        for default in defaults:
+            item = {name: default.value}
+            passes = None if _has_argument(test) else _passes(test, known, item)
+            if passes is passes_missing:
+                continue
+            compared = None if passes is not None else self._compare_default(test, known, item)
+            if passes_missing:
+                terms = [*self._there(name, default), *([] if compared is None else [compared])]
+                there = terms[0] if len(terms) == 1 else f"({' OR '.join(terms)})"
+                written = f"({there} AND {written})"
+            else:
+                terms = [*self._lacks(name, default), *([] if compared is None else [compared])]
+                missing = terms[0] if len(terms) == 1 else f"({' AND '.join(terms)})"
+                written = f"({written} OR {missing})"
+        return written
+
+    def _lacks(self, name: str, default: StoredDefault) -> list[str]:
+        """Return the terms that are all true for an item without the attribute of the field."""
+        terms = [f"attribute_not_exists({self._name(name)})"]
+        if self._key is not None:
+            terms.append(f"attribute_exists({self._name(self._key)})")
+        if default.variants:
+            terms.append(self._is_type(CLASS_TAG, list(default.variants)))
+        return terms
+
+    def _there(self, name: str, default: StoredDefault) -> list[str]:
+        """Return the terms of which one is true for an item that ``_lacks`` does not describe."""
+        terms = [f"attribute_exists({self._name(name)})"]
+        if self._key is not None:
+            terms.append(f"attribute_not_exists({self._name(self._key)})")
+        if default.variants:
+            terms.append(f"NOT {self._is_type(CLASS_TAG, list(default.variants))}")
+        return terms
+
+    def _compare_default(self, test: Comparison, known: EntityInfo, item: dict[str, Value]) -> str:
+        """Return the comparison with default values in place of the fields."""
+        self._stand_ins = item
+        try:
+            return self._compare(test, known)
+        finally:
+            self._stand_ins = {}
+
+    def _compare_fields(self, test: Comparison, known: EntityInfo, names: list[str]) -> str:
         """Return a comparison of fields: one case for each set of fields that may be missing."""
+        found = {name: stored_defaults(known, name) for name in names}
+        choices = {name: each for name, each in found.items() if each}
+        if not choices:
+            return self._compare(test, known)
         cases = []
-        for size in range(len(defaults) + 1):
-            for missing in combinations(sorted(defaults), size):
-                terms = [
-                    f"attribute_{'not_exists' if name in missing else 'exists'}({self._name(name)})"
-                    for name in sorted(defaults)
-                ]
-                self._stand_ins = {name: defaults[name] for name in missing}
-                try:
-                    terms.append(self._compare(test, known))
-                finally:
-                    self._stand_ins = {}
-                cases.append(f"({' AND '.join(terms)})")
-        stored = self._name(key)
+        for size in range(len(choices) + 1):
+            for missing in combinations(choices, size):
+                there = [each for each in choices if each not in missing]
+                for defaults in product(*(choices[name] for name in missing)):
+                    given = dict(zip(missing, defaults))
+                    terms = [f"attribute_exists({self._name(name)})" for name in there]
+                    for name, default in given.items():
+                        terms += self._lacks(name, default)
+                    item = {name: default.value for name, default in given.items()}
+                    terms.append(self._compare_default(test, known, item))
+                    cases.append(f"({' AND '.join(terms)})")
+        if self._key is None:
+            return f"({' OR '.join(cases)})"
+        stored = self._name(self._key)
         absent = f"(attribute_not_exists({stored}) AND {self._compare(test, known)})"
         return f"({absent} OR (attribute_exists({stored}) AND ({' OR '.join(cases)})))"
 
@@ -201,8 +260,10 @@ class FilterWriter:
     # -- names and values
 
     def _path(self, field: FieldRef) -> str:
-        if field.name in self._stand_ins and len(field.path) == 1:
-            return self._constant(self._stand_ins[field.name])
+        if field.name in self._stand_ins:
+            value = value_at(self._stand_ins[field.name], field.path[1:])
+            if value is not None:
+                return self._constant(value)
         written = ""
         for step in field.path:
             written += (
@@ -227,10 +288,7 @@ class FilterWriter:
         encoding = keys.encoding_of(shape) if shape is not None else None
         written = encoding.name if encoding is not None else "any"
         if isinstance(value, Param):
-            self._values.append(
-                FilterValue(f":f{len(self._values)}", param=value.name, encoding=written)
-            )
-            return self._values[-1].placeholder
+            return self._argument(value, written)
         return self._constant(wire_value(written, value, name))
 
     def _part(self, test: PartComparison, known: EntityInfo) -> str:
@@ -238,9 +296,19 @@ class FilterWriter:
         encoding, [value] = f"{test.part}.{test.part}", test.values
         if not isinstance(value, Param):
             return self._constant(wire_value(encoding, value, repr(test.field)))
+        return self._argument(value, encoding)
+
+    def _argument(self, given: Param, encoding: str, *, is_list: bool = False) -> str:
+        known = self._arguments
+        if known is not None and given.name in known:
+            return known[given.name]
         self._values.append(
-            FilterValue(f":f{len(self._values)}", param=value.name, encoding=encoding)
+            FilterValue(
+                f":f{len(self._values)}", param=given.name, encoding=encoding, is_list=is_list
+            )
         )
+        if known is not None:
+            known[given.name] = self._values[-1].placeholder
         return self._values[-1].placeholder
 
     def _list(self, value: Any, shape: Shape | None) -> str:
@@ -251,12 +319,7 @@ class FilterWriter:
                 f"the list argument {value.name!r} is compared with a field that has no plain type",
                 hint="compare a field that holds text, a number, a time or a UUID",
             )
-        self._values.append(
-            FilterValue(
-                f":f{len(self._values)}", param=value.name, encoding=encoding.name, is_list=True
-            )
-        )
-        return self._values[-1].placeholder
+        return self._argument(value, encoding.name, is_list=True)
 
     def _packed(self, value: Any, shape: Shape) -> str:
         if isinstance(value, Param):
@@ -267,22 +330,18 @@ class FilterWriter:
         return self._constant(encoder(shape)(value))
 
 
-def _fields(test: Comparison) -> set[str]:
-    return {test.field.name, *(each.name for each in test.values if isinstance(each, FieldRef))}
+def _has_argument(test: Comparison) -> bool:
+    return any(isinstance(each, Param) for each in test.values)
 
 
-def _defaults(test: Comparison, known: EntityInfo) -> dict[str, Value]:
-    """Return the defaults of the compared fields as stored, without those stored as nothing."""
-    found: dict[str, Value] = {}
-    if test.operator in ("exists", "not_exists"):
-        return found
-    for name in _fields(test) - set(known.identity):
-        make = known.default_maker(name)
-        value = None if make is None else make()  # None: as of ttl(), which a write sets
-        stored = None if value is None else known.codec.attribute(name, value)
-        if stored is not None:
-            found[name] = stored
-    return found
+def _passes(test: Comparison, known: EntityInfo, item: dict[str, Value]) -> bool:
+    """Whether an item with these attributes passes a comparison with values of its own."""
+    if _has_argument(test):  # only <> is true for a missing attribute
+        return test.operator == "<>"
+    plain = FilterWriter()
+    text = plain.term(test, known)
+    tree = bind_condition(parse_condition(text), plain.names, plain.values)
+    return evaluate(tree, item)
 
 
 def shape_at(known: EntityInfo, field: FieldRef) -> Shape | None:

@@ -140,13 +140,18 @@ class Series(OnDb[D], Generic[D, E]):
         """Write one reading.
 
         If the reading exists with different values, it is replaced. A series that updates roll-ups
-        with each write raises ItemExists instead; use ``replace``.
+        with each write raises ItemExists instead; use ``replace``. If a later version of the class
+        wrote the stored reading, raises NewerVersion.
         """
         return (yield from self._writer.add(reading))
 
     @operation
     def add_many(self, readings: Iterable[E], *, on_error: OnError = "raise") -> Work[BatchResult]:
         """Write any number of readings in parallel.
+
+        A reading that exists with different values is replaced, as in ``add``. Without roll-ups,
+        the readings are sent in batches, which cannot have conditions: they also replace readings
+        that a later version of the class wrote.
 
         Every reading is tried. If some readings fail, the call raises BatchFailed at its end, whose
         ``failures`` names each failed reading and the reason. With ``on_error="collect"``, the
@@ -168,7 +173,7 @@ class Series(OnDb[D], Generic[D, E]):
         call. Raises NewerVersion if a later version of the class wrote the stored reading.
         """
         yield from self._check_rebuilding(reading)
-        yield from self._writer.put(reading, not_newer=True)
+        yield from self._writer.put(reading)
         yield from self._rebuild_around(reading)
 
     @operation

@@ -2,8 +2,9 @@
 
 Without roll-ups, one reading is a PutItem, and many are BatchWriteItem requests. Readings that a
 throttled bucket leaves unwritten are retried once the bucket has grown. Writing the same reading
-twice stores it once. With roll-ups, a reading is a transaction (``transactions``). ``placement``
-decides where a reading is stored.
+twice stores it once. A reading that a later version of the class wrote is not replaced by ``add``;
+a batch cannot have conditions, and replaces it. With roll-ups, a reading is a transaction
+(``transactions``). ``placement`` decides where a reading is stored.
 """
 
 from __future__ import annotations
@@ -55,17 +56,16 @@ class SeriesWriter:
             if result.failures:
                 raise result.failures[0].error
 
-    def put(self, entity: Any, *, not_newer: bool = False) -> Work[None]:
+    def put(self, entity: Any) -> Work[None]:
         """Write a reading without updating roll-ups.
 
-        With ``not_newer``, raise NewerVersion instead of replacing a reading of a later version.
+        Raises NewerVersion instead of replacing a reading of a later version. The condition for
+        this costs nothing, and is still true for a put that is sent again.
         """
         shape = self.layout.info.shape_version
         for attempt in range(GROWTHS + 1):
             placed = yield from self.placement.place(entity, again=attempt > 0)
-            request = {"TableName": placed.table, "Item": placed.item}
-            if not_newer:
-                request |= _unless_newer(shape)
+            request = {"TableName": placed.table, "Item": placed.item} | _unless_newer(shape)
             put = Call(
                 "PutItem",
                 request,
