@@ -21,7 +21,7 @@ import orjson
 from stator.client.retry import Attempts, RetryPolicy, SharedRetries
 from stator.clock import Clock, pause
 from stator.engine import Engine
-from stator.engine.engine import Durability
+from stator.engine.engine import Durability, request_body
 from stator.errors import ConfigurationError, SlowDown, StorageClosed, from_wire
 from stator.model.scope import DEFAULT_ACCOUNT, DEFAULT_REGION, Scope
 from stator.transport import AsyncTransport, CallOptions, Transport
@@ -128,7 +128,7 @@ class AsyncEngineTransport:
     async def _once(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         if self.engine.is_closed:
             raise StorageClosed
-        reply = self.engine.submit(operation, orjson.dumps(request), self._scope)
+        reply = self.engine.submit(operation, request_body(request), self._scope)
         if reply.commit is not None:
             await self._durable(reply.commit)
         body: dict[str, Any] = orjson.loads(reply.body or b"{}")
@@ -226,7 +226,12 @@ class Address:
 
     @classmethod
     def parse(cls, given: str | os.PathLike[str] | Engine | None) -> Address:
-        if given is None or given in ("", "memory", "memory:", ":memory:"):
+        if isinstance(given, str) and not given.strip():
+            raise ConfigurationError(
+                "the address is an empty text",
+                hint='for the embedded engine in memory, write connect(design, "memory")',
+            )
+        if given is None or given in ("memory", "memory:", ":memory:"):
             return cls("memory")
         if isinstance(given, Engine):
             return cls("engine", engine=given)

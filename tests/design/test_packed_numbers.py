@@ -70,6 +70,19 @@ def test_values_that_do_not_fit_are_refused(wrong: dict[str, Any]) -> None:
     assert refused.value.field in wrong
 
 
+def test_a_number_that_would_be_infinite_is_refused() -> None:
+    class Wave(Entity):
+        wave_id: str = ident()
+        points: Annotated[list[float], packed("float32")]
+
+    encode = info(Wave).codec.encode
+    for points in ([1.0, 1e39], [-1e39], [float("inf"), 1e300]):
+        with pytest.raises(ItemMismatch, match="is too large"):
+            encode(Wave(wave_id="1", points=points))
+    for points in ([], [3.4e38, -3.4e38], [float("inf"), 1.0]):
+        encode(Wave(wave_id="1", points=points))
+
+
 def test_a_packed_field_is_read_written_and_updated() -> None:
     db = connect(DESIGN)
     db.write_many([Reading(reading_id="1", samples=[0.1, 0.2])])

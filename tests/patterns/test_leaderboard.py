@@ -334,3 +334,11 @@ def test_pages_of_a_board_are_awaited_on_an_async_db(target: Target) -> None:
         await db.close()
 
     asyncio.run(main())
+
+
+def test_a_score_that_no_bucket_holds_is_refused(target: Target) -> None:
+    board = Leaderboard(target.connect(shop()), "weekly", histogram=10)
+    with pytest.raises(RequestRefused, match="too large for histogram=10") as caught:
+        board.set_score("m", 1e308)
+    assert caught.value.hint
+    assert board.count() == 0

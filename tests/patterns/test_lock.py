@@ -146,3 +146,11 @@ def test_a_holder_that_dies_at_any_call_has_the_lock_until_its_lease_ends(form: 
         fences.append(lease.fence)
         assert lock.release(lease)
     assert len(fences) > 6
+
+
+def test_a_released_lease_is_not_said_to_be_taken_by_others(target: Target) -> None:
+    lock = Lock(target.connect(shop()), "report")
+    lease = lock.acquire()
+    assert lock.release(lease)
+    with pytest.raises(LeaseLost, match="it was released, or another process "):
+        lock.renew(lease)

@@ -514,3 +514,18 @@ def test_work_whose_part_is_not_stored_is_not_run_again_at_once() -> None:
         outer.run("k", lambda: inner.run("k", lambda: 1))
     with pytest.raises(AlreadyRunning):
         outer.run("k", lambda: 2)
+
+
+def test_a_coroutine_is_refused_before_its_key_is_taken(target: Target) -> None:
+    once = Once(target.connect(shop()), "pay")
+    ran: list[str] = []
+
+    async def pay() -> None:
+        ran.append("paid")
+
+    with pytest.raises(RequestRefused, match="pay: the work is a coroutine function"):
+        once.decorate(key=lambda: "k")(pay)
+    with pytest.raises(RequestRefused, match="a coroutine function, which a Db cannot await"):
+        once.run("k", lambda: pay())  # type: ignore[unused-coroutine]
+    assert not ran
+    assert once.run("k", lambda: 5) == 5  # the key is free

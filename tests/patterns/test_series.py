@@ -6,7 +6,8 @@ import asyncio
 import json
 import threading
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from stator.errors import (
     DeadlineExceeded,
     RequestRefused,
     ServiceError,
+    StatorError,
     ThroughputExceeded,
     ValidationFailed,
 )
@@ -537,3 +539,15 @@ def test_a_series_behaves_like_a_dictionary_ordered_by_time(
             readings.latest(sensor, 2)
             == [model[key] for key in sorted(model, reverse=True) if key[0] == sensor][:2]
         )
+
+
+def test_the_first_and_the_last_moments_are_stored_or_refused(target: Target) -> None:
+    readings = Series(target.connect(shop()), Reading, by=Reading.sensor_id, at=Reading.at)
+    last = datetime(9999, 12, 1, tzinfo=UTC) - timedelta(microseconds=1)
+    readings.add(Reading(sensor_id="s", at=last, value=Decimal(1)))
+    assert [each.at for each in readings.latest("s")] == [last]
+    with pytest.raises(StatorError, match="up to November 9999"):
+        readings.add(Reading(sensor_id="s", at=datetime.max.replace(tzinfo=UTC), value=Decimal(1)))
+    before = datetime.min.replace(tzinfo=timezone(timedelta(hours=14)))
+    with pytest.raises(StatorError, match="from year 1"):
+        readings.add(Reading(sensor_id="s", at=before, value=Decimal(1)))

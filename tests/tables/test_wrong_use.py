@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
@@ -185,6 +186,14 @@ WRONG_OPTIONS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "patch": (lambda db: db.patch(Thing, 5, id="1"), "changes is 5"),
     "restore": (lambda db: db.restore(5), "entity is 5"),
     "token": (lambda db: opened(db.transaction(token=5)), "token is 5"),
+    "an empty address": (lambda db: connect(DESIGN, ""), "the address is an empty text"),
+    "an empty cursor key": (lambda db: connect(DESIGN, cursor_key=b""), "cursor_key is a bytes"),
+    "a budget": (lambda db: db.within(0), "db.within(): seconds=0 is not a number of seconds"),
+    "a function of none": (
+        lambda db: db.update_where(numbered(1), lambda: None), "a function that takes 1 argument"),
+    "a map": (
+        lambda db: updated(db, lambda one: one.by_name.update({"u": 1})),
+        "Thing.by_name is a dict"),
     "dry run": (lambda db: db.dry_run().put(thing(), once="x"), "once is a str"),
     "run": (lambda db: db.run(5), "takes work, not an int"),
     # pattern objects: how they are made
@@ -225,6 +234,11 @@ WRONG_OPTIONS: dict[str, tuple[Callable[[Any], Any], str]] = {
 }  # fmt: skip
 
 
+def updated(db: Any, change: Callable[[Any], Any]) -> None:
+    with db.update(Thing, id="1") as opened:
+        change(opened)
+
+
 def opened(block: Any) -> None:
     with block:
         pass
@@ -248,9 +262,14 @@ def test_every_public_option_with_a_plain_type_refuses_other_values() -> None:
             plan = getattr(method, "_plan", getattr(method, "_start", method))
             if not callable(plan) or (name.startswith("_") and name != "__init__"):
                 continue
+            parameters = inspect.signature(plan).parameters
             for option in rules_of(plan):
+                is_unnamed = parameters[option].kind is inspect.Parameter.POSITIONAL_ONLY
                 with pytest.raises(StatorError) as caught:
-                    plan(None, **{option: other})
+                    if is_unnamed:
+                        plan(*[None] * list(parameters).index(option), other)
+                    else:
+                        plan(None, **{option: other})
                 assert f"{option} is an object" in caught.value.message
                 tried += 1
     assert tried > 150

@@ -19,6 +19,7 @@ PERIODS: Final[tuple[Period, ...]] = get_args(Period)
 
 _WIDTHS: Final[dict[Period, int]] = {"minute": 16, "hour": 13, "day": 10, "month": 7, "year": 4}
 _REST: Final = "0001-01-01T00:00"
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
 
 
 def check_period(period: str, what: str) -> None:
@@ -62,7 +63,17 @@ def floor(period: Period, moment: datetime) -> datetime:
 
 
 def following(period: Period, start: datetime) -> datetime:
-    """Return the start of the next period. ``start`` is the start of the present one."""
+    """Return the start of the next period. ``start`` is the start of the present one.
+
+    Returns the last moment that Python knows if the next period would begin after it.
+    """
+    try:
+        return _following(period, start)
+    except (OverflowError, ValueError):
+        return _LAST
+
+
+def _following(period: Period, start: datetime) -> datetime:
     match period:
         case "minute":
             return start + timedelta(minutes=1)

@@ -33,6 +33,11 @@ def check_seconds(of: str, *, or_zero: bool = False, **options: Any) -> None:
         if not is_seconds(value, or_zero=or_zero):
             least = "0 or more" if or_zero else "above 0"
             raise ConfigurationError(
-                f"{of}: {name}={value!r} is not a number of seconds",
+                f"{of}: {name}={_shown(value)} is not a number of seconds",
                 hint=f"use a number {least}, and up to {LONGEST_SECONDS:,.0f} (a hundred years)",
             )
+
+
+def _shown(value: Any) -> str:
+    """Return a wrong value as text, if it is short and says something."""
+    return f"{value!r:.40}" if isinstance(value, (str, int, float)) else f"<{type(value).__name__}>"

@@ -35,7 +35,7 @@ from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.tables.argument_rules import checks_arguments
 from stator.tables.db import AsyncDb, Db
-from stator.tables.operation import D, OnDb, operation
+from stator.tables.operation import D, OnDb, check_block, operation
 from stator.tables.work import Call, Pause, Work
 
 log = logging.getLogger("stator.patterns")
@@ -144,12 +144,16 @@ class Lock(OnDb[D]):
     def renew(self, lease: LockLease) -> Work[None]:
         """Extend a lease so that it ends ``lease_seconds`` from now.
 
-        Raises LeaseLost if another process has taken it.
+        Raises LeaseLost if the lease was released, or if another process has taken the lock.
         """
         until = self.context.now() + self.lease_seconds
         if (yield from self._item.renew(lease.hold, until)) is None:
             lease.is_lost = True
-            raise LeaseLost(f"another process has taken lock {self.name}", hint=_HINT)
+            raise LeaseLost(
+                f"lock {self.name} is not held by this lease: it was released, or another process "
+                "took the lock after the lease had ended",
+                hint=_HINT,
+            )
         lease.until = until
 
     @operation
@@ -207,6 +211,7 @@ class HeldLock(OnDb[D]):
         self._exits: list[Any] = []
 
     def __enter__(self: HeldLock[Db]) -> LockLease:
+        check_block(self.db, "lock.held()", is_awaited=False)
         manager = _held(self._lock, self._wait)
         self._exits.append(manager)
         return manager.__enter__()
@@ -215,6 +220,7 @@ class HeldLock(OnDb[D]):
         self._exits.pop().__exit__(*error)
 
     async def __aenter__(self: HeldLock[AsyncDb]) -> LockLease:
+        check_block(self.db, "lock.held()", is_awaited=True)
         manager = _held_async(self._lock, self._wait)
         self._exits.append(manager)
         return await manager.__aenter__()

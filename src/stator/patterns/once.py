@@ -66,7 +66,7 @@ from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.typed_json import NotTypedJson, is_plain, read_typed, write_typed
 from stator.tables.argument_rules import checks_arguments
 from stator.tables.db import AsyncDb, Db
-from stator.tables.operation import D, OnDb, operation
+from stator.tables.operation import D, OnDb, check_block, operation
 from stator.tables.unknown_outcome import proven
 from stator.tables.work import Pause, Work
 from stator.tables.writes.expressions import Expressions
@@ -321,17 +321,16 @@ class Once(OnDb[D]):
         )
 
     def _run(self, key: str, work: Callable[[], Any], payload: Any) -> Any:
-        if inspect.iscoroutinefunction(work):
-            raise RequestRefused(
-                f"{key}: the work is a coroutine function, which a Db cannot await",
-                hint="use Once with an AsyncDb, or pass a plain function",
-            )
+        _refuse_coroutines(key, work)
         me = cast("Any", self)
         attempt: Attempt = me.begin(key, payload)
         if attempt.is_done:
             return attempt.result
         try:
             result = work()
+            if inspect.iscoroutine(result):  # it has not begun
+                result.close()
+                raise _cannot_await(key)
         except BaseException as error:
             me.db.run(self._give_up(attempt, error))
             raise
@@ -372,6 +371,9 @@ class Once(OnDb[D]):
         me = cast("Any", self)
 
         def wrap(function: F) -> F:
+            if not isinstance(self.db, AsyncDb):
+                _refuse_coroutines(getattr(function, "__name__", "the work"), function)
+
             @functools.wraps(function)
             def wrapped(*args: Any, **kwargs: Any) -> Any:
                 payload = {"args": args, "kwargs": kwargs}
@@ -436,6 +438,7 @@ class AttemptBlock(OnDb[D]):
         self._attempt: Attempt | None = None
 
     def __enter__(self: AttemptBlock[Db]) -> Attempt:
+        check_block(self.db, "once.attempt(...)", is_awaited=False)
         return self._began(self._once.begin(*self._asked))
 
     def __exit__(
@@ -449,6 +452,7 @@ class AttemptBlock(OnDb[D]):
             self._once.db.run(proven(end))
 
     async def __aenter__(self: AttemptBlock[AsyncDb]) -> Attempt:
+        check_block(self.db, "once.attempt(...)", is_awaited=True)
         return self._began(await self._once.begin(*self._asked))
 
     async def __aexit__(
@@ -556,3 +560,16 @@ def _fields(value: Any) -> dict[str, Any]:
 def _slots(cls: type) -> tuple[str, ...]:
     found = cls.__dict__.get("__slots__", ())
     return (found,) if isinstance(found, str) else tuple(found)
+
+
+def _refuse_coroutines(key: str, work: Any) -> None:
+    """Raise RequestRefused for a coroutine function as the work of a Db."""
+    if inspect.iscoroutinefunction(work):
+        raise _cannot_await(key)
+
+
+def _cannot_await(key: str) -> RequestRefused:
+    return RequestRefused(
+        f"{key}: the work is a coroutine function, which a Db cannot await",
+        hint="use Once with an AsyncDb, or pass a plain function",
+    )

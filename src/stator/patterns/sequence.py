@@ -21,6 +21,7 @@ have no limit that matters in practice.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
@@ -76,6 +77,7 @@ class Sequence(OnDb[D]):
         self._label = f"sequence {name}"
         self._seen: int | None = None
         self._hand = _Hand()
+        self._process = os.getpid()
 
     @operation
     def next(self) -> Work[int]:
@@ -167,6 +169,8 @@ class Sequence(OnDb[D]):
     # -- by blocks
 
     def _from_block(self) -> Work[int]:
+        if self._process != os.getpid():  # a fork: the rest of the block is the parent's
+            self._hand, self._process = _Hand(), os.getpid()
         while True:
             number, is_ours = self._hand.take()
             if number is not None:

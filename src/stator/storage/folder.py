@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from struct import Struct
@@ -85,7 +86,7 @@ _OURS: Final = (
     "LOG",
     "rocksdict",
 )
-_NUMBERED: Final = (".log", ".sst", ".dbtmp")
+_NUMBERED: Final = re.compile(r"[0-9]+\.(log|sst|dbtmp)")
 _HOLDER = "LOCK_HOLDER"
 
 
@@ -159,7 +160,7 @@ _FOREIGN = "it holds files, but none that Stator wrote"
 
 
 def _without_format(names: set[str]) -> str:
-    if any(name.startswith(_OURS) or name.endswith(_NUMBERED) for name in names):
+    if any(name.startswith(_OURS) or _NUMBERED.fullmatch(name) for name in names):
         return (
             "its FORMAT file is missing, so nobody can tell whether other files are missing, too; "
             + _ON_REQUEST

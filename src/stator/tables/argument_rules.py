@@ -51,8 +51,12 @@ class ArgumentRule:
     kinds: tuple[Any, ...]
     literals: tuple[Any, ...]
     is_optional: bool
+    arity: int | None = None
+    """The number of arguments that a function must take, if its annotation says so."""
 
     def allows(self, value: Any) -> bool:
+        if self.arity is not None and callable(value) and not _takes(value, self.arity):
+            return False
         if type(value) in self.kinds:  # nearly every call; the rest of this takes a microsecond
             return True
         if value is None:
@@ -65,7 +69,10 @@ class ArgumentRule:
     def __str__(self) -> str:
         words = [repr(each) for each in self.literals]
         kinds = [kind for kind in self.kinds if kind is not int or float not in self.kinds]
-        words += dict.fromkeys(_word(kind) for kind in kinds)
+        words += dict.fromkeys(
+            _function_word(self.arity) if kind is Callable and self.arity is not None
+            else _word(kind) for kind in kinds
+        )  # fmt: skip
         return " or ".join([*words, "None"] if self.is_optional else words)
 
 
@@ -81,6 +88,24 @@ def _is(value: Any, kind: Any) -> bool:
     if kind is Sequence and isinstance(value, (str, bytes)):  # one value, not several
         return False
     return isinstance(value, kind)
+
+
+def _takes(function: Callable[..., Any], arity: int) -> bool:
+    """Whether a function can be called with ``arity`` arguments, as far as Python can tell."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # built in, or of another language
+        return True
+    try:
+        signature.bind(*[None] * arity)
+    except TypeError:
+        return False
+    return True
+
+
+def _function_word(arity: int) -> str:
+    arguments = "argument" if arity == 1 else "arguments"
+    return f"a function that takes {arity or 'no'} {arguments}"
 
 
 def _word(kind: Any) -> str:
@@ -125,6 +150,7 @@ def _rule(annotation: Any) -> ArgumentRule | None:
     )
     kinds: list[Any] = []
     literals: list[Any] = []
+    arity: int | None = None
     for part in parts:
         origin = typing.get_origin(part)
         if part is type(None):
@@ -133,11 +159,14 @@ def _rule(annotation: Any) -> ArgumentRule | None:
             literals += typing.get_args(part)
         elif origin in _GENERIC:
             kinds.append(origin)
+            taken = typing.get_args(part)[:1] if origin is Callable else ()
+            if taken and isinstance(taken[0], list):
+                arity = len(taken[0])
         elif origin is None and inspect.isclass(part) and _is_plain(part):
             kinds.append(part)
         else:
             return None
-    return ArgumentRule(tuple(kinds), tuple(literals), type(None) in parts)
+    return ArgumentRule(tuple(kinds), tuple(literals), type(None) in parts, arity)
 
 
 def _is_plain(kind: type) -> bool:
@@ -156,6 +185,7 @@ def checked_method(
     ``shown`` is the method's name in the error, such as "db.put".
     """
     rules: dict[str, ArgumentRule] | None = None
+    unnamed: set[str] = set()
     positions: dict[int, str] = {}
 
     def prepare() -> dict[str, ArgumentRule]:
@@ -166,6 +196,8 @@ def checked_method(
                 break
             if name in found:
                 positions[at] = name
+            if parameter.kind is parameter.POSITIONAL_ONLY:
+                unnamed.add(name)  # a field of an identity may have the same name
         rules = found
         return found
 
@@ -173,7 +205,7 @@ def checked_method(
     def method(*args: P.args, **kwargs: P.kwargs) -> T:
         known = prepare() if rules is None else rules
         for name in kwargs:
-            if name in known and not known[name].allows(kwargs[name]):
+            if name in known and name not in unnamed and not known[name].allows(kwargs[name]):
                 raise _refusal(shown, name, kwargs[name], known[name], error)
         for at, name in positions.items():
             if at < len(args) and not known[name].allows(args[at]):

@@ -11,7 +11,16 @@ from stator.errors import DbClosed, ServiceError, StatorError
 from stator.model.seconds import check_seconds
 from stator.tables.observers import Observer
 from stator.tables.runner import Observed
-from stator.tables.work import BlockingCall, Call, ConnectionState, Gather, Pages, Pause, Work
+from stator.tables.work import (
+    BlockingCall,
+    Call,
+    ConnectionState,
+    Gather,
+    Pages,
+    Pause,
+    Work,
+    not_an_effect,
+)
 from stator.transport import AsyncTransport
 
 T = TypeVar("T")
@@ -90,7 +99,8 @@ class AsyncRunner:
             return await self._gather(effect)
         if type(effect) is Pause:
             return await pause(self.clock, effect.seconds)
-        assert type(effect) is BlockingCall
+        if type(effect) is not BlockingCall:
+            raise not_an_effect(effect)
         return await asyncio.to_thread(effect.function)
 
     async def _call(self, call: Call) -> dict[str, Any]:

@@ -27,8 +27,10 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from stator.design.patterns.explanation import Explanation
 from stator.design.patterns.query import Question
 from stator.errors import RequestRefused
+from stator.model.seconds import check_seconds
 from stator.tables.argument_rules import named
 from stator.tables.async_runner import AsyncRunner
+from stator.tables.blocks import AsyncBlock, Block, OnlyAsyncWith, OnlyWith
 from stator.tables.context import Context
 from stator.tables.db_operations import DbOperations
 from stator.tables.dry_run import DryRun
@@ -75,10 +77,14 @@ def _open_transaction(
     plan: Callable[Concatenate[DbOperations, P], Transaction],
 ) -> Callable[Concatenate[Db, P], AbstractContextManager[Transaction]]:
     @contextmanager
-    def transaction(db: Db, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[Transaction]:
-        opened = plan(db.operations, *args, **kwargs)
-        yield opened
-        db.runner.run(opened.commit())
+    def opened(db: Db, transaction: Transaction) -> Iterator[Transaction]:
+        yield transaction
+        db.runner.run(transaction.commit())
+
+    def transaction(
+        db: Db, /, *args: P.args, **kwargs: P.kwargs
+    ) -> AbstractContextManager[Transaction]:
+        return Block(opened(db, plan(db.operations, *args, **kwargs)), "db.transaction()")
 
     return _described(transaction, plan, "Db", "AbstractContextManager[Transaction]")
 
@@ -117,12 +123,14 @@ def _open_transaction_async(
     plan: Callable[Concatenate[DbOperations, P], Transaction],
 ) -> Callable[Concatenate[AsyncDb, P], AbstractAsyncContextManager[Transaction]]:
     @asynccontextmanager
-    async def transaction(
+    async def opened(db: AsyncDb, transaction: Transaction) -> AsyncIterator[Transaction]:
+        yield transaction
+        await db.runner.run(transaction.commit())
+
+    def transaction(
         db: AsyncDb, /, *args: P.args, **kwargs: P.kwargs
-    ) -> AsyncIterator[Transaction]:
-        opened = plan(db.operations, *args, **kwargs)
-        yield opened
-        await db.runner.run(opened.commit())
+    ) -> AbstractAsyncContextManager[Transaction]:
+        return AsyncBlock(opened(db, plan(db.operations, *args, **kwargs)), "db.transaction()")
 
     return _described(transaction, plan, "AsyncDb", "AbstractAsyncContextManager[Transaction]")
 
@@ -170,12 +178,14 @@ def _work(given: Work[T]) -> Work[T]:
     return given
 
 
-class Db:
+class Db(OnlyWith):
     """Access to a design's tables through blocking methods; ``connect`` returns one.
 
     With ``connect(..., measure=True)``, ``meter`` adds up the consumed capacity of each pattern.
     ``close()``, or the end of a ``with`` block, closes the connection.
     """
+
+    _shown = "connect(...)"
 
     def __init__(
         self,
@@ -219,6 +229,7 @@ class Db:
         Write ``db.within(5).get(User, user_id="u1")``, or ``with db.within(5) as quick: ...``. The
         end of such a block does not close the connection.
         """
+        check_seconds("db.within()", seconds=seconds)
         runner = self.runner.within(seconds)
         return Db(self.context, runner, self.meter, owns_connection=False)
 
@@ -266,12 +277,14 @@ class Db:
     update_where = _run(DbOperations.update_where)
 
 
-class AsyncDb:
+class AsyncDb(OnlyAsyncWith):
     """Access to a design's tables through awaitable methods; ``connect_async`` returns one.
 
     With ``connect_async(..., measure=True)``, ``meter`` adds up the consumed capacity of each
     pattern. ``await db.close()``, or the end of an ``async with`` block, closes the connection.
     """
+
+    _shown = "connect_async(...)"
 
     def __init__(
         self,
@@ -311,6 +324,7 @@ class AsyncDb:
 
     def within(self, seconds: float) -> AsyncDb:
         """Return an AsyncDb on the same connection with a deadline per call, retries included."""
+        check_seconds("db.within()", seconds=seconds)
         runner = self.runner.within(seconds)
         return AsyncDb(self.context, runner, self.meter, owns_connection=False)
 

@@ -13,12 +13,12 @@ def listed(call: str, what: str, given: Any, example: str) -> Iterable[Any]:
     """Return an argument that must be a list or another iterable. Raises RequestRefused if not.
 
     Text, bytes and mappings are refused, although Python can iterate over them: they are single
-    values here. ``call``, ``what`` and ``example`` are words for the message.
+    values here. ``call`` (``db.write_many``), ``what`` and ``example`` are words for the message.
     """
     if isinstance(given, Iterable) and not isinstance(given, (str, bytes, bytearray, Mapping)):
         return given
     raise RequestRefused(
-        f"db.{call}() takes a list of {what}, not one {type(given).__name__}",
+        f"{call}() takes a list of {what}, not one {type(given).__name__}",
         hint=f"pass a list: [{example}]",
     )
 
@@ -32,7 +32,7 @@ def identities_in(call: str, of: EntityMap, given: Any) -> Iterable[Any]:
     if isinstance(given, Mapping) and not set(given) <= set(of.identity):
         given = list(given)
     example = ", ".join(f'"{name}": ...' for name in of.identity)
-    return listed(call, f"identities of {of.name}", given, f"{{{example}}}")
+    return listed(f"db.{call}", f"identities of {of.name}", given, f"{{{example}}}")
 
 
 def as_identity(names: tuple[str, ...], value: Any) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from stator.errors import ConfigurationError
+from stator.errors import ConfigurationError, RequestRefused
 from stator.tables.argument_rules import checked_method, named
 from stator.tables.context import Context
 from stator.tables.db import AsyncDb, Db
@@ -42,6 +42,17 @@ class OnDb(Generic[D]):
     def context(self) -> Context:
         """The schema, clock and transport of the Db. Pattern objects of your own need it."""
         return self.db.context
+
+
+def check_block(db: Db | AsyncDb, shown: str, *, is_awaited: bool) -> None:
+    """Raise RequestRefused for ``with`` on an AsyncDb, or ``async with`` on a Db."""
+    if isinstance(db, AsyncDb) is not is_awaited:
+        right = "with" if is_awaited else "async with"
+        raise RequestRefused(
+            f"{shown} was entered by `{'async with' if is_awaited else 'with'}` on "
+            f"{named(type(db))}",
+            hint=f"write `{right} {shown}`",
+        )
 
 
 def context_of(given: Any, what: str, example: str) -> Context:

@@ -151,7 +151,7 @@ class ReadOperations:
         consistent and costs twice the units of ``get_many(..., consistent=True)``.
         """
         if len(gets) == 1 and not isinstance(gets[0], Get):
-            several = list(listed("snapshot", "Get", gets[0], 'Get(User, user_id="u1")'))
+            several = list(listed("db.snapshot", "Get", gets[0], 'Get(User, user_id="u1")'))
             return (
                 yield from read_snapshot(self.context, several, include_expired=include_expired)
             )

@@ -14,7 +14,16 @@ from stator.errors import DbClosed, ServiceError, StatorError
 from stator.model.seconds import check_seconds
 from stator.tables.gather_threads import Abandoned, Gathering, GatherThreads
 from stator.tables.observers import MEASURED, WRITES, CallRecord, Observer, table_of, units_of
-from stator.tables.work import BlockingCall, Call, ConnectionState, Gather, Pages, Pause, Work
+from stator.tables.work import (
+    BlockingCall,
+    Call,
+    ConnectionState,
+    Gather,
+    Pages,
+    Pause,
+    Work,
+    not_an_effect,
+)
 from stator.throttle_reason import ThrottleReason, throttle_reasons
 from stator.transport import CallOptions, Transport
 
@@ -100,7 +109,8 @@ class Runner:
             return self._gather(effect)
         if type(effect) is Pause:
             return self.clock.sleep(effect.seconds)
-        assert type(effect) is BlockingCall
+        if type(effect) is not BlockingCall:
+            raise not_an_effect(effect)
         return effect.function()
 
     def _call(self, call: Call) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from typing import Any, ParamSpec, TypeVar
 from stator.errors import (
     ConditionFailed,
     ConnectionTrouble,
+    ItemMismatch,
     OutcomeUnknown,
     PartlyDone,
     ServiceError,
@@ -69,17 +70,19 @@ def proven(work: Work[T]) -> Work[T]:
 
 
 def after_write(work: Work[T], written: str, hint: str) -> Work[T]:
-    """Run the steps that follow a write. If the service fails in one of them, raise PartlyDone.
+    """Run the steps that follow a write. If one of them fails, raise PartlyDone.
 
-    ``written`` says what is stored, and ``hint`` how to go on. A failed condition, such as
+    A step may fail in the service, because the item does not fit the class, or in a hook of the
+    user's. ``written`` says what is stored, and ``hint`` how to go on. A failed condition, such as
     ItemNotFound, is raised as it is.
     """
     try:
         return (yield from work)
     except ConditionFailed:
         raise  # such as ItemNotFound: it says what happened after the write
-    except (ServiceError, ConnectionTrouble) as error:
-        raise PartlyDone(f"{written}, but a later step failed: {error}", hint=hint) from error
+    except Exception as error:  # hooks of the user's may raise anything
+        shown = str(error) if isinstance(error, StatorError) else f"{type(error).__name__}: {error}"
+        raise PartlyDone(f"{written}, but a later step failed: {shown}", hint=hint) from error
 
 
 def several_writes(
@@ -107,7 +110,7 @@ def _traced(work: Work[T], written: str, hint: str) -> Work[T]:
         return (yield from writes.counted(work))
     except ConditionFailed:
         raise
-    except (ServiceError, ConnectionTrouble) as error:
+    except (ServiceError, ConnectionTrouble, ItemMismatch) as error:
         if not writes.count:
             raise
         raise PartlyDone(f"{written}, but a later step failed: {error}", hint=hint) from error

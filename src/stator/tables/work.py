@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, Union
 
-from stator.errors import ResourceNotFound, ServiceError, ValidationFailed
+from stator.errors import RequestRefused, ResourceNotFound, ServiceError, ValidationFailed
 from stator.transport import CallOptions
 
 T = TypeVar("T")
@@ -135,3 +135,12 @@ def gathered(results: Sequence[Any]) -> Sequence[Any]:
         if isinstance(result, BaseException):
             raise result
     return results
+
+
+def not_an_effect(given: object) -> RequestRefused:
+    """Return the error for a generator that yields something else than an effect."""
+    return RequestRefused(
+        f"work yielded a {type(given).__name__}, which is no effect",
+        hint="a generator of work uses `yield from` with other work, such as "
+        "`yield from db.operations.get(...)`",
+    )

@@ -367,7 +367,7 @@ class WriteOperations:
                 f"db.write_many() takes a list of changes, not one {type(changes).__name__}",
                 hint="put it into a list: db.write_many([order])",
             )
-        several = listed("write_many", "changes", changes, "order")
+        several = listed("db.write_many", "changes", changes, "order")
         batch, result = Batch(self.context, several), BatchResult()
         while (window := (yield from batch.window())) is not None:
             result.add(window)

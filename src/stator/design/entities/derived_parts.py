@@ -153,7 +153,7 @@ def argument_text(part: str, value: Any) -> str:
     if part not in TIME_LENGTHS:
         if not isinstance(value, str) or len(value) != length_of(part):
             raise RequestRefused(
-                f"{value!r} is not a prefix of {length_of(part)} characters",
+                f"{_shown(value)} is not a prefix of {length_of(part)} characters",
                 hint="pass the first characters of the field's text, as many as prefix_of() says",
             )
         return value
@@ -166,9 +166,15 @@ def argument_text(part: str, value: Any) -> str:
     takes = "a datetime" if part == "hour" else "a date or a datetime"
     article = "an" if part == "hour" else "a"
     raise RequestRefused(
-        f"{value!r} is not {article} {part}",
+        f"{_shown(value)} is not {article} {part}",
         hint=f"pass a text such as {_EXAMPLES[part]!r}, or {takes}",
     )
+
+
+def _shown(value: Any) -> str:
+    """Return a wrong value as text for a message, if it is text, a number or a date."""
+    is_plain = isinstance(value, (str, int, float, date))
+    return f"{value!r:.60}" if is_plain else f"a value of type {type(value).__name__}"
 
 
 def example_of(part: str, name: str, annotation: Any, at: int) -> Any:

@@ -16,6 +16,7 @@ binary: it can compare packed values only for equality, and no key can hold them
 from __future__ import annotations
 
 import json
+import math
 import struct
 import sys
 from array import array
@@ -65,9 +66,18 @@ class Packing:
     def of_list(self, values: Sequence[Any]) -> bytes:
         self._refuse_bools(values)
         made = array(_KINDS[self.kind][0], values)
+        if self.kind == "float32":
+            self._refuse_overflow(values, made)
         if sys.byteorder == "big":
             made.byteswap()
         return made.tobytes()
+
+    def _refuse_overflow(self, values: Sequence[Any], made: Sequence[float]) -> None:
+        """Refuse finite numbers that ``array`` has turned into infinity."""
+        if math.isinf(max(map(abs, made), default=0.0)):
+            for given, packed in zip(values, made):
+                if math.isinf(packed) and not math.isinf(given):
+                    raise OverflowError(f"{given} is too large")
 
     def to_list(self, stored: bytes) -> list[Any]:
         made = array(_KINDS[self.kind][0])

@@ -64,7 +64,10 @@ def encode_time(value: datetime) -> str:
     if value.tzinfo is not UTC:
         if value.tzinfo is None:
             raise WrongValue("a datetime needs a time zone", value)
-        value = value.astimezone(UTC)
+        try:
+            value = value.astimezone(UTC)
+        except OverflowError:
+            raise WrongValue("the time is outside the years 1 to 9999 in UTC", value) from None
     return encode_utc(value)
 
 
@@ -96,13 +99,10 @@ def _encode_scalar(python: type) -> Encoder:
         return {"N": str(int(value))}
 
     def real(value: Any) -> Value:
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, (int, float))
-            or value != value
-            or value in _INFINITE
-        ):
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise wrong(value)
+        if value != value or value in _INFINITE:
+            raise WrongValue(f"expected a float that is finite, got {value}", value)
         return {"N": repr(value)}
 
     def decimal(value: Any) -> Value:

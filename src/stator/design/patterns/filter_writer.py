@@ -11,6 +11,7 @@ from stator.design.entities.derived_parts import PartComparison
 from stator.design.entities.entity import EntityInfo
 from stator.design.entities.shapes import (
     CLASS_TAG,
+    Anything,
     ListOf,
     MapOf,
     Maybe,
@@ -98,9 +99,12 @@ class FilterWriter:
 
         ``attribute`` is the type attribute, which equals ``type_`` in the items of this entity.
         """
-        written = " AND ".join(self._write(condition, known) for condition in conditions)
+        terms = [self._write(condition, known) for condition in conditions]
+        written = f"({' AND '.join(terms)})" if len(terms) > 1 else terms[0]
+        if len(terms) == 1 and not written.startswith("("):
+            written = f"({written})"
         self._terms.append(
-            f"({self._name(attribute)} <> {self._constant({'S': type_})} OR ({written}))"
+            f"({self._name(attribute)} <> {self._constant({'S': type_})} OR {written})"
         )
 
     def done(self) -> Filter | None:
@@ -113,6 +117,8 @@ class FilterWriter:
 
     def _write(self, condition: Condition, known: EntityInfo) -> str:
         match condition:
+            case All((operand,)) | Any_((operand,)):  # DynamoDB refuses a second pair of ()
+                return self._write(operand, known)
             case All(operands):
                 return "(" + " AND ".join(self._write(each, known) for each in operands) + ")"
             case Any_(operands):
@@ -137,7 +143,8 @@ class FilterWriter:
             return self._compare_fields(test, known, sorted(names))
         [name] = names
         defaults = stored_defaults(known, name)
-        if not defaults or test.operator in ("exists", "not_exists"):
+        is_about_presence = test.operator in ("exists", "not_exists")
+        if not defaults or (is_about_presence and not _keeps_none(shape_at(known, test.field))):
             return self._compare(test, known)
         self._arguments = {}
         try:
@@ -223,6 +230,8 @@ class FilterWriter:
         shape = shape_at(known, test.field)
         if test.operator in ("=", "<>") and test.values[0] is None:
             return self._is_none(path, shape, inverted=test.operator == "<>")
+        if test.operator in ("exists", "not_exists") and _keeps_none(shape):
+            return self._is_none(path, shape, inverted=test.operator == "exists")
         if is_packed(shape) and test.operator not in _OF_PACKED:
             raise DesignError(
                 f"{test.field!r} is packed: DynamoDB can only tell whether it equals a value",
@@ -245,7 +254,7 @@ class FilterWriter:
         return f"{path} {_OPERATORS[test.operator]} {values[0]}"
 
     def _is_none(self, path: str, shape: Shape | None, *, inverted: bool) -> str:
-        if not (isinstance(shape, Maybe) and shape.kept):
+        if not _keeps_none(shape):
             return f"attribute_{'exists' if inverted else 'not_exists'}({path})"
         null = self._constant({"S": "NULL"})
         if inverted:
@@ -328,6 +337,12 @@ class FilterWriter:
                 hint="compare packed fields with constants only, or store the field unpacked",
             )
         return self._constant(encoder(shape)(value))
+
+
+def _keeps_none(shape: Shape | None) -> bool:
+    """Whether None is a stored value (NULL), because a missing attribute means another one."""
+    shape = shape.inner if isinstance(shape, Maybe) and not shape.kept else shape
+    return isinstance(shape, Anything) or (isinstance(shape, Maybe) and shape.kept)
 
 
 def _has_argument(test: Comparison) -> bool:

@@ -169,7 +169,9 @@ def _typed(value: Any, *types: type) -> Any:
 
 
 def _wrong(value: object, wanted: str) -> DesignError:
-    shown = "None" if value is None else f"{type(value).__name__} {value!r:.60}"
+    is_plain = isinstance(value, (str, bytes, int, float, Decimal, date, time, UUID))
+    shown = f"{type(value).__name__} {value!r:.60}" if is_plain else type(value).__name__
+    shown = "None" if value is None else shown
     return DesignError(
         f"a key needs {wanted} here, not {shown}", hint="pass a value of the field's type"
     )

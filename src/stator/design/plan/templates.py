@@ -95,7 +95,18 @@ def stepped(part: Part, value: Any) -> Any:
         return value
     step = keys.encoding_named(part.encoding).step
     assert step is not None
-    return step(keys.plain(value), part.step)
+    try:
+        return step(keys.plain(value), part.step)
+    except (TypeError, OverflowError):
+        fill = (part.encoding, keys.plain(value))
+        try:
+            keys.encode(*fill)  # names the type that the key needs
+        except DesignError as error:
+            raise _about(part.name, error) from None
+        raise RequestRefused(
+            f"{part.name}: there is no value next to {value!r:.60} to exclude",
+            hint="compare with <= or >=",
+        ) from None
 
 
 def text(value: str) -> Part:

@@ -105,7 +105,13 @@ class BoardItems:
     def bucket(self, score: Decimal) -> int:
         """Return the number of the histogram bucket that holds a score."""
         assert self.histogram is not None
-        found = EXACT.divide_int(score, self.histogram)
+        try:
+            found = EXACT.divide_int(score, self.histogram)
+        except InvalidOperation:
+            raise RequestRefused(
+                f"the score {score:.6g} is too large for histogram={self.histogram}",
+                hint="use a coarser histogram, or smaller scores",
+            ) from None
         return int(found) - (
             1 if score < 0 and EXACT.multiply(found, self.histogram) != score else 0
         )
@@ -182,7 +188,7 @@ class BoardItems:
             "ConditionExpression": f"attribute_not_exists({partition})"
             f" OR {ttl} <= {written.value({'N': str(int(now))})}",
         }
-        return self._statement("Put", request, f"add once: {once}", written)
+        return self._statement("Put", request, f"add once: {once:.100}", written)
 
     def _member(self, kind: Kind, entry: BoardEntry, stored: BoardEntry | None) -> Statement:
         written = Expressions()

@@ -114,7 +114,7 @@ class Leaderboard(OnDb[D]):
     def add_score(self, member: str, amount: Score, *, once: str | None = None) -> Work[Standing]:
         """Add to a member's score and return the new standing. A new member starts at 0.
 
-        Of all calls with the same ``once`` within a week, only one takes effect.
+        Of all calls for this member with the same ``once`` within a week, only one takes effect.
         """
         added = exact_score(amount)
         return (

@@ -42,7 +42,7 @@ there ever were.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast, overload
@@ -75,7 +75,7 @@ from stator.patterns.outbox.items import (
     OutboxMessage,
     json_text,
 )
-from stator.tables.argument_rules import checks_arguments
+from stator.tables.argument_rules import checks_arguments, named
 from stator.tables.db import AsyncDb, Db
 from stator.tables.operation import D, OnDb, iteration, operation
 from stator.tables.unknown_outcome import proven
@@ -428,6 +428,12 @@ class Outbox(OnDb[D]):
 
     def shard_of_item(self, keys: Item) -> int | None:
         """Return the shard of a waiting message, from its key, or None for any other item."""
+        given: Any = keys
+        if not isinstance(given, Mapping):
+            raise RequestRefused(
+                f"shard_of_item() takes the keys of an item, not {named(type(given))}",
+                hint='pass DynamoDB JSON: {"PK": {"S": "..."}, "SK": {"S": "..."}}',
+            )
         return self._items.shard_of_partition(
             keys.get(self._items.place.partition, {}).get("S", "")
         )

@@ -213,6 +213,11 @@ class RollupRule:
         return (self.period, self.field) == (period, _name_of(of))
 
 
+def shown_field(of: Any) -> str:
+    """Return the field of a roll-up as a caller has named it, for messages."""
+    return f"{of!r:.60}" if isinstance(of, (str, FieldRef)) else f"a {type(of).__name__}"
+
+
 def _check_table(name: str) -> None:
     if not re.fullmatch(r"[a-zA-Z0-9_.-]{1,100}", name):
         raise ConfigurationError(

@@ -11,6 +11,7 @@ as many (``raise_table_limit``).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from stator.errors import DeadlineExceeded, RequestRefused, ResourceNotFound, SlowDown, StatorError
@@ -26,6 +27,8 @@ from stator.tables.context import Context
 from stator.tables.work import Pause, Work
 
 # How often a bucket may grow for one write, and the errors that call for it.
+END: Final = datetime(9999, 12, 1, tzinfo=UTC)
+"""Where a series ends. Python knows no times of the periods after the last one."""
 GROWTHS: Final = 40
 _SHORTEST_SECONDS: Final = 0.01
 NO_ROOM: Final = (SlowDown, DeadlineExceeded, ResourceNotFound)
@@ -107,6 +110,13 @@ class SeriesPlacement:
                 f"{self.layout.name!r} is a series of {info.name}, not of {type(entity).__name__}",
                 hint=f"pass objects of {info.name}",
             )
+        moment = getattr(entity, self.layout.at.name)
+        if isinstance(moment, datetime) and moment.tzinfo is not None and not _is_known(moment):
+            raise RequestRefused(
+                f"{info.name}.{self.layout.at.name} is {moment}, and a series has readings from "
+                "year 1 up to November 9999, in UTC",
+                hint="use a time in between",
+            )
 
     def make_room(self, bucket: Bucket, error: StatorError) -> Work[bool]:
         """Prepare the retry of a write that failed with ``error``. Return False if none will help.
@@ -147,3 +157,10 @@ class SeriesPlacement:
         if reason is not None:
             return (yield from self.directory.grow(bucket, reason.text))
         return limit is not None and (yield from self.directory.widen(bucket, limit.text))
+
+
+def _is_known(moment: datetime) -> bool:
+    try:
+        return moment.astimezone(UTC) < END
+    except OverflowError:
+        return False

@@ -32,7 +32,7 @@ values. Roll-ups that are updated with each write count it twice; ``rebuild`` co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, Generic, Literal, TypeVar
 
@@ -42,20 +42,21 @@ from stator.model.periods import Period, check_moment, following, period_start
 from stator.model.values import Item
 from stator.patterns.explanation import PatternExplanation
 from stator.patterns.rollups.reads import RollupReader, check_range
-from stator.patterns.rollups.rollup import Rollup, RollupRule, Summary
+from stator.patterns.rollups.rollup import Rollup, RollupRule, Summary, shown_field
 from stator.patterns.rollups.stream_changes import RollupChanges, RollupUpdates
 from stator.patterns.rollups.writes import RollupBook
 from stator.patterns.series.buckets import BucketShards
 from stator.patterns.series.directory import MAX_SHARDS, MAX_TABLES, BucketDirectory
 from stator.patterns.series.explanation import explain_series
 from stator.patterns.series.layout import SeriesLayout
-from stator.patterns.series.placement import SeriesPlacement
+from stator.patterns.series.placement import END, SeriesPlacement
 from stator.patterns.series.reads import SeriesPages, SeriesRange
 from stator.patterns.series.transactions import locations_of
 from stator.patterns.series.writes import SeriesWriter
 from stator.patterns.shards.adaptive_shards import Adaptive, AdaptiveShards, adaptive_shards
 from stator.patterns.shards.contributor_insights import MeasuredKey
 from stator.tables.argument_rules import checks_arguments
+from stator.tables.list_arguments import listed
 from stator.tables.operation import D, OnDb, iteration, operation
 from stator.tables.reads.cursors import make_cursor, read_cursor
 from stator.tables.reads.pattern_read import Page, check_limit
@@ -65,7 +66,6 @@ from stator.tables.writes.batches import BatchResult, OnError, check_on_error
 
 E = TypeVar("E")
 BEGINNING: Final = datetime(1, 1, 1, tzinfo=UTC)
-END: Final = datetime(9999, 12, 1, tzinfo=UTC)
 
 
 @checks_arguments("Series")
@@ -158,7 +158,8 @@ class Series(OnDb[D], Generic[D, E]):
         result has these ``failures`` instead.
         """
         check_on_error(on_error)
-        result = yield from self._writer.add_many(readings)
+        several = listed("Series.add_many", "readings", readings, "reading")
+        result = yield from self._writer.add_many(several)
         return result.settled(on_error)
 
     @operation
@@ -345,7 +346,12 @@ class Series(OnDb[D], Generic[D, E]):
                 hint='create the Series with shards="adaptive"',
             )
         units: dict[tuple[str, str], float] = {}
-        for each in keys:
+        for each in listed("Series.spread", "MeasuredKey", keys, "key"):
+            if not isinstance(each, MeasuredKey):
+                raise RequestRefused(
+                    f"Series.spread() takes a list of MeasuredKey, not of {type(each).__name__}",
+                    hint="pass what ContributorInsights.hot_keys() returns",
+                )
             place = self.layout.bucket_of_partition(each.key)
             if place is not None:
                 limit = PARTITION_UNITS[WRITE] if each.throttled else 0.0
@@ -368,7 +374,7 @@ class Series(OnDb[D], Generic[D, E]):
         rule = next((rule for rule in self._book.rules if rule.is_of(period, of)), None)
         if rule is None:
             raise ConfigurationError(
-                f"series {self.name!r} has no roll-up of {of!r} by {period}",
+                f"series {self.name!r} has no roll-up of {shown_field(of)} by {period}",
                 hint=f"create the Series with rollups=[Rollup({period!r}, of=...)]",
             )
         return SeriesRollup(self.db, self.layout, self._rollups, rule)
@@ -378,7 +384,19 @@ class Series(OnDb[D], Generic[D, E]):
 
         ``images`` has the old and the new image of each change. Pass the result to ``apply``.
         """
-        return self.changes.fold(images, self.context.now())
+        pairs = list(listed("Series.fold", "pairs of images", images, "(old, new)"))
+        for each in pairs:
+            if (
+                not isinstance(each, (tuple, list))
+                or len(each) != 2
+                or not all(image is None or isinstance(image, Mapping) for image in each)
+            ):
+                raise RequestRefused(
+                    f"Series.fold() takes pairs of an old and a new image, not a "
+                    f"{type(each).__name__}",
+                    hint="an image is an item in DynamoDB JSON, or None: [(None, new)]",
+                )
+        return self.changes.fold([(old, new) for old, new in pairs], self.context.now())
 
     @operation
     def apply(self, updates: RollupUpdates, *, batch: str) -> Work[None]:

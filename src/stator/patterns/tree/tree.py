@@ -59,7 +59,7 @@ from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.item_pages import ItemPages, query_all
 from stator.patterns.tree.items import StoredNode, TreeItems, TreeJob
 from stator.patterns.tree.jobs import TreeJobs
-from stator.tables.argument_rules import checks_arguments
+from stator.tables.argument_rules import checks_arguments, named
 from stator.tables.operation import D, OnDb, iteration, operation
 from stator.tables.unknown_outcome import several_writes
 from stator.tables.work import Gather, Pause, Work, gathered
@@ -125,6 +125,11 @@ class Tree(OnDb[D], Generic[D, E]):
         does not exist. With ``unique_siblings``, raises UniqueTaken if a sibling has the same value
         of the field ``order``.
         """
+        if not self._items.identities.owns(entity):
+            raise RequestRefused(
+                f"Tree.add() takes a {self._items.info.name}, not {named(type(entity))}",
+                hint=f"pass the object: tree.add({self._items.info.name}(...), parent=...)",
+            )
         text, shown = self._text(entity), self._shown(entity)
         above = None if parent is None else self._text(parent)
 

@@ -539,8 +539,9 @@ class PatternRead:
 
 
 def _add_filter(request: dict[str, Any], term: str) -> None:
+    """Add a term to a filter, which is one term or several that AND joins."""
     known = request.get("FilterExpression")
-    request["FilterExpression"] = term if known is None else f"({known}) AND {term}"
+    request["FilterExpression"] = term if known is None else f"{known} AND {term}"
 
 
 def _field(of: EntityMap, name: str, item: Item) -> Any:

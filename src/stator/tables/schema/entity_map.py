@@ -470,7 +470,7 @@ class EntityMap:
         if self.before_write:
             entity, changes = self._before_write(entity)
         if self.version is not None:
-            known = 0 if fresh else int(getattr(entity, self.version))
+            known = 0 if fresh else self.version_of(entity)
             changes[self.version] = (known or self.version_before_first(now)) + 1
         if self.created is not None and (fresh or getattr(entity, self.created) == NOT_YET):
             changes[self.created] = moment
@@ -492,6 +492,16 @@ class EntityMap:
         """Return the number that the first version of an item written at ``now`` comes after."""
         marker = None if self.version is None else self.fields[self.version].marker
         return int(now * 1_000_000) if marker is not None and marker.starts_at_clock else 0
+
+    def version_of(self, entity: Any) -> int:
+        """Return the number in the ``version()`` field. Raises ItemMismatch if it is no number."""
+        assert self.version is not None
+        found = getattr(entity, self.version)
+        if isinstance(found, bool) or not isinstance(found, int):
+            raise ItemMismatch(
+                self.name, self.version, f"expected int, got {type(found).__name__}", found
+            )
+        return found
 
     def _before_write(self, entity: Any) -> tuple[Any, dict[str, Any]]:
         """Run the hooks on a deep copy. Return the copy and the fields that they changed."""
@@ -527,7 +537,7 @@ class EntityMap:
         """
         if fresh:
             return False
-        version = 0 if self.version is None else int(getattr(entity, self.version))
+        version = 0 if self.version is None else self.version_of(entity)
         return version > 0 or (
             self.created is not None and getattr(entity, self.created) != NOT_YET
         )

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Generic, TypeVar, cast
 
+from stator.errors import RequestRefused
 from stator.model.values import Item
 from stator.tables.async_runner import AsyncRunner
+from stator.tables.blocks import OnlyAsyncWith, OnlyWith
 from stator.tables.context import Context
 from stator.tables.reads.items import decoded
 from stator.tables.runner import Runner
@@ -59,7 +61,12 @@ class OpenUpdate(Generic[E]):
         return f"<update of {of.shown(self._values)}: {changed}>"
 
     def recorder(self) -> E:
+        self._recording.check_open("its block cannot be used twice")
         return cast("E", Recorder(self._recording))
+
+    def end(self) -> None:
+        """End the recording: a later change is refused, because it would be lost."""
+        self._recording.is_over = True
 
     def patch(self, changes: Mapping[str, Any]) -> None:
         """Record the changes of a dict whose values may come from JSON."""
@@ -117,8 +124,17 @@ class OpenUpdate(Generic[E]):
 class _UpdateBlock(Generic[E]):
     """The common base of the context managers that ``db.update`` returns."""
 
+    __slots__ = ("_runner", "_update")
+    _update: OpenUpdate[E]
+
     def __init__(self, update: OpenUpdate[E]) -> None:
-        self._update = update
+        object.__setattr__(self, "_update", update)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise RequestRefused(
+            f"{name} was set on the update itself, which changes nothing",
+            hint=f"write `with db.update(...) as u: u.{name} = ...`",
+        )
 
     def __repr__(self) -> str:
         return repr(self._update)
@@ -133,12 +149,16 @@ class _UpdateBlock(Generic[E]):
         self._update.require(condition)
 
 
-class SyncUpdate(_UpdateBlock[E]):
+class SyncUpdate(OnlyWith, _UpdateBlock[E]):
     """The context manager of ``with db.update(...)``."""
+
+    __slots__ = ()
+    _shown = "db.update(...)"
+    _runner: Runner
 
     def __init__(self, runner: Runner, update: OpenUpdate[E]) -> None:
         super().__init__(update)
-        self._runner = runner
+        object.__setattr__(self, "_runner", runner)
 
     def __enter__(self) -> E:
         return self._update.recorder()
@@ -149,16 +169,21 @@ class SyncUpdate(_UpdateBlock[E]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._update.end()
         if kind is None:
             self._runner.run(self._update.work())
 
 
-class AsyncUpdate(_UpdateBlock[E]):
+class AsyncUpdate(OnlyAsyncWith, _UpdateBlock[E]):
     """The context manager of ``async with db.update(...)``."""
+
+    __slots__ = ()
+    _shown = "db.update(...)"
+    _runner: AsyncRunner
 
     def __init__(self, runner: AsyncRunner, update: OpenUpdate[E]) -> None:
         super().__init__(update)
-        self._runner = runner
+        object.__setattr__(self, "_runner", runner)
 
     async def __aenter__(self) -> E:
         return self._update.recorder()
@@ -169,5 +194,6 @@ class AsyncUpdate(_UpdateBlock[E]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._update.end()
         if kind is None:
             await self._runner.run(self._update.work())

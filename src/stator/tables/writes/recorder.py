@@ -21,7 +21,7 @@ from decimal import Decimal
 from typing import Any, Literal, NoReturn, TypeVar
 
 from stator.design.entities.conditions import FieldRef
-from stator.design.entities.shapes import ListOf, Maybe, Nested, SetOf, Shape, TypedMap
+from stator.design.entities.shapes import ListOf, MapOf, Maybe, Nested, SetOf, Shape, TypedMap
 from stator.design.entities.symbols import Symbol, Use
 from stator.design.entities.wire import WrongValue, encode_anything, encoder, omits
 from stator.design.patterns.filter_writer import shape_at
@@ -148,6 +148,16 @@ class Recording:
     def __init__(self, of: EntityMap) -> None:
         self.of = of
         self.actions: dict[Path, RecordedAction] = {}
+        self.is_over = False
+        """Whether the block of the update has ended, so that a change would be lost."""
+
+    def check_open(self, what: str) -> None:
+        """Raise RequestRefused if the block of the update has ended."""
+        if self.is_over:
+            raise RequestRefused(
+                f"the update of {self.of.name} has ended: {what}",
+                hint="make all changes inside one `with` block, or start another update",
+            )
 
     @property
     def fields(self) -> set[str]:
@@ -170,6 +180,7 @@ class Recording:
         }
 
     def set(self, path: Path, given: Any) -> None:
+        self.check_open(f"a change of {self.shown(path)} would be lost")
         self._check_names(path)
         if isinstance(given, RecordedField):
             raise RequestRefused(
@@ -198,6 +209,7 @@ class Recording:
             self._keep(RecordedAction(path, self.encoded(path, given), given))
 
     def remove(self, path: Path) -> None:
+        self.check_open(f"a removal of {self.shown(path)} would be lost")
         self._check_names(path)
         if (
             len(path) == 1
@@ -226,7 +238,7 @@ class Recording:
             if path[at] not in known:
                 raise RequestRefused(
                     f"{self.shown(path[:at])} is a {shape.cls.__name__}, which has no field "
-                    f"{path[at]!r}",
+                    f"{path[at]!r:.60}",
                     hint=f"its fields are {', '.join(known)}",
                 )
 
@@ -255,7 +267,8 @@ class Recording:
         return shape_at(self.of.info, FieldRef(self.of.cls, path))
 
     def shown(self, path: Path) -> str:
-        return repr(FieldRef(self.of.cls, path))
+        short = (f"{step:.60}" if isinstance(step, str) else step for step in path)
+        return repr(FieldRef(self.of.cls, tuple(short)))
 
     def encoded(self, path: Path, given: Any, shape: Shape | None = None) -> Value:
         shape = shape if shape is not None else self.shape(path)
@@ -440,13 +453,26 @@ class RecordedField(Symbol):
         self._recording.remove((*self._path, name))
 
     def __getitem__(self, step: str | int) -> RecordedField:
-        return RecordedField(self._recording, (*self._path, step))
+        return RecordedField(self._recording, (*self._path, self._step(step)))
 
     def __setitem__(self, step: str | int, value: Any) -> None:
-        self._recording.set((*self._path, step), value)
+        self._recording.set((*self._path, self._step(step)), value)
 
     def __delitem__(self, step: str | int) -> None:
-        self._recording.remove((*self._path, step))
+        self._recording.remove((*self._path, self._step(step)))
+
+    def _step(self, given: Any) -> str | int:
+        """Return a key of a dict or an index of a list. Raises RequestRefused for anything else."""
+        if isinstance(given, str):
+            return str.__str__(given)  # the text of a member of a str Enum is its value
+        if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
+            return int(given)
+        shown = repr(given) if isinstance(given, (int, float)) else f"a {type(given).__name__}"
+        raise RequestRefused(
+            f"{self!r}[...]: {shown} is neither a key of a dict nor an index of a list",
+            hint="use text, or a whole number from 0; DynamoDB does not count from the end and "
+            "has no slices: read the item with get, and assign the whole list",
+        )
 
     # -- numbers, lists and sets
 
@@ -484,14 +510,35 @@ class RecordedField(Symbol):
     def _joined(self, elements: Any, *, in_front: bool) -> Joined:
         shape = _bare(self._recording.shape(self._path))
         container = shape.container if isinstance(shape, ListOf) else list
-        return Joined(
-            self._path, self._recording.encoded(self._path, container(elements)), in_front
-        )
+        given = container(self._several(elements, "list"))
+        return Joined(self._path, self._recording.encoded(self._path, given), in_front)
 
     def _members(self, members: Any, *, out: bool) -> Members:
         shape = _bare(self._recording.shape(self._path))
+        if isinstance(shape, (MapOf, Nested, TypedMap)):
+            raise RequestRefused(
+                f"{self!r} is a dict or an object, and DynamoDB adds only to sets and lists",
+                hint='set each key: u.counts["x"] = 1; or assign the whole value',
+            )
         container = frozenset if isinstance(shape, SetOf) and shape.frozen else set
-        return Members(self._path, self._recording.encoded(self._path, container(members)), out)
+        try:
+            given = container(self._several(members, "set"))
+        except TypeError as error:  # members that cannot be hashed
+            raise RequestRefused(
+                f"{self!r}: {error}", hint="members of a set are text, numbers, bytes and the like"
+            ) from None
+        return Members(self._path, self._recording.encoded(self._path, given), out)
+
+    def _several(self, given: Any, kind: str) -> Iterable[Any]:
+        """Return elements to add or to remove. Raises RequestRefused if they are one value."""
+        if isinstance(given, Iterable) and not isinstance(
+            given, (str, bytes, bytearray, Mapping, Symbol)
+        ):
+            return given
+        raise RequestRefused(
+            f"{self!r}: a {type(given).__name__} is not a {kind} of values",
+            hint=f"pass a {kind}, or use append, add and discard for a single value",
+        )
 
     def append(self, element: Any) -> None:
         self._recording.set(self._path, self._joined([element], in_front=False))
@@ -500,9 +547,10 @@ class RecordedField(Symbol):
         self._recording.set(self._path, self._joined(elements, in_front=False))
 
     def insert(self, at: int, element: Any) -> None:
-        if at != 0:
+        if type(at) is not int or at != 0:
+            shown = at if isinstance(at, int) else "..."
             raise RequestRefused(
-                f"{self!r}.insert({at!r}, ...): DynamoDB adds elements only at the ends of a list",
+                f"{self!r}.insert({shown}, ...): DynamoDB adds elements only at the ends of a list",
                 hint="use insert(0, ...) or append(...)",
             )
         self._recording.set(self._path, self._joined([element], in_front=True))

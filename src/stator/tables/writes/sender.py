@@ -90,6 +90,8 @@ def write(
                 raise error from None
             yield Pause(context.backoff(attempt))
         else:
+            if not statements:  # nothing was written
+                return (yield from _finished(context, statements, item, read))
             return (
                 yield from after_write(
                     _finished(context, statements, item, read),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar, overload
 
 from stator.design.entities.storable import Storable
 from stator.errors import RequestRefused, TransactionConflict, TransactionFailed
-from stator.tables.argument_rules import checks_arguments
+from stator.tables.argument_rules import checks_arguments, named
+from stator.tables.blocks import Block
 from stator.tables.context import Context
 from stator.tables.schema.entity_map import EntityMap
 from stator.tables.work import Pause, Work
@@ -111,7 +112,8 @@ class Transaction:
         self, entity: Any, /, *, when: Any = None, or_create: bool = False, **identity: Any
     ) -> Any:
         """Change parts of an item: ``with tx.update(Product, sku="s1") as p: p.stock -= 2``."""
-        return self._update(entity, identity, [] if when is None else [when], or_create)
+        conditions = [] if when is None else [when]
+        return Block(self._update(entity, identity, conditions, or_create), "tx.update(...)")
 
     @contextmanager
     def _update(
@@ -124,6 +126,7 @@ class Transaction:
             yield Recorder(recording)
         finally:
             self._open.pop()
+            recording.is_over = True
         self._add(
             lambda: f"update {of.shown(values)}",
             lambda: self._preparation.update(
@@ -209,7 +212,13 @@ class Transaction:
     def _statements(self) -> Work[list[Statement]]:
         statements: list[Statement] = []
         for prepare in self._prepared:
-            statements += yield from prepare()
+            work: Any = prepare()
+            if not isinstance(work, Generator):
+                raise RequestRefused(
+                    f"tx.include() got a function that returns {named(type(work))}",
+                    hint="pass a function that returns work, which plans statements",
+                )
+            statements += yield from work
         statements = merge_guard_handovers(statements)
         if statements and self._token is not None:
             statements.append(token_statement(self._context, self._token, self._intents))

@@ -9,7 +9,7 @@ the missing fields.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from datetime import UTC, datetime
 from typing import Any
 
@@ -76,7 +76,7 @@ def update_statement(
         terms.equal(name, of.codec.attribute(name, getattr(entity, name)))
     expected: int | None = None
     if entity is not None and of.version is not None:
-        expected = int(getattr(entity, of.version))
+        expected = of.version_of(entity)
         terms.version(expected)
     terms.stored(as_stored or {})
     if or_create:
@@ -205,7 +205,7 @@ def _index_keys(
         _refuse_computed(of, key, needs & changed - known.keys())
         missing = needs - known.keys() - values.keys()
         if missing and entity is None:
-            raise _incomplete(of, key, needs & changed, missing)
+            raise _incomplete(of, changed, known.keys() | values.keys())
         relied_on |= missing
         filled = {name: getattr(entity, name) for name in missing} | dict(values) | dict(known)
         found[key.name] = of.key_value(key, filled)
@@ -223,13 +223,32 @@ def _refuse_computed(of: EntityMap, key: PlannedKeyAttribute, computed: set[str]
         )
 
 
-def _incomplete(
-    of: EntityMap, key: PlannedKeyAttribute, changed: set[str], missing: set[str]
-) -> UpdateRefused:
+def _incomplete(of: EntityMap, changed: set[str], known: Set[str]) -> UpdateRefused:
+    """Return the refusal of an update that changes index keys whose other fields are not known.
+
+    It names every field to add. Setting one of these may change further keys, whose fields are
+    named as well.
+    """
+    missing: set[str] = set()
+    touched: dict[str, str] = {}
+    while True:
+        before = len(missing)
+        for key in of.plan.keys:
+            needs = fields_of(key)
+            by = needs & (changed | missing)
+            if key.index is None or is_the_field(key) or not by or not needs <= of.fields.keys():
+                continue
+            if needs - known:
+                touched.setdefault(f"{key.name} of {key.index}", min(by & changed or by))
+                missing |= needs - known
+        if len(missing) == before:
+            break
     names = tuple(sorted(missing))
+    [(first, cause), *others] = touched.items()
+    keys = f"the key {first}" if not others else f"the keys {', '.join(touched)}"
     return UpdateRefused(
-        f"changing {of.name}.{min(changed)} changes the key {key.name} of {key.index}, "
-        f"which is also made of {', '.join(names)}",
+        f"changing {of.name}.{cause} changes {keys}, which also hold"
+        f"{'s' if not others else ''} {', '.join(names)}",
         missing=names,
         hint=f"pass the {of.name} itself to db.update, or set {', '.join(names)} too",
     )

@@ -67,7 +67,7 @@ class WritePlanner:
     def put(self, entity: Any, when: Any = None) -> Work[list[Statement]]:
         of = self.context.schema.of_object(entity)
         now = self.context.now()
-        expected = None if of.version is None else int(getattr(entity, of.version))
+        expected = None if of.version is None else of.version_of(entity)
         stamped = of.stamped(entity, now, fresh=False, token=self.new_write_token(of))
         shown = of.shown_entity(entity)
         terms = Terms(of)
@@ -315,7 +315,7 @@ class WritePlanner:
         terms = Terms(of)
         expected: int | None = None
         if entity is not None and of.version is not None:
-            expected = int(getattr(entity, of.version))
+            expected = of.version_of(entity)
             terms.version(expected)
         if must_exist:
             terms.present()
@@ -355,7 +355,7 @@ class WritePlanner:
         old = yield from self.stored(of, key)
         expected = None
         if entity is not None and of.version is not None:
-            expected = int(getattr(entity, of.version))
+            expected = of.version_of(entity)
         meaning = meaning_of(of, of.shown(values), must_exist=must_exist, expected=expected)
         if old is None or of.is_gone(old, now):
             if must_exist or expected:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from stator.design.entities.derived_parts import derived_part, source_field
 from stator.design.entities.entity import Entity, EntityInfo, info
+from stator.design.entities.shapes import Maybe
 from stator.design.planner.keys.handwritten_keys import Handwritten
 from stator.design.planner.needs.need import ValueSource, is_optional, key_encoding
 
@@ -152,7 +153,9 @@ def can_be_native(path: AccessPath) -> bool:
         return False
     if path.inverted or path.turned:
         return False
-    if any(_may_be_empty(known, name) for name in (*path.partition, *sort)):
+    if any(
+        _may_be_empty(known, name) or _may_be_null(known, name) for name in (*path.partition, *sort)
+    ):
         return False
     encodings = [key_encoding(known, name) for name in (*path.partition, *sort)]
     return (
@@ -160,6 +163,12 @@ def can_be_native(path: AccessPath) -> bool:
         and len(sort) <= 4
         and all(each and each.native for each in encodings)
     )
+
+
+def _may_be_null(known: EntityInfo, name: str) -> bool:
+    """Whether None is stored as NULL, which DynamoDB refuses in a key."""
+    shape = known.fields[name].shape if name in known.fields else None
+    return isinstance(shape, Maybe) and shape.kept
 
 
 def _may_be_empty(known: EntityInfo, name: str) -> bool:
