@@ -4,6 +4,7 @@ Where a module's tests are:
 
 argument_rules: test_wrong_use.py
 async_runner: test_async.py
+blocks: test_wrong_sweep.py
 blobs.blobs: test_blobs.py, test_blob_faults.py
 blobs.compression: test_blobs.py
 blobs.stores: test_blobs.py

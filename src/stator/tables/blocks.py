@@ -51,7 +51,7 @@ class OnlyAsyncWith:
             """Never called: ``__enter__`` refuses the block."""
 
 
-class Block(OnlyWith, AbstractContextManager[T]):
+class WithBlock(OnlyWith, AbstractContextManager[T]):
     """A block that is entered by ``with``."""
 
     def __init__(self, inner: AbstractContextManager[T], shown: str) -> None:
@@ -70,7 +70,7 @@ class Block(OnlyWith, AbstractContextManager[T]):
         return self._inner.__exit__(kind, error, trace)
 
 
-class AsyncBlock(OnlyAsyncWith, AbstractAsyncContextManager[T]):
+class AsyncWithBlock(OnlyAsyncWith, AbstractAsyncContextManager[T]):
     """A block that is entered by ``async with``."""
 
     def __init__(self, inner: AbstractAsyncContextManager[T], shown: str) -> None:

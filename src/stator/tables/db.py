@@ -30,7 +30,7 @@ from stator.errors import RequestRefused
 from stator.model.seconds import check_seconds
 from stator.tables.argument_rules import named
 from stator.tables.async_runner import AsyncRunner
-from stator.tables.blocks import AsyncBlock, Block, OnlyAsyncWith, OnlyWith
+from stator.tables.blocks import AsyncWithBlock, OnlyAsyncWith, OnlyWith, WithBlock
 from stator.tables.context import Context
 from stator.tables.db_operations import DbOperations
 from stator.tables.dry_run import DryRun
@@ -84,7 +84,7 @@ def _open_transaction(
     def transaction(
         db: Db, /, *args: P.args, **kwargs: P.kwargs
     ) -> AbstractContextManager[Transaction]:
-        return Block(opened(db, plan(db.operations, *args, **kwargs)), "db.transaction()")
+        return WithBlock(opened(db, plan(db.operations, *args, **kwargs)), "db.transaction()")
 
     return _described(transaction, plan, "Db", "AbstractContextManager[Transaction]")
 
@@ -130,7 +130,7 @@ def _open_transaction_async(
     def transaction(
         db: AsyncDb, /, *args: P.args, **kwargs: P.kwargs
     ) -> AbstractAsyncContextManager[Transaction]:
-        return AsyncBlock(opened(db, plan(db.operations, *args, **kwargs)), "db.transaction()")
+        return AsyncWithBlock(opened(db, plan(db.operations, *args, **kwargs)), "db.transaction()")
 
     return _described(transaction, plan, "AsyncDb", "AbstractAsyncContextManager[Transaction]")
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 from stator.design.entities.storable import Storable
 from stator.errors import RequestRefused, TransactionConflict, TransactionFailed
 from stator.tables.argument_rules import checks_arguments, named
-from stator.tables.blocks import Block
+from stator.tables.blocks import WithBlock
 from stator.tables.context import Context
 from stator.tables.schema.entity_map import EntityMap
 from stator.tables.work import Pause, Work
@@ -113,7 +113,7 @@ class Transaction:
     ) -> Any:
         """Change parts of an item: ``with tx.update(Product, sku="s1") as p: p.stock -= 2``."""
         conditions = [] if when is None else [when]
-        return Block(self._update(entity, identity, conditions, or_create), "tx.update(...)")
+        return WithBlock(self._update(entity, identity, conditions, or_create), "tx.update(...)")
 
     @contextmanager
     def _update(
