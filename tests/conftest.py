@@ -14,8 +14,11 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
 
+import botocore.session
 import pytest
 from hypothesis import HealthCheck, settings
+
+from stator.testing.boto import shared_loader
 
 settings.register_profile("stator", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("stator")
@@ -77,6 +80,11 @@ NOT_QUICK_PARAMETERS: Final = (
 # The tests of the other files that take long, all parameters together, by `make quick-list`.
 SLOW_TESTS: Final = _TESTS / "slow_tests.txt"
 _SLOW_SECONDS: Final = 0.3
+# The temporary folders of tests are in memory, where there is a file system for that: on a disk,
+# opening an engine takes forty times as long, for it waits for the disk. A killed process leaves
+# the same behind on both. tests/storage/test_storage.py uses the disk.
+MEMORY: Final = Path("/dev/shm")
+_ROOM_BYTES: Final = 4 << 30
 _seconds: defaultdict[str, float] = defaultdict(float)
 
 
@@ -96,6 +104,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure() -> None:
     # xdist tells its workers a width, and commands would wrap their lines at it.
     os.environ.pop("COLUMNS", None)
+    # Hundreds of tests make sessions of botocore, and each would parse the service models anew.
+    botocore.session.create_loader = shared_loader
+    if _is_roomy(MEMORY):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def _is_roomy(folder: Path) -> bool:
+    """Whether tests can work in a folder: it has room, and programs in it may run."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    free = found.f_bavail * found.f_frsize
+    return free >= _ROOM_BYTES and not found.f_flag & os.ST_NOEXEC and os.access(folder, os.W_OK)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -36,6 +37,13 @@ from stator.storage.failures import is_locked, storage_failure
 from stator.storage.folder import FORMAT_VERSION
 from stator.storage.protocol import after_prefix
 from stator.storage.rocks import RocksStorage
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder on the disk. Those of other tests may be in memory (``tests/conftest.py``)."""
+    with TemporaryDirectory() as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(params=["memory", "disk", "disk without fsync", "disk with prefixes"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -78,6 +79,29 @@ def test_a_wired_session_keeps_its_region_and_account() -> None:
         assert boto3_session(engine, region_name="eu-west-1", account="111122223333").client(
             "dynamodb"
         ).list_tables()["TableNames"] == ["tests"]
+
+
+def test_sessions_share_models_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Engine.open() as one, Engine.open() as other:
+        first, second = boto3_session(one), boto3_session(other)
+        refused: list[str] = []
+        first.events.register(
+            "before-parameter-build.dynamodb.ListTables", lambda **_: refused.append("first")
+        )
+        create(first.client("dynamodb"))
+        assert second.client("dynamodb").list_tables()["TableNames"] == [] and refused == []
+        assert first.client("dynamodb").list_tables()["TableNames"] == ["tests"]
+        assert refused == ["first"]
+        assert "dynamodb" in first.get_available_resources()
+        # Models in a folder of the user's own are still found, and only where it is named.
+        model = tmp_path / "shopdb" / "2026-01-01" / "service-2.json"
+        model.parent.mkdir(parents=True)
+        model.write_text('{"metadata": {}, "operations": {}, "shapes": {}}')
+        monkeypatch.setenv("AWS_DATA_PATH", str(tmp_path))
+        assert "shopdb" in boto3_session(one).get_available_services()
+        assert "shopdb" not in second.get_available_services()
 
 
 def test_status_lasts_as_long_as_asked() -> None:

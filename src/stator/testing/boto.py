@@ -7,6 +7,7 @@ parsing), so code under test behaves as it does against AWS.
 from __future__ import annotations
 
 import zlib
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from stator.engine import Engine
@@ -32,13 +33,37 @@ def boto3_session(
         raise ConfigurationError(
             "boto3 is not installed", hint="pip install 'stator[boto3]'"
         ) from None
+    from botocore.session import get_session
+
+    core = get_session()
+    core.register_component("data_loader", shared_loader(core.get_config_variable("data_path")))
     session = boto3.Session(
+        botocore_session=core,
         aws_access_key_id="stator",
         aws_secret_access_key="stator",  # noqa: S106 - any will do: nothing checks it
         region_name=region_name,
     )
     wire(session, engine, account=account)
     return session
+
+
+def shared_loader(data_path: str | None) -> Any:
+    """Return the loader of botocore's service models that sessions share.
+
+    Parsing the models and the list of endpoints takes ten times as long as everything else that a
+    session and a client do at their start.
+    """
+    loader = _loader(data_path)
+    # Each session of boto3 adds the folder of its resources once more.
+    loader.search_paths[:] = dict.fromkeys(loader.search_paths)
+    return loader
+
+
+@cache
+def _loader(data_path: str | None) -> Any:
+    from botocore.loaders import create_loader
+
+    return create_loader(data_path)
 
 
 def boto3_client(
