@@ -660,3 +660,68 @@ def test_long_names_are_stored_short_and_kept_in_the_program() -> None:
     found = finding(example("ST205"), "ST205")
     assert 'measured_temperature_celsius = stored("mtc")' in found.fix
     assert "shorten" not in found.fix
+
+
+class Beat(Entity):
+    device_id: str = ident()
+    fleet: str
+    status: Literal["online", "offline"] = "online"
+    since: datetime
+
+
+@read(rps=1, returns=50)
+def offline(fleet: str) -> Query[Beat]:
+    found = find(Beat).where(Beat.fleet == fleet, Beat.status == "offline")
+    return found.newest_first(Beat.since).limit(50)
+
+
+def beats(*more: Any) -> Design:
+    @write(rps=120)
+    def drop() -> object:
+        return updates(
+            Beat.status,
+            Beat.since,
+            before=Beat.status == "online",
+            after=Beat.status == "offline",
+        )
+
+    @write(rps=120)
+    def back() -> object:
+        return updates(
+            Beat.status,
+            Beat.since,
+            before=Beat.status == "offline",
+            after=Beat.status == "online",
+        )
+
+    return Design(
+        "fleet",
+        [Beat],
+        [offline, drop, back, *more],
+        volumes={Beat: 2_000_000},
+        sizes={Beat: 200},
+        facts=[share(Beat.status == "offline", 0.02)],
+    )
+
+
+def test_a_time_that_changes_only_with_the_state_of_a_sparse_index_moves_no_entry() -> None:
+    """Each update inserts an entry or deletes one, whatever orders the index: nothing is saved."""
+    found = finding(beats(), "ST304")
+    assert found.severity == "note"
+    assert "inserts or deletes" in found.message and "no saving" in found.fix
+
+    @write(rps=500)
+    def stamp() -> object:
+        return updates(Beat.since, before=Beat.status == "offline", after=Beat.status == "offline")
+
+    moved = finding(beats(stamp), "ST304")
+    assert (moved.severity, moved.subject) == ("warning", "Beat.since")
+
+
+def test_indexes_of_different_entities_do_not_add_up() -> None:
+    from tests.design.expert import second_rides
+
+    design = second_rides.design
+    [table] = design.plan().tables
+    assert len(table.indexes) > 5
+    assert "ST301" not in design.check().codes()

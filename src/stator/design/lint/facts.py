@@ -38,6 +38,7 @@ from stator.design.planner.paths.access_path import AccessPath
 from stator.design.planner.selectivity import fraction
 from stator.design.planner.weights import READ_UNIT_DOLLARS
 
+_ROUNDED = 1e-9
 _ALWAYS_WRITTEN = ("version", "updated")
 
 
@@ -426,6 +427,23 @@ class Facts:
             return True
         names = set(map(source_field, _fields_in(keys)))
         return field in names and is_optional(info(entity), field)
+
+    def moves_entries(self, entity: type[Entity], index: str, field: str) -> bool:
+        """Whether an update of a field moves entries of an index, or rewrites them in their place.
+
+        It does not if each declared update of the field takes items into a sparse index, or out.
+        """
+        found = (each for each in self.collections if each.index and each.index.name == index)
+        collection = next((each for each in found if entity in each.entities), None)
+        if collection is None:
+            return True
+        path, life = self._path(collection, entity), self.life(entity)
+        changes = [
+            life.entry_changes(path, each)
+            for each in life.rates.writes
+            if each.kind == "update" and field in each.fields
+        ]
+        return any(each.moves + each.stays > _ROUNDED for each in changes)
 
     # -- findings
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -15,6 +16,7 @@ from stator.design.planner.weights import WRITE_UNIT_DOLLARS
 from stator.model.limits import GLOBAL_INDEXES, LOCAL_INDEXES, READ_UNIT_BYTES, WRITE_UNIT_BYTES
 from stator.model.quantities import about_dollars, amount, size
 
+_NEARLY_ALL: Final = 15
 _CHURN_RATE: Final = 10.0
 _FAST_CHURN_RATE: Final = 100.0
 _RARE_RATE: Final = 0.1
@@ -31,18 +33,25 @@ def too_many(facts: Facts) -> Iterator[Finding]:
         for kind, most in (("GSI", GLOBAL_INDEXES), ("LSI", LOCAL_INDEXES)):
             found = [index for index in table.indexes if index.kind == kind]
             over = len(found) > most
-            if not over and (kind == "LSI" or len(found) <= MANY_INDEXES):
+            held = Counter(name for index in found for name in index.entities)
+            name, own = max(held.items(), key=lambda each: (each[1], each[0]), default=("", 0))
+            many = own > MANY_INDEXES
+            if not over and (kind == "LSI" or not (many or len(found) > _NEARLY_ALL)):
                 continue
             monthly = sum(index.dollars_per_month for index in found)
+            pays = (
+                f"a write of {name} pays again in up to {own} of them"
+                if many
+                else "few are left for new patterns"
+            )
             yield facts.of(
                 "table",
                 "ST301",
-                "error" if over else "warning",
+                "error" if over else "warning" if many else "note",
                 table.name,
                 f"table {table.name} has {len(found)} "
                 f"{'global' if kind == 'GSI' else 'local'} indexes; DynamoDB allows {most}. They "
-                f"cost {about_dollars(monthly)} a month, because a "
-                f"write pays again in every index that holds the item",
+                f"cost {about_dollars(monthly)} a month: {pays}",
                 "drop patterns that are rarely used, let two patterns share an order, "
                 'or use layout="aggregate"',
             )
@@ -106,13 +115,12 @@ def _churn(facts: Facts, index: str, name: str) -> Iterator[Finding]:
     monthly = units * MONTH_SECONDS * WRITE_UNIT_DOLLARS
     each = amount(units / rate)
     enters = facts.decides_membership(entity, index, field)
-    what = "moves, inserts or deletes" if facts.is_sparse(entity, index) else "deletes and inserts"
-    what = "inserts or deletes" if enters else what
     noun = "write unit" if each == "1" else "write units"
     # An item that enters a sparse index once and leaves it once costs what the index is for.
-    is_inherent = units / rate <= _ONCE_UNITS * facts.write_units(
-        entity
-    ) and facts.decides_membership(entity, index, field)
+    is_once = enters or not facts.moves_entries(entity, index, field)
+    what = "moves, inserts or deletes" if facts.is_sparse(entity, index) else "deletes and inserts"
+    what = "inserts or deletes" if is_once else what
+    is_inherent = is_once and units / rate <= _ONCE_UNITS * facts.write_units(entity)
     is_fast = rate >= _FAST_CHURN_RATE and not is_inherent
     yield facts.on_field(
         "ST304",

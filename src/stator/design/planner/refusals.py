@@ -203,6 +203,14 @@ def refuse_component(component: Component) -> None:
     )
     together = [group.name for group in component.groups]
     names = " and ".join(consistent or together)
+    if len(consistent) == 1:
+        raise PatternRefused(
+            consistent[0],
+            f"{consistent[0]} reads consistently by fields that are not in the table's key: only "
+            "that key and local indexes can be read consistently",
+            hint="make the fields part of the identity, or remove consistent=True; a lookup by one "
+            "field may also be unique()",
+        )
     if consistent:
         raise PatternRefused(
             consistent[0],

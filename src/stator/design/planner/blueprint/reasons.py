@@ -123,21 +123,36 @@ def index_reason(
     parts = []
     for placement in placements:
         present = costs.presence(placement.path)
-        sparse = f", sparse: {present:.0%} of the items" if present < 1 else ""
+        sparse = f", sparse: {_share(present)} of the items" if present < 1 else ""
         parts.append(f"{info(placement.path.entity).name}: {described(placement)}{sparse}")
     longer = [name for name in patterns if name in long_reads and name not in elsewhere]
     lost = [name for name in patterns if name not in {*elsewhere, *long_reads, *groups}]
     divided = [name for name in patterns if name in groups and name not in elsewhere]
     dearer = [name for name in patterns if name in elsewhere]
-    effects = [f"{', '.join(lost)} would scan"] if lost else []
+    reads = [name for name in lost if not name.startswith(_WRITES)]
+    writes = [name for name in lost if name.startswith(_WRITES)]
+    effects = [f"{_listed(reads)} would scan"] if reads else []
+    effects += [f"{_listed(writes)} could not find their items"] if writes else []
     effects += [f"{name} would {long_reads[name]}" for name in longer]
-    effects += [f"{', '.join(divided)} would no longer be one query"] if divided else []
-    effects += [f"{', '.join(dearer)} would cost more"] if dearer else []
+    effects += [f"{_listed(divided)} would no longer be one query"] if divided else []
+    effects += [f"{_listed(dearer)} would cost more"] if dearer else []
     if any(each.kind == "local" for each in placements):
         shards = [*shards, "a local index is fixed when its table is created"]
     without = f"; without it {', and '.join(effects)}" if effects else ""
     parts += shards
     return "; ".join(parts) + (without if patterns else "; handwritten, and no pattern uses it")
+
+
+_WRITES = "writes to "
+"""The start of the name of a need to find the items that updates and deletes change."""
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+
+
+def _share(present: float) -> str:
+    return "less than 1%" if present < 0.005 else f"{present:.0%}"
 
 
 # --- patterns -------------------------------------------------------------------------------------
