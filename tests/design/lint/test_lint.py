@@ -725,3 +725,34 @@ def test_indexes_of_different_entities_do_not_add_up() -> None:
     [table] = design.plan().tables
     assert len(table.indexes) > 5
     assert "ST301" not in design.check().codes()
+
+
+class Entry(Entity):
+    entry_id: str = ident()
+    text: str
+
+
+def test_an_entity_that_is_written_and_never_read_is_reported_with_its_whole_price() -> None:
+    @write(rps=200)
+    def log() -> object:
+        return creates(Entry)
+
+    def a_design(*reads: Any) -> Design:
+        return Design(
+            "logs",
+            [Beat, Entry],
+            [offline, *reads, log],
+            volumes={Beat: 1_000, Entry: 50_000_000},
+            sizes={Beat: 200, Entry: 500},
+        )
+
+    found = finding(a_design(), "ST210")
+    assert (found.severity, found.subject) == ("note", "Entry")
+    whole = a_design().cost(pitr=False).by_entity()["Entry"]
+    assert found.dollars == pytest.approx(float(whole), rel=0.02)
+
+    @read(rps=1)
+    def entry(entry_id: str) -> Query[Entry]:
+        return find(Entry).where(Entry.entry_id == entry_id)
+
+    assert "ST210" not in a_design(entry).check().codes()

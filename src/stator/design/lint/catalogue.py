@@ -54,7 +54,7 @@ CATALOGUE: Final = (
     LintRule("ST207", "stored more than used", items.rarely_read),
     LintRule("ST208", "items at a unit boundary", items.near_unit_boundary),
     LintRule("ST209", "old items of a log", storage.old_items),
-    LintRule("ST210", "entity that no pattern uses", storage.unused_entities),
+    LintRule("ST210", "entity that no pattern reads", storage.unused_entities),
     LintRule("ST301", "too many indexes", indexes.too_many),
     LintRule("ST302", "unused index", indexes.unused),
     LintRule("ST303", "ALL projection of large items", indexes.large_projection),

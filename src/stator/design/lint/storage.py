@@ -1,4 +1,4 @@
-"""Rules about stored data: old items of a log, and entities that no pattern uses."""
+"""Rules about stored data: old items of a log, and entities that no pattern reads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from stator.design.capacity_units import ITEM_OVERHEAD_BYTES
+from stator.design.capacity_units import ITEM_OVERHEAD_BYTES, MONTH_SECONDS
 from stator.design.cost.prices import prices
 from stator.design.cost.report import settings_options
 from stator.design.entities.entity import Entity, info
@@ -14,7 +14,7 @@ from stator.design.entities.shapes import Epoch, Scalar
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
 from stator.design.plan.usage import StoredItems
-from stator.design.planner.weights import STORAGE_BYTE_DOLLARS
+from stator.design.planner.weights import STORAGE_BYTE_DOLLARS, WRITE_UNIT_DOLLARS
 from stator.model.quantities import about_dollars, amount, size
 
 _RECENT_DAYS: Final = 90
@@ -103,11 +103,15 @@ def _dollars(facts: Facts, stored: StoredItems) -> float:
 
 
 def unused_entities(facts: Facts) -> Iterator[Finding]:
-    """Report stored entities that no pattern reads or writes."""
-    used = {target for each in facts.design.reads for target in each.trace().targets}
-    used |= {change.entity for change, _ in facts.changes}
+    """Report stored entities that no pattern reads, or that none writes either."""
+    read = {target for each in facts.design.reads for target in each.trace().targets}
+    written = {change.entity for change, _ in facts.changes}
     for entity in facts.design.entities:
-        if entity in used:
+        if entity in read:
+            continue
+        if entity in written:
+            if read:  # a design without any read is not complete yet
+                yield _never_read(facts, entity)
             continue
         name = info(entity).name
         monthly = sum(_dollars(facts, each) for each in facts.plan.stored if each.entity == name)
@@ -123,3 +127,21 @@ def unused_entities(facts: Facts) -> Iterator[Finding]:
             f"from the design",
             monthly,
         )
+
+
+def _never_read(facts: Facts, entity: type[Entity]) -> Finding:
+    """Report an entity that patterns write, and none reads."""
+    name = info(entity).name
+    stored = sum(_dollars(facts, each) for each in facts.plan.stored if each.entity == name)
+    units = sum(each.units for each in facts.plan.uses if each.entity == name)
+    monthly = stored + units * MONTH_SECONDS * WRITE_UNIT_DOLLARS
+    return facts.on_entity(
+        "ST210",
+        "note",
+        entity,
+        f"no pattern reads {name}, which costs {about_dollars(monthly)} a month to write and store",
+        "declare the patterns that read it, gets by identity included, so that they are planned "
+        "and priced; if only a consumer of the stream or an export reads it, write it to a queue "
+        "or to S3 instead",
+        monthly,
+    )
