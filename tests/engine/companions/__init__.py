@@ -37,6 +37,7 @@ cloudwatch.alarms.evaluation: test_alarm_evaluation.py
 cloudwatch.alarms.evaluator: test_alarms.py
 cloudwatch.cloudwatch: test_companions.py
 cloudwatch.dashboards: test_dashboards.py
+cloudwatch.expressions.anomaly_band: test_anomaly_band.py
 cloudwatch.expressions.evaluation: test_expressions.py
 cloudwatch.expressions.functions: test_expressions.py
 cloudwatch.expressions.lines: test_expressions.py

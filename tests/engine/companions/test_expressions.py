@@ -31,7 +31,9 @@ def value_of(name: str) -> Value:
 
 def compute(text: str) -> Value:
     window = QueryWindow(0, 240, 60)
-    around = Surroundings(window, value_of, lambda: LINES, lambda text, stat, period: [M1])
+    around = Surroundings(
+        window, value_of, lambda: LINES, lambda text, stat, period: [M1], LINES.__getitem__
+    )
     return evaluate(parse_expression(text), around)
 
 
@@ -131,7 +133,9 @@ def test_an_array_is_computed_line_by_line() -> None:
         ("m1 m2", "unexpected 'm2' after a complete expression"),
         ("m1 ; m2", "unexpected ';' at character 4"),
         ("MEDIAN(m1)", "there is no function MEDIAN()"),
-        ("ANOMALY_DETECTION_BAND(m1)", "Stator does not support the function"),
+        ("LAMBDA(m1)", "Stator does not support the function"),
+        ("ANOMALY_DETECTION_BAND(5)", "takes the id of a metric"),
+        ("ANOMALY_DETECTION_BAND(m1, 0)", "must be a number above 0"),
         ("RATE(m1, m2)", "RATE() takes 1 argument, not 2"),
         ("SORT(METRICS(), MAX)", "SORT() takes 3 to 4 arguments, not 2"),
         ("SORT(METRICS(), MEDIAN, ASC)", "SORT() sorts by"),

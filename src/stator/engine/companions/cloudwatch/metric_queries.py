@@ -11,6 +11,10 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any, Final
 
+from stator.engine.companions.cloudwatch.expressions.anomaly_band import (
+    AROUND_SECONDS,
+    TRAINING_DAYS,
+)
 from stator.engine.companions.cloudwatch.expressions.evaluation import Surroundings, evaluate
 from stator.engine.companions.cloudwatch.expressions.functions import QueryWindow
 from stator.engine.companions.cloudwatch.expressions.lines import Line, Value
@@ -37,6 +41,7 @@ _ID: Final = re.compile(r"[a-z][a-zA-Z0-9_]*")
 _WORDS: Final = frozenset("REPEAT LINEAR AVG MAX MIN SUM ASC DESC".split())
 _DEFAULT_PERIOD: Final = 300
 _MOST_SEARCHED: Final = 500
+_DAY: Final = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +180,7 @@ class MetricQueries:
             return self._line(source, query.label or source.metric.name)
         period = query.period or self._common_period()
         window = QueryWindow(rounded_start(self._start, period, self._now), self._end, period)
-        around = Surroundings(window, self._value, self._metrics, self._search)
+        around = Surroundings(window, self._value, self._metrics, self._search, self._history)
         value = evaluate(source, around)
         if isinstance(value, Line):
             return Line(query.label or query.id, value.period, value.points)
@@ -194,6 +199,21 @@ class MetricQueries:
             if isinstance(query.source, MetricStat)
         }
 
+    def _history(self, name: str) -> Line:
+        """Return what a band is made of: the same time of the day, on each of the days before."""
+        query = self._queries.get(name)
+        if query is None or not isinstance(query.source, MetricStat):
+            raise MathError(f"ANOMALY_DETECTION_BAND() needs a metric, and {name!r} is none")
+        points: dict[int, float] = {}
+        for day in range(TRAINING_DAYS, 0, -1):
+            earlier = day * _DAY
+            points |= self._points(
+                query.source,
+                self._start - earlier - AROUND_SECONDS,
+                self._end - earlier + AROUND_SECONDS,
+            )
+        return Line(query.label or query.source.metric.name, query.source.period, points)
+
     def _search(self, text: str, statistic: str, period: int) -> list[Line]:
         if parse_statistic(statistic) is None:
             raise MathError(f"the statistic {statistic!r} of SEARCH() is not supported")
@@ -211,8 +231,10 @@ class MetricQueries:
         return lines
 
     def _line(self, stat: MetricStat, label: str) -> Line:
+        return Line(label, stat.period, self._points(stat, self._start, self._end))
+
+    def _points(self, stat: MetricStat, start: float, end: float) -> dict[int, float]:
         """Return the points of a metric. Units that a query does not name are merged."""
-        start = rounded_start(self._start, stat.period, self._now)
         series = [
             each
             for each in self._store.series_of(stat.metric)
@@ -220,13 +242,14 @@ class MetricQueries:
         ]
         statistic = parse_statistic(stat.statistic)
         assert statistic is not None
-        found = self._store.aggregate(series, start, self._end, stat.period, self._now)
+        first = rounded_start(start, stat.period, self._now)
+        found = self._store.aggregate(series, first, ceil(end), stat.period, self._now)
         points: dict[int, float] = {}
         for at, samples in found.items():
             value = statistic(samples)
             if value is not None:
                 points[at] = value
-        return Line(label, stat.period, points)
+        return points
 
 
 def _invalid(message: str) -> CompanionRefused:

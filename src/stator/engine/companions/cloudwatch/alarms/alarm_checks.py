@@ -7,10 +7,12 @@ from typing import Any, Final
 
 from stator.engine.companions.cloudwatch.alarms.alarm import ACTIONS_OF
 from stator.engine.companions.cloudwatch.alarms.evaluation import (
+    BANDS,
     COMPARISONS,
     MISSING_TREATMENTS,
     AlarmRule,
 )
+from stator.engine.companions.cloudwatch.expressions.syntax import MathCall
 from stator.engine.companions.cloudwatch.metric_fields import (
     INVALID_COMBINATION,
     MISSING,
@@ -27,7 +29,6 @@ from stator.errors import CompanionRefused
 from stator.model.scope import Scope
 
 _UNSUPPORTED: Final = (
-    "ThresholdMetricId",
     "EvaluationWindow",
     "WarmUpConfiguration",
     "EvaluationCriteria",
@@ -54,14 +55,7 @@ def check_definition(scope: Scope, definition: dict[str, Any]) -> None:
     for member in _UNSUPPORTED:
         if member in definition:
             raise _invalid(f"Stator does not support the parameter {member}.")
-    for member in ("EvaluationPeriods", "ComparisonOperator", "Threshold"):
-        if member not in definition:
-            raise CompanionRefused(MISSING, f"The parameter {member} is required.")
-    if definition["ComparisonOperator"] not in COMPARISONS:
-        raise _invalid(
-            f"The ComparisonOperator {definition['ComparisonOperator']} is for anomaly detection, "
-            "which Stator does not support."
-        )
+    _check_comparison(definition)
     treatment = definition.get("TreatMissingData", "missing")
     if treatment not in MISSING_TREATMENTS:
         raise _invalid(f"Option {treatment} for TreatMissingData is not supported.")
@@ -74,6 +68,26 @@ def check_definition(scope: Scope, definition: dict[str, Any]) -> None:
             if _ARN.fullmatch(arn) is None:
                 raise _invalid(f"Invalid arn syntax: {arn}")
     _check_source(scope, definition)
+
+
+def _check_comparison(definition: dict[str, Any]) -> None:
+    """Check that there is either a threshold, or a band with a comparison for bands."""
+    with_band = "ThresholdMetricId" in definition
+    needed = "ThresholdMetricId" if with_band else "Threshold"
+    for member in ("EvaluationPeriods", "ComparisonOperator", needed):
+        if member not in definition:
+            raise CompanionRefused(MISSING, f"The parameter {member} is required.")
+    if with_band and "Threshold" in definition:
+        raise CompanionRefused(
+            INVALID_COMBINATION,
+            "The parameters Threshold and ThresholdMetricId are mutually exclusive.",
+        )
+    comparison = definition["ComparisonOperator"]
+    if comparison not in (BANDS if with_band else COMPARISONS):
+        other = "an alarm without ThresholdMetricId" if with_band else "anomaly detection"
+        raise _invalid(f"The ComparisonOperator {comparison} is for {other}.")
+    if with_band and "Metrics" not in definition:
+        raise _invalid("ThresholdMetricId must be the Id of an element of Metrics.")
 
 
 def _check_source(scope: Scope, definition: dict[str, Any]) -> None:
@@ -126,10 +140,21 @@ def alarm_queries(
         metric = read_metric(scope, definition)
         stat = MetricStat(metric, statistic, definition["Period"], definition.get("Unit"))
         queries = [MetricDataQuery("m1", stat, None, True, 0)]
-    returned = [query for query in queries if query.is_returned]
+    band = definition.get("ThresholdMetricId")
+    if band is not None:
+        _check_band(queries, band)
+    returned = [query for query in queries if query.is_returned and query.id != band]
     if len(returned) != 1:
         raise _invalid("Exactly one element of Metrics must return data (ReturnData).")
     return queries, returned[0]
+
+
+def _check_band(queries: list[MetricDataQuery], band: str) -> None:
+    source = next((query.source for query in queries if query.id == band), None)
+    if not isinstance(source, MathCall) or source.function != "ANOMALY_DETECTION_BAND":
+        raise _invalid(
+            f"ThresholdMetricId {band} must be the Id of an ANOMALY_DETECTION_BAND expression."
+        )
 
 
 def alarm_period(queries: list[MetricDataQuery], returned: MetricDataQuery) -> int:
@@ -147,7 +172,7 @@ def alarm_rule(definition: dict[str, Any]) -> AlarmRule:
         periods,
         definition.get("DatapointsToAlarm", periods),
         definition["ComparisonOperator"],
-        float(definition["Threshold"]),
+        float(definition.get("Threshold", 0.0)),
         definition.get("TreatMissingData", "missing"),
     )
 

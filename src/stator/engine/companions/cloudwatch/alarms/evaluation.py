@@ -18,7 +18,7 @@ follow a public capture.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -26,24 +26,46 @@ from typing import Final
 from stator.engine.companions.cloudwatch.alarms.alarm import ALARM, INSUFFICIENT, OK
 
 EXTRA_PERIODS: Final = 2
+# The lower and the upper limit of a band.
+Limits = tuple[float, float]
 COMPARISONS: Final[dict[str, tuple[Callable[[float, float], bool], str]]] = {
     "GreaterThanOrEqualToThreshold": (operator.ge, "greater than or equal to"),
     "GreaterThanThreshold": (operator.gt, "greater than"),
     "LessThanThreshold": (operator.lt, "less than"),
     "LessThanOrEqualToThreshold": (operator.le, "less than or equal to"),
 }
+BANDS: Final[dict[str, tuple[Callable[[float, Limits], bool], str]]] = {
+    "LessThanLowerOrGreaterThanUpperThreshold": (
+        lambda value, limits: not limits[0] <= value <= limits[1],
+        "outside",
+    ),
+    "LessThanLowerThreshold": (lambda value, limits: value < limits[0], "less than"),
+    "GreaterThanUpperThreshold": (lambda value, limits: value > limits[1], "greater than"),
+}
+"""Comparisons with the band of anomaly detection, which has two limits at each time."""
 MISSING_TREATMENTS: Final = ("missing", "ignore", "breaching", "notBreaching")
 
 
 @dataclass(frozen=True, slots=True)
 class AlarmRule:
-    """The rule of an alarm: M of N periods, how to compare, and what missing points mean."""
+    """The rule of an alarm: M of N periods, how to compare, and what missing points mean.
+
+    ``band`` has the limits of each period instead of the threshold, for anomaly detection. A point
+    without limits is a missing point.
+    """
 
     periods: int
     needed: int
     comparison: str
     threshold: float
     missing: str
+    band: Mapping[int, Limits] | None = None
+
+    def breaches(self, at: int, value: float) -> bool:
+        """Return whether the value of a period breaches the threshold or the band."""
+        if self.band is None:
+            return COMPARISONS[self.comparison][0](value, self.threshold)
+        return BANDS[self.comparison][0](value, self.band[at])
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +84,11 @@ def judge(rule: AlarmRule, points: list[tuple[int, float | None]], current: str)
     Each has its start and its value, or None if there is no point. ``current`` is the alarm's
     state.
     """
-    compare, _ = COMPARISONS[rule.comparison]
+    if rule.band is not None:
+        points = [(at, value if at in rule.band else None) for at, value in points]
     real = [(at, value) for at, value in points if value is not None]
     evaluated = real[: rule.periods]
-    breaching = [value for _, value in evaluated if compare(value, rule.threshold)]
+    breaching = [value for at, value in evaluated if rule.breaches(at, value)]
     lacking = rule.periods - len(evaluated)
     if lacking > 0 and not evaluated:
         return _without_points(rule, current)
@@ -117,22 +140,35 @@ def _without_points(rule: AlarmRule, current: str) -> Verdict:
 def _reason(
     rule: AlarmRule, evaluated: list[tuple[int, float]], state: str | None, current: str
 ) -> str:
-    compare, words = COMPARISONS[rule.comparison]
     went_off = state == ALARM
     told = [
-        (at, value) for at, value in evaluated if compare(value, rule.threshold) == went_off
+        (at, value) for at, value in evaluated if rule.breaches(at, value) == went_off
     ] or evaluated
     listed = ", ".join(f"{value} ({_short(at)})" for at, value in told)
     was = "was" if len(told) == 1 else "were"
-    relation = f"{was} {'' if went_off else 'not '}{words} the threshold ({rule.threshold})"
+    relation = f"{was} {'' if went_off else 'not '}{_compared(rule, told)}"
+    crossed = "Threshold Crossed" if rule.band is None else "Thresholds Crossed"
     if rule.needed == rule.periods and len(told) == rule.periods:
-        return f"Threshold Crossed: {_plural(len(told), 'datapoint')} [{listed}] {relation}."
+        return f"{crossed}: {_plural(len(told), 'datapoint')} [{listed}] {relation}."
     least = rule.needed if went_off else rule.periods - rule.needed + 1
     last = _plural(len(evaluated), "datapoint")
     return (
-        f"Threshold Crossed: {len(told)} out of the last {last} [{listed}] {relation} "
+        f"{crossed}: {len(told)} out of the last {last} [{listed}] {relation} "
         f"(minimum {_plural(least, 'datapoint')} for {current} -> {state or current} transition)."
     )
+
+
+def _compared(rule: AlarmRule, told: list[tuple[int, float]]) -> str:
+    """Return how points were compared: greater than the threshold (5.0)."""
+    if rule.band is None:
+        return f"{COMPARISONS[rule.comparison][1]} the threshold ({rule.threshold})"
+    lower = ", ".join(str(rule.band[at][0]) for at, _ in told)
+    upper = ", ".join(str(rule.band[at][1]) for at, _ in told)
+    words = BANDS[rule.comparison][1]
+    if words == "outside":
+        return f"outside the lower thresholds [{lower}] and the upper thresholds [{upper}]"
+    side, limits = ("lower", lower) if words == "less than" else ("upper", upper)
+    return f"{words} the {side} thresholds [{limits}]"
 
 
 def _plural(count: int, noun: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -15,8 +16,13 @@ from stator.engine.companions.cloudwatch.alarms.alarm_checks import (
     alarm_rule,
 )
 from stator.engine.companions.cloudwatch.alarms.alarm_store import AlarmStore
-from stator.engine.companions.cloudwatch.alarms.evaluation import EXTRA_PERIODS, Verdict, judge
-from stator.engine.companions.cloudwatch.metric_queries import MetricQueries
+from stator.engine.companions.cloudwatch.alarms.evaluation import (
+    EXTRA_PERIODS,
+    AlarmRule,
+    Verdict,
+    judge,
+)
+from stator.engine.companions.cloudwatch.metric_queries import MetricDataQuery, MetricQueries
 from stator.engine.companions.cloudwatch.statistics import percentile_of
 from stator.engine.companions.metrics.metric_store import MetricStore
 from stator.errors import CompanionRefused, StatorError
@@ -55,6 +61,7 @@ class AlarmEvaluator:
         except CompanionRefused:  # an expression that has no value, such as FIRST() of nothing
             lines = []
         found = lines[0].points if lines else {}
+        rule = self._with_band(rule, definition, queries, computed)
         points = [
             (start, found.get(start))
             for start in range(end - period, end - (length + 1) * period, -period)
@@ -63,10 +70,29 @@ class AlarmEvaluator:
             return
         verdict = judge(rule, points, alarm.state)
         if verdict.state is not None and verdict.state != alarm.state:
-            data = _reason_data(definition, verdict, period, end)
+            data = _reason_data(definition, rule, verdict, period, end)
             self.change(alarm, verdict.state, verdict.reason, data, end)
         else:
             self._repeat(alarm, end)
+
+    def _with_band(
+        self,
+        rule: AlarmRule,
+        definition: dict[str, Any],
+        queries: list[MetricDataQuery],
+        computed: MetricQueries,
+    ) -> AlarmRule:
+        """Return the rule with the limits of each period, if the alarm compares with a band."""
+        band = definition.get("ThresholdMetricId")
+        if band is None:
+            return rule
+        query = next(each for each in queries if each.id == band)
+        try:
+            lower, upper = computed.lines(query)
+        except CompanionRefused:  # the metric is gone
+            return replace(rule, band={})
+        limits = {at: (low, upper.points[at]) for at, low in lower.points.items()}
+        return replace(rule, band=limits)
 
     def _has_few_samples(self, alarm: Alarm, period: int, end: int) -> bool:
         """Whether a percentile must be ignored because it rests on too few samples.
@@ -157,7 +183,9 @@ class AlarmEvaluator:
         self._alarms.note(alarm, at, "Action", summary, data)
 
 
-def _reason_data(definition: dict[str, Any], verdict: Verdict, period: int, end: int) -> str:
+def _reason_data(
+    definition: dict[str, Any], rule: AlarmRule, verdict: Verdict, period: int, end: int
+) -> str:
     """Return StateReasonData as recorded on AWS: the points that decided, and what was asked."""
     points = verdict.evaluated
     data: dict[str, Any] = {"version": "1.0", "queryDate": _moment(end)}
@@ -171,10 +199,20 @@ def _reason_data(definition: dict[str, Any], verdict: Verdict, period: int, end:
     data |= {
         "period": period,
         "recentDatapoints": [value for _, value in reversed(points)],
-        "threshold": float(definition["Threshold"]),
+        **_limits_data(rule, points),
         "evaluatedDatapoints": [{"timestamp": _moment(at), "value": value} for at, value in points],
     }
     return orjson.dumps(data).decode()
+
+
+def _limits_data(rule: AlarmRule, points: list[tuple[int, float]]) -> dict[str, Any]:
+    if rule.band is None:
+        return {"threshold": rule.threshold}
+    limits = [rule.band[at] for at, _ in reversed(points)]
+    return {
+        "recentLowerThresholds": [low for low, _ in limits],
+        "recentUpperThresholds": [high for _, high in limits],
+    }
 
 
 def _moment(at: int) -> str:

@@ -6,6 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from stator.engine.companions.cloudwatch.expressions.anomaly_band import (
+    DEFAULT_WIDTH,
+    anomaly_band,
+)
 from stator.engine.companions.cloudwatch.expressions.functions import (
     FUNCTIONS,
     QueryWindow,
@@ -27,9 +31,7 @@ from stator.engine.companions.cloudwatch.expressions.syntax import (
 
 _FILLERS: Final = ("REPEAT", "LINEAR")
 _SORTS: Final = ("AVG", "MAX", "MIN", "SUM")
-_UNSUPPORTED: Final = (
-    "ANOMALY_DETECTION_BAND DB_PERF_INSIGHTS INSIGHT_RULE_METRIC LAMBDA SERVICE_QUOTA"
-).split()
+_UNSUPPORTED: Final = ("DB_PERF_INSIGHTS INSIGHT_RULE_METRIC LAMBDA SERVICE_QUOTA").split()
 
 # Gets the search text, the statistic and the period, and returns the lines that it finds.
 Search = Callable[[str, str, int], list[Line]]
@@ -47,6 +49,8 @@ class Surroundings:
     value_of: Callable[[str], Value]
     metrics: Callable[[], Mapping[str, Line]]
     search: Search
+    # Gets the id of a metric of the request, and returns its line with two more weeks before it.
+    history_of: Callable[[str], Line]
 
 
 def evaluate(node: Node, around: Surroundings) -> Value:
@@ -172,6 +176,19 @@ def _search(arguments: tuple[Node, ...], around: Surroundings) -> Value:
     return around.search(query.value, statistic.value, period)
 
 
+def _band(arguments: tuple[Node, ...], around: Surroundings) -> Value:
+    """ANOMALY_DETECTION_BAND(metric) or ANOMALY_DETECTION_BAND(metric, width): lower, upper."""
+    metric = arguments[0]
+    if not isinstance(metric, Name):
+        raise MathError("ANOMALY_DETECTION_BAND() takes the id of a metric")
+    width = evaluate(arguments[1], around) if len(arguments) == 2 else DEFAULT_WIDTH
+    if not isinstance(width, (int, float)) or width <= 0:
+        raise MathError("the width of ANOMALY_DETECTION_BAND() must be a number above 0")
+    history = around.history_of(metric.value)
+    start = around.window.start // history.period * history.period
+    return list(anomaly_band(history, range(start, around.window.end, history.period), width))
+
+
 _Special = Callable[[tuple[Node, ...], Surroundings], Value]
 _SPECIAL: Final[dict[str, tuple[int, int, _Special]]] = {
     "IF": (2, 3, _if),
@@ -179,4 +196,5 @@ _SPECIAL: Final[dict[str, tuple[int, int, _Special]]] = {
     "METRICS": (0, 1, _metrics),
     "SORT": (3, 4, _sort),
     "SEARCH": (2, 3, _search),
+    "ANOMALY_DETECTION_BAND": (1, 2, _band),
 }
