@@ -177,7 +177,7 @@ def test_a_result_that_cannot_be_kept_says_so() -> None:
 
     with pytest.raises(Unstorable, match="cannot be stored"):
         once.run("k", work)
-    with pytest.raises(Unstorable, match="ran before"):
+    with pytest.raises(Unstorable, match="was done before"):
         once.run("k", work)
     assert done == [1]  # not done again for want of a result
 
@@ -382,7 +382,7 @@ def test_a_result_that_cannot_be_kept_is_not_lost() -> None:
             once.run(key, lambda result=result: result)  # type: ignore[misc]
         assert caught.value.result is result
         assert "xxx" not in str(caught.value)
-        with pytest.raises(Unstorable, match="ran before"):
+        with pytest.raises(Unstorable, match="was done before"):
             once.run(key, lambda: 1)
     attempt = once.begin("late")
     clock.advance(11)

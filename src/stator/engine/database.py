@@ -51,7 +51,7 @@ class Database:
         self.traffic: TrafficLog | None = None
 
     def record_traffic(self, log: TrafficLog) -> None:
-        """Note from now on what requests do."""
+        """Note the traffic of requests from now on."""
         self.traffic = log
         self.meter.counts_units = True
         self.meter.is_needed = True

@@ -66,7 +66,7 @@ class Disagreement:
     """A fault: two parts of the data disagree, or a part cannot be read.
 
     ``where`` names the table, index, stream or backup. ``count`` is how often ``problem`` was found
-    there. ``examples`` shows some of the items or keys.
+    in that place. ``examples`` shows some of the items or keys.
     """
 
     where: str
@@ -212,7 +212,7 @@ class _Verifier:
     def _entry(
         self, index: Index, key: bytes, item: Item, expected: ItemCounts, faults: _Faults
     ) -> None:
-        """Check that an item's index entry is there, with the right content.
+        """Check that an item's index entry exists and has the right content.
 
         Adds the entry to ``expected``, the counts that the whole index should have.
         """

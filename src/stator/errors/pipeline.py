@@ -18,8 +18,8 @@ class ImageNotShown(StreamError):
 
     def __init__(self, view: str) -> None:
         super().__init__(
-            "the stream does not carry this image of the item",
-            hint=f"set the stream's view type to {view} or NEW_AND_OLD_IMAGES",
+            "the stream's view type leaves out an image of the item that the app reads",
+            hint=f"set the stream's view type to {view}, or to one with more images",
         )
         self.view = view
 

@@ -171,7 +171,7 @@ class CounterShards:
         return open_shards(reply.get("Item"))
 
     def _reported(self, adaptive: AdaptiveShards) -> Work[int]:
-        """Add the write units of this process to the counter's total item.
+        """Add this process's write units since the last refresh to the counter's total item.
 
         Returns the number of open shards, which the reply shows.
         """

@@ -498,12 +498,16 @@ def _finished(key: str, checksum: str, record: Item) -> Attempt | None:
         return None
     if "unstorable" in record:
         reason = record["unstorable"]["S"]
-        raise Unstorable(f"{key} ran before, but its result could not be stored: {reason}")
+        raise Unstorable(
+            f"the work of {key} was done before, but its result could not be stored: {reason}"
+        )
     text, is_typed = record["result"]["S"], record.get(ATTRIBUTE) == {"N": "2"}
     try:
         result = read_typed(text) if is_typed else orjson.loads(text)
     except NotTypedJson as error:
-        raise Unstorable(f"{key} ran before, but its result cannot be read: {error}") from error
+        raise Unstorable(
+            f"the work of {key} was done before, but its result cannot be read: {error}"
+        ) from error
     return Attempt(key, record["owner"]["S"], is_done=True, result=result)
 
 

@@ -7,9 +7,9 @@ other method, or an unknown content type, gets a 404.
 
 To parse the JSON of a valid request only once, the dispatcher leaves it to the engine. If the
 target or the caller is refused, the dispatcher checks the body after all: on AWS, an error about a
-body that is not JSON comes before these refusals. Three kinds of body stay unchecked. AWS itself
-checks an empty body only once it knows the caller. A compressed or large body costs too much to
-read for a caller who may be unknown.
+body that is not JSON comes before these refusals. Empty, compressed and large bodies stay
+unchecked. AWS itself checks an empty body only after it has identified the caller. A compressed or
+large body costs too much to read for a caller who may be unknown.
 """
 
 from __future__ import annotations

@@ -62,14 +62,15 @@ _COMMON_NAMES: Final = frozenset({"id", "key", "name", "code", "number", "no", "
 class EntityReference:
     """A reference from the fields of an entity to the identity of another one, its ``parent``.
 
-    ``fields`` has pairs of an own field and an identity field: ``("user_id", "id")``.
+    ``fields`` pairs each referring field with the identity field of ``parent`` that it refers to:
+    ``("user_id", "id")``.
     """
 
     parent: type[Entity]
     fields: tuple[tuple[str, str], ...]
 
     def named(self, fields: set[str]) -> list[tuple[str, str]]:
-        """Return the pairs whose own field is in ``fields``."""
+        """Return the pairs of this reference whose referring field is one of ``fields``."""
         return [(own, theirs) for own, theirs in self.fields if own in fields]
 
 

@@ -85,7 +85,7 @@ RECORDS: Final = Path("capacity-changes")
 
 @dataclass(frozen=True, slots=True)
 class LiveServices:
-    """The three services that capacity is about, at one address."""
+    """Clients of DynamoDB, CloudWatch and Application Auto Scaling for one address."""
 
     clients: AwsClients
     dynamodb: Any
@@ -106,7 +106,10 @@ class LiveServices:
     def histories(
         self, tables: Sequence[LiveTable], file: Path | None, days: float
     ) -> tuple[TableHistory, ...]:
-        """Fetch the history of tables, with a file's help if there is one."""
+        """Fetch the histories of tables.
+
+        With a file, add to it what it lacks, and return its rows, too.
+        """
         source, now = CloudWatchMetrics(self.cloudwatch), time.time()
         if file is None:
             return tuple(live_history(source, each, now, days) for each in tables)
@@ -116,7 +119,7 @@ class LiveServices:
 def region_prices(
     file: Path | None, region: str | None, services: LiveServices | None
 ) -> RegionPrices:
-    """Return the prices of a region, of the address if none is named."""
+    """Return the prices of ``region``, by default the region of the address."""
     there = DEFAULT_REGION if services is None else services.clients.region
     return price_file(file).region(region or there)
 
@@ -133,7 +136,7 @@ def table_names(target: str | None, tables: Sequence[str] | None, prefix: str) -
 def chosen_histories(
     histories: Sequence[TableHistory], tables: Sequence[str] | None, file: Path
 ) -> list[TableHistory]:
-    """Return the histories of the named tables, or all of a file."""
+    """Return the histories of the named tables, or all histories of the file."""
     if not tables:
         return list(histories)
     known = {each.table: each for each in histories}

@@ -26,13 +26,13 @@ from stator.ops.capacity.staged_change import (
 def staged(
     services: LiveServices, live: LiveTable, after: CapacityState, records: Path
 ) -> StagedChange:
-    """Compare what a table has with what it should have."""
+    """Return the change from the capacity that a table has to the capacity it should have."""
     before = capacity_state(services.scaling, live)
     return stage(live, before, after, time.time(), known_switches(records, live.name))
 
 
 def staged_undo(services: LiveServices, record: Path, records: Path) -> StagedChange:
-    """Return the change that restores what a record has."""
+    """Return the change that restores the capacity in the record of an earlier change."""
     wanted = read_record(record)
     (live,) = services.describe([wanted.table])
     return staged(services, live, wanted, records)

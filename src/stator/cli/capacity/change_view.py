@@ -14,7 +14,7 @@ from stator.ops.capacity.staged_change import StagedCall, StagedChange
 
 
 def change_lines(changes: Sequence[StagedChange], hint: str) -> Iterator[RenderableType]:
-    """Yield what staged changes do. ``hint`` says how to carry them out."""
+    """Yield lines that say what staged changes do. ``hint`` says how to carry them out."""
     for change in changes:
         table = change.before.table
         if not change.calls:

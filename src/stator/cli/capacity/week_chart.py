@@ -21,7 +21,7 @@ _LABEL: Final = 9
 
 
 def busiest(history: TableHistory) -> Dimension:
-    """Return the dimension with the highest minute."""
+    """Return the dimension whose busiest minute has the most units."""
     return max(history.series, key=lambda each: max(each.consumed, default=0.0)).dimension
 
 

@@ -24,7 +24,7 @@ from stator.ops.live.table_use import PlaceUse, table_use
 
 @dataclass(frozen=True, slots=True)
 class TablesNow:
-    """The tables of a design now: their use, hottest keys, and where keys are not counted."""
+    """The use of a design's tables now, their hottest keys, and where keys are not counted."""
 
     places: tuple[PlaceUse, ...]
     hottest: KeysNow

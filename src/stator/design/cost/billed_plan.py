@@ -1,4 +1,4 @@
-"""A plan with the dollars of the bill: the class, capacity and recovery that a design declares.
+"""A plan priced like the bill: with the table class, capacity mode and recovery of its design.
 
 The planner ranks layouts by the on-demand prices of one region, because the best keys should not
 change with a billing mode. What a plan shows is what the cost report says, so that the plan, the

@@ -65,7 +65,7 @@ class Origin:
 
     @property
     def sentence(self) -> str:
-        """How much comes from the workload and how much from the keys, in words."""
+        """How much of the difference the workload causes, and how much the keys, in words."""
         parts = [
             (self.workload, f"the workload ({self._asked()})" if self.asked else "the workload"),
             (self.keys, "the keys and indexes"),

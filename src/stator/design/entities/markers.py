@@ -172,7 +172,10 @@ def soft_delete(
 
 
 def _duration(marker: str, days: float, hours: float) -> timedelta | None:
-    """Return the duration that a marker names, or None if it names none."""
+    """Return ``days`` and ``hours`` together, or None if both are 0.
+
+    ``marker`` is the name of the marker that has these arguments, for the error.
+    """
     if days == 0 and hours == 0:
         return None
     if not (is_seconds(days, or_zero=True) and is_seconds(hours, or_zero=True)) or not is_seconds(

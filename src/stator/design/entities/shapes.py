@@ -210,8 +210,8 @@ def packed_shape(shape: Shape, packing: Packing, where: str) -> Shape:
     wanted = float if packing.kind.startswith("float") else int
     if element != Scalar(wanted):
         raise DesignError(
-            f"{where}: packed({packing.kind!r}) stores {wanted.__name__}, a list or a tuple of "
-            f"{wanted.__name__}",
+            f"{where}: packed({packing.kind!r}) needs the type {wanted.__name__}, or a list or "
+            f"tuple of {wanted.__name__} values",
             hint=f'declare it as Annotated[list[{wanted.__name__}], packed("{packing.kind}")]',
         )
     container = shape.container if isinstance(shape, ListOf) else None

@@ -500,8 +500,9 @@ def _some_subsets(names: list[str]) -> Iterable[tuple[str, ...]]:
 def _clashes(path: AccessPath, neighbours: tuple[type[Entity], ...]) -> bool:
     """Whether a native index would conflict with another entity of the table.
 
-    The index would also hold items of the other entity that have all its key attributes. DynamoDB
-    would refuse items of the other entity in which a key attribute of the index has another type.
+    The key attributes of a native index are fields. If the other entity has all of these fields,
+    the index would hold its items, too. If it has one of these fields with another type, DynamoDB
+    would refuse its items. Either is a conflict.
     """
     own = info(path.entity)
     wanted = {name: key_encoding(own, name) for name in (*path.partition, *path.sort)}

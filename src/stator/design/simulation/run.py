@@ -252,10 +252,11 @@ class SimulationRun:
             self._note_keys()
 
     def _choose_watched(self) -> None:
-        """Divide the partitions into watched ones and lumps, and choose the watched limits.
+        """Choose the nodes to check every second, and those to charge only every few seconds.
 
-        A watched node is near its limit and is checked every second. A lump is far below its limit
-        and is charged once every few seconds.
+        A node is a partition, or the limits of a table or index. A node near its limit is watched:
+        it is checked every second. A partition far below its limit becomes a lump: it is charged
+        once every few seconds.
         """
         self._watched, self._lumps = [], []
         self._watched_limits = [

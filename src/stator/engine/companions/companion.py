@@ -31,7 +31,7 @@ class EngineCall(Protocol):
 
 
 class Companion(Protocol):
-    """One service. The engine's lock is held during every call."""
+    """One companion service, such as CloudWatch. The engine's lock is held during every call."""
 
     @property
     def service(self) -> CompanionService: ...
@@ -40,7 +40,7 @@ class Companion(Protocol):
     def operations(self) -> Mapping[str, CompanionOperation]: ...
 
     def end_minute(self, end: int) -> None:
-        """Do what is due at the end of a minute, such as evaluating alarms.
+        """Do the work that is due at the end of a minute, such as evaluating alarms.
 
         Called once for every minute that ends while the engine is open, in order.
         """

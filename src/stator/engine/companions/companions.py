@@ -66,7 +66,7 @@ class Companions:
             self.recorder.log.on_turn = self._settle_if_possible
 
     def add(self, companion: Companion) -> None:
-        """Answer requests for a further service, and tell it when minutes end."""
+        """Add a service: pass requests to it, and call it at the end of each minute."""
         self._companions[companion.service.name] = companion
 
     def services(self) -> tuple[CompanionService, ...]:
@@ -136,13 +136,16 @@ class Companions:
             self.insights.expire(now)
 
     def save(self) -> None:
-        """Store what is only in memory, at the end of a minute and when the engine closes."""
+        """Store the metrics in memory, at the end of a minute and when the engine closes."""
         self.store.flush()
         self.insights.flush()
         self._time.store()
 
     def close(self) -> None:
-        """Store what is only in memory. A full disk must not keep the engine from closing."""
+        """Store the metrics that are only in memory.
+
+        A full disk must not keep the engine from closing.
+        """
         if self.recorder is not None:
             self.recorder.fold(self._database.clock.now())
         with suppress(StorageError):
@@ -150,7 +153,7 @@ class Companions:
 
 
 def _unknown(service: CompanionService, operation: str) -> CompanionRefused:
-    """Return the error for an operation that is not served; its message says if AWS has it."""
+    """Return the error for an unsupported operation. Its message says whether AWS has it."""
     if operation in service_model(service.name, service.version).operations:
         message = f"Stator does not support the operation {operation} of {service.name}."
     else:

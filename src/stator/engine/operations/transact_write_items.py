@@ -1,10 +1,11 @@
 """TransactWriteItems: up to a hundred writes, of which all or none take effect.
 
 Actions are parsed in the order of the request, and the first fault refuses the request. Once the
-tables are known, the key of each action is checked. Then its condition is evaluated on the stored
-item, and its result is computed. A failure there cancels the transaction, with one reason per
-action; only an ``ItemRefused`` refuses the request. If nothing fails, everything is written as one
-batch, together with the client's token.
+tables are known, three steps follow: the key of each action is checked, its condition is evaluated
+on the stored item, and its result is computed. A failure in one of these steps cancels the
+transaction, with one reason per action. The exceptions are the few faults of an item for which AWS
+refuses the whole request (``ItemRefused``). If nothing fails, everything is written as one batch,
+together with the client's token.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ _THROTTLING_CODES: Final = ("ProvisionedThroughputExceeded", "ThrottlingError")
 
 
 class TrafficLog:
-    """The traffic of one engine; see the module's header."""
+    """Notes the traffic of one engine; see the module's header."""
 
     __slots__ = ("_fold", "_left", "minute_end", "now", "on_turn", "user_errors")
 
@@ -60,7 +60,7 @@ class TrafficLog:
             self.fold(now)
 
     def fold(self, now: float) -> None:
-        """Hand over what was noted so far, and continue in the minute of ``now``."""
+        """Pass the noted traffic on, and continue in the minute of ``now``."""
         self._left = _FOLD_AFTER
         self._fold(self.minute_end - MINUTE)
         if now >= self.minute_end:
@@ -71,7 +71,7 @@ class TrafficLog:
     def succeeded(
         self, operation: str, table: Table | None, others: list[Table] | None, started: float
     ) -> None:
-        """Note a request that is answered; ``table`` and ``others`` are the tables it named."""
+        """Note a request that succeeded; ``table`` and ``others`` are the tables it named."""
         if table is not None:
             taken = table.traffic.latencies.get(operation)
             if taken is not None and others is None:  # nearly every request

@@ -26,7 +26,7 @@ WRITE_WEIGHT: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class InsightRule:
-    """A rule: what it counts (PKC, PKT, SKC or SKT), and for which table or index.
+    """A rule of Contributor Insights: its kind (PKC, PKT, SKC or SKT), and its table or index.
 
     PK is the partition key, SK the partition and sort key, C counts accesses and T throttles.
     """
@@ -62,7 +62,7 @@ def status_of(setting: dict[str, Any] | None, now: float) -> str:
 
 
 def rules_of(definition: TableDefinition, index: str) -> list[InsightRule]:
-    """Return the rules of a table ("") or index; none if it is not enabled."""
+    """Return the rules of an index, or of the table itself (""); none if insights are disabled."""
     setting = definition.insights.get(index)
     if setting is None or not setting["enabled"] or setting["failed"]:
         return []

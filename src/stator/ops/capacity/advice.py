@@ -43,7 +43,10 @@ class UnusedIndex:
 
 @dataclass(frozen=True, slots=True)
 class PriceOfBeingWrong:
-    """What the recommended option, and on-demand, would do if traffic were ``factor`` times."""
+    """Cost and refusals of the recommended option and of on-demand with more traffic.
+
+    The traffic is ``factor`` times that of the history.
+    """
 
     factor: float
     dollars: float
@@ -78,12 +81,12 @@ class TableAdvice:
 
     @property
     def saves(self) -> float:
-        """Dollars a month, by the middle of the range."""
+        """The dollars that the recommended option saves a month, by the middle of its range."""
         return self.now.dollars.middle - self.recommended.dollars.middle
 
     @property
     def is_change(self) -> bool:
-        """Whether something else than the present capacity is recommended."""
+        """Whether the recommended option is another one than the present capacity."""
         return self.recommended is not self.now
 
     def note(self, option: CapacityOption, timezone: str) -> str:
@@ -119,7 +122,7 @@ class TableAdvice:
 
 @dataclass(frozen=True, slots=True)
 class CapacityAdvice:
-    """Advice on every table, and reserved capacity over all of them."""
+    """Advice on each table, and on reserved capacity for all of them together."""
 
     tables: tuple[TableAdvice, ...]
     reserved: tuple[ReservedBlocks, ...]
@@ -240,7 +243,7 @@ def _if_wrong(search: OptionSearch, chosen: CapacityOption) -> PriceOfBeingWrong
 
 
 def _as_policies(search: OptionSearch) -> dict[Dimension, Any]:
-    """Return what a table has now as policies: on-demand, or its latest units."""
+    """Return the present capacity as a policy for each dimension: on-demand, or fixed units."""
     if not search.history.was_provisioned:
         return dict.fromkeys(search.dimensions, OnDemandPolicy())
     return {

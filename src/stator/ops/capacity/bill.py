@@ -20,7 +20,7 @@ _HOUR_MINUTES = 60
 
 @dataclass(frozen=True, slots=True)
 class MonthlyBill:
-    """Dollars a month: throughput of each dimension, by its name, and storage."""
+    """The dollars of a month: throughput by the name of each dimension, and storage."""
 
     throughput: dict[str, float]
     storage: float
@@ -80,5 +80,5 @@ def _throughput(
 
 
 def unit_hours(found: DimensionReplay) -> float:
-    """Return the units billed over the history, times hours."""
+    """Return the units billed over the history, in units times hours."""
     return sum(units * share for units, share in found.hours)

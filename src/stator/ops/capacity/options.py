@@ -98,7 +98,7 @@ class CapacityOption:
 
     @property
     def throttled_units(self) -> FigureRange:
-        """What programs asked for and did not get, over the whole history."""
+        """The units that programs asked for and did not get, over the whole history."""
         return FigureRange.of(each.throttled_units for each in self.replays)
 
     @property
@@ -123,7 +123,7 @@ class CapacityOption:
 
     @property
     def warning(self) -> str:
-        """What ``stator scale`` would warn of: an unusual target. Otherwise ''."""
+        """The warning of ``stator scale`` about an unusual target, or ''."""
         targets = {
             each.tracking.target_percent
             for each in self.policies.values()
@@ -135,8 +135,8 @@ class CapacityOption:
     def is_eligible(self) -> bool:
         """Whether the option may be recommended.
 
-        A maximum on on-demand costs the same: it protects from surprises, and is the user's
-        choice. So is a target that brings a warning.
+        On-demand with a maximum may not: it costs the same, and whether to have a maximum is the
+        user's choice. Nor may a target that brings a warning.
         """
         return self.kind != "capped" and not self.warning
 
@@ -171,9 +171,10 @@ class OptionSearch:
 
     @property
     def least_warm(self) -> tuple[float, float]:
-        """What the table can take at once, at least: its warm throughput only ever rises.
+        """The read and write units that the table can certainly take at once.
 
-        A table that is on-demand, or was provisioned with more, has had that much.
+        Its warm throughput only ever rises: a table that was provisioned with more units, or is
+        on-demand, can take at least as many.
         """
         read, write = self.warm
         if not self.history.was_provisioned:
@@ -199,7 +200,7 @@ class OptionSearch:
         return self._billed(name, kind, policies, replays, schedules)
 
     def observed(self) -> CapacityOption:
-        """Return what was measured: the units in force, and the throttle events."""
+        """Return the present capacity as an option, with the refusals that were measured."""
         found = Replay(tuple(_observed(each, self.history) for each in self.history.series))
         kind = "provisioned" if self.history.was_provisioned else "on-demand"
         return self._billed(f"{kind} (now)", "now", {}, (found,), ())
@@ -230,7 +231,7 @@ class OptionSearch:
 
 
 def capacity_options(search: OptionSearch) -> list[CapacityOption]:
-    """Return every option of a table, what it has now first."""
+    """Return every option of a table. The first is the present capacity."""
     steps = list(_options(search))
     found = []
     for done, step in enumerate(steps):
@@ -304,13 +305,13 @@ def scaled_policy(
 
 
 def _first_need(search: OptionSearch, dimension: Dimension, target: float) -> float:
-    """Return the units that the first minutes need: scaling was there before the history began."""
+    """Return the units that the first minutes need, as if scaling had begun before the history."""
     first = search.history.of(dimension).demand()[:15]
     return sum(first) / max(1, len(first)) / MINUTE * 100.0 / target
 
 
 def _find_minima(search: OptionSearch, minima: dict[Dimension, int]) -> None:
-    """Find the cheapest least units of each dimension under which little is refused."""
+    """Find the least units of each dimension that cost least and refuse little."""
     for each in search.dimensions:
         if each not in minima:
             minima[each] = _minimum(search, each)
@@ -380,7 +381,7 @@ def _scheduled(search: OptionSearch, minima: dict[Dimension, int]) -> CapacityOp
 
 
 def _other_class(search: OptionSearch, found: Sequence[CapacityOption]) -> list[CapacityOption]:
-    """Return the options that the other table class makes cheaper."""
+    """Return the options that cost less in the other table class, in that class."""
     other: TableClass = "infrequent_access" if search.table_class == "standard" else "standard"
     if other == "infrequent_access" and "ia_storage_gb_month" not in search.prices:
         return []

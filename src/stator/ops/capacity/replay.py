@@ -62,7 +62,9 @@ _HOUR_MINUTES = 60
 
 @dataclass(frozen=True, slots=True)
 class DimensionReplay:
-    """What became of one dimension. Throttled units include those refused for an index's sake.
+    """The outcome of a replay for one dimension.
+
+    Throttled units include those refused for an index's sake.
 
     ``capacity`` has the units a second in force in each minute; it is empty for on-demand.
     ``hours`` has a pair for each clock hour: the most units in force, which AWS bills, and the
@@ -90,12 +92,12 @@ class Replay:
     changes: int = 0
 
     def of(self, dimension: Dimension) -> DimensionReplay:
-        """Return what became of one dimension."""
+        """Return the outcome for one dimension."""
         return next(each for each in self.dimensions if each.dimension == dimension)
 
     @property
     def front(self) -> tuple[DimensionReplay, ...]:
-        """What programs ask for: everything but the writes that indexes make."""
+        """The dimensions that programs ask for units of: all but the writes to indexes."""
         return tuple(each for each in self.dimensions if each.dimension.is_front)
 
     @property
@@ -210,7 +212,7 @@ class _Run:
     def _write_together(self, lanes: list[ReplayLane], asked: list[float]) -> list[float]:
         """Serve the writes of a table and its indexes second by second.
 
-        In each second, the share that passes is that of the tightest limit of all.
+        In each second, the tightest of their limits decides which share of the writes passes.
         """
         served = [0.0] * len(lanes)
         seconds = self.seconds
@@ -355,7 +357,7 @@ class _Run:
 
 
 def hours_of(capacity: Sequence[int], start: int) -> list[tuple[int, float]]:
-    """Return the most units of each clock hour, and the share of the hour that is known."""
+    """Return the highest capacity of each clock hour, and the share of the hour in the history."""
     hours: list[tuple[int, float]] = []
     at = 0
     while at < len(capacity):

@@ -44,19 +44,19 @@ _WEEK_SECONDS: Final = 7 * 86_400
 
 @dataclass(slots=True)
 class ReplayLimit:
-    """A bucket, as plain numbers: a replay asks millions of times."""
+    """A token bucket as plain numbers, for speed: a replay asks it millions of times."""
 
     rate: float
     size: float
     level: float
 
     def resize(self, rate: float) -> None:
-        """Change the rate of a bucket that saves up for 300 seconds. The level stays."""
+        """Change the rate of a bucket that holds 300 seconds of unused units. The level stays."""
         self.rate, self.size = rate, rate * BURST_SECONDS
         self.level = min(self.level, self.size)
 
     def renew(self, rate: float) -> None:
-        """Change the rate of a limit that saves nothing up."""
+        """Change the rate of a limit that keeps no unused units."""
         self.rate = self.size = self.level = rate
 
 
@@ -86,13 +86,13 @@ class ReplayLane:
         return True
 
     def serve_all(self, units: float) -> None:
-        """Charge a minute for which there is plenty: the buckets only fill."""
+        """Charge a minute for which ``has_plenty`` is true: the buckets only fill."""
         for limit in self.limits:
             level = limit.level + MINUTE * limit.rate - units
             limit.level = min(limit.size, level)
 
     def serve(self, units: float, seconds: int) -> float:
-        """Serve and charge what every limit lets pass. The rest of the minute is idle.
+        """Serve and charge the units that every limit lets pass. The rest of the minute is idle.
 
         What one limit lets pass is what the next is asked for. Only the last has a memory.
         """
@@ -115,7 +115,10 @@ class ReplayLane:
 
 @dataclass(slots=True)
 class ReplayPlace:
-    """A table or an index: its two lanes share partitions, changes and the limit of decreases."""
+    """A table or an index.
+
+    Its read and write lanes share partitions, changes and the limit of decreases.
+    """
 
     lanes: list[ReplayLane]
     partitions: int
@@ -143,7 +146,7 @@ def open_lane(
     scenario: Scenario,
     factor: float,
 ) -> ReplayLane:
-    """Return a dimension at the start of a replay, still without limits."""
+    """Return the lane of a dimension at the start of a replay, without its limits."""
     demand = history.of(dimension).demand()
     if factor != 1.0:
         demand = [units * factor for units in demand]
@@ -164,7 +167,7 @@ def _bounds_by_minute(
 ) -> list[tuple[int, CapacityBounds]]:
     """Return when scheduled actions change the bounds, latest first.
 
-    Those of the week before the history began have negative minutes.
+    Changes in the week before the history began have negative minutes.
     """
     found, bounds, start = [], policy.bounds, history.start
     for at, action in due_actions(policy.actions, start - _WEEK_SECONDS, history.end):

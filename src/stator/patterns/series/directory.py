@@ -305,7 +305,7 @@ class BucketDirectory:
         return opened.bucket
 
     def _refresh(self, known: _KnownBucket, adaptive: AdaptiveShards) -> Work[Bucket]:
-        """Add the write units of this process to a bucket's entry, and read the entry again."""
+        """Add this process's units since the last refresh to a bucket's entry, and read it."""
         by, text, now = known.bucket.by, known.bucket.text, self.context.now()
         known.fresh_until = now + HOT_REFRESH_SECONDS  # others need not refresh it as well
         peak = known.rate.peak

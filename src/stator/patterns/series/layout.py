@@ -131,7 +131,7 @@ class SeriesLayout:
         if not re.fullmatch(r"[a-zA-Z0-9_.-]{1,100}", self.name):
             raise ConfigurationError(
                 f"{self.name!r} cannot be part of a table name",
-                hint="use letters, digits, _ . - in the name of the series",
+                hint="name the series with 1 to 100 letters, digits, _ . -",
             )
 
     # -- keys

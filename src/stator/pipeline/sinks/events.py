@@ -48,9 +48,9 @@ def event_id(record: Record) -> str:
 
 
 def event_of(change: Change[Any], context: Context, images: Images = "plain") -> dict[str, Any]:
-    """Return the event of a change as a dictionary that ``encoded`` turns into JSON.
+    """Return the event of a change as a dictionary, which ``encoded`` turns into JSON.
 
-    Numbers are JSON fragments, so that they keep every digit.
+    A number is an ``orjson.Fragment`` with the digits as stored, so that none is lost.
     """
     record = change.record
     of = entity_of(record, context)

@@ -4,7 +4,7 @@
 
 A view is a subscriber of a stream app. Workers hand it every change at least once, in the order of
 its shard. It may get a change again after a crash, in different batches, or for a moment from two
-workers at once. The view's items, in the design's own table, make each change count once:
+workers at once. The view's items, in the table ``<design>-stator``, make each change count once:
 
     PK  VIEW#isp_hours                       SK  HEAD                  app, generation, building
     PK  VIEW#isp_hours                       SK  START#2#shardId-01... position
@@ -35,11 +35,11 @@ state is as it was read. An older change finds a newer state and does nothing. S
 without rank rows stay for two days, longer than a stream keeps changes.
 
 Invariants.
-- Only the holder of a shard's lease writes its partials. A retry of parked changes writes
-  another partial, whose sort key names no shard but ``~`` and the item (its table and a hash of its
-  key).
-- The effect of a change depends on its two images alone. So changes can be applied in any order,
-  and a parked change does not delay the others.
+- Only the holder of a shard's lease writes its partials. A parked change (one that failed too often
+  and waits for an operator) is counted in a partial of its own. In place of the shard, the sort key
+  of that partial has ``~`` and the item: its table and a hash of its key.
+- The effect of a change depends on its two images alone. So the changes in different partials can
+  be applied in any order, and a parked change does not delay the others.
 - A view belongs to one app, whose name is in its head.
 
 Shards end, and their partials would pile up. One hour after a shard's end, no worker can still

@@ -167,7 +167,7 @@ def _partition_values(record: CallRecord, partition: str) -> Iterator[Mapping[st
 
 
 def _decoded(change: Any) -> Mapping[str, Any]:
-    """Return one change of a batch, which the data layer may have encoded already."""
+    """Return one change of a batch as a mapping, decoded if the data layer has encoded it."""
     if not isinstance(change, orjson.Fragment):
         found: Mapping[str, Any] = change
         return found

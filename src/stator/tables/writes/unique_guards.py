@@ -216,9 +216,9 @@ def unique_value(of: EntityMap, field: str, item: Item | None) -> Any:
 def watched_attributes(of: EntityMap, old: Item | None) -> dict[str, Value | None]:
     """Return the attributes of ``old`` that must be unchanged when the guards are written.
 
-    None stands for an attribute that must be missing. For a guarded identity, the result has only
-    the first attribute of the identity. It shows whether the item exists, and that is enough: the
-    identity of a stored item never changes.
+    None stands for an attribute that must be missing. If the identity itself has a guard, the
+    result has only the first attribute of the identity. It shows whether the item exists, and that
+    is enough: the identity of a stored item never changes.
     """
     names = [of.identity[0] if name == IDENTITY else name for name in of.guarded]
     names += [of.deleted] if of.deleted is not None else []

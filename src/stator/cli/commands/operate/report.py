@@ -124,7 +124,7 @@ def _advice(
     timezone: str,
     now: float,
 ) -> tuple[CapacityAdvice | None, list[str]]:
-    """Return advice on the tables with enough history, and which have too little."""
+    """Return advice on the tables with enough history, and the names of those with too little."""
     searches, notes = [], []
     for live in lives:
         try:

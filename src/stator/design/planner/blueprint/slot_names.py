@@ -117,8 +117,8 @@ class SlotNames:
         names = {slot.index for slot in self.slots.values() if slot.kind == "GSI"}
         if len(names) > GLOBAL_INDEXES:
             raise DesignError(
-                f"the table needs {len(names)} global indexes, because locked paths keep their "
-                f"index; DynamoDB allows {GLOBAL_INDEXES}",
+                f"the table needs {len(names)} global indexes, because the paths in the lock "
+                f"file keep their indexes; DynamoDB allows {GLOBAL_INDEXES}",
                 hint="drop a pattern that needs an index of its own, or try stator plan --fresh",
             )
 

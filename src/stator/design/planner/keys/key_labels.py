@@ -94,10 +94,11 @@ def labels_of(
 
 
 def _shared_order(labels: KeyLabels, groups: list[TogetherGroup], kept: KeyLabels) -> list[str]:
-    """Return the order of labels for entities that are read together.
+    """Return the labels of entities that are read together, as ordered in their partition keys.
 
-    Labels follow the order in which fields are declared. If existing keys (``kept``) have another
-    order, their labels come first, in that order.
+    Each label stands for a field (``USER`` for ``user_id``). The labels have the order in which the
+    entities declare these fields. If the existing keys (``kept``) have their labels in another
+    order, those labels come first, in that order.
     """
     members = {member.entity for group in groups for member in group.members}
     declared = dict.fromkeys(

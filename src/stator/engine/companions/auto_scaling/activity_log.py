@@ -35,7 +35,7 @@ class ActivityLog:
         )
 
     def end(self, name: str, key: TargetKey, units: int, at: float, failure: str | None) -> None:
-        """Record that a change of units is in force, or why it never will be."""
+        """Record that a change of units is in force, or why it failed."""
         data = self._records.get(_ACTIVITY, key.scope, name)
         if data is None:  # older than six weeks
             return

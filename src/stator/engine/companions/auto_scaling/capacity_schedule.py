@@ -28,7 +28,11 @@ class CapacitySchedule:
 
     @property
     def action(self) -> ScheduledAction:
-        """The action as ``stator.model.scaling`` takes it. A rate counts from the creation."""
+        """The action as ``stator.model.scaling`` takes it.
+
+        Without a start time, the intervals of a ``rate(...)`` schedule count from the creation of
+        the action.
+        """
         is_rate = self.schedule.startswith("rate")
         start = self.created if self.start is None and is_rate else self.start
         return ScheduledAction(

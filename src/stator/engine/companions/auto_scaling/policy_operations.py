@@ -42,7 +42,7 @@ class PolicyOperations:
         }
 
     def put(self, call: CompanionCall, request: dict[str, Any]) -> dict[str, Any]:
-        """Create a policy and its alarms, or change both."""
+        """Create a policy with its alarms, or change an existing policy and its alarms."""
         key = read_key(call.scope, request)
         if key not in self._store.targets:
             raise CompanionRefused(
@@ -112,7 +112,10 @@ class PolicyOperations:
 
 
 def _configuration(key: TargetKey, request: dict[str, Any], *, is_new: bool) -> dict[str, Any]:
-    """Return the configuration of a policy. Raises CompanionRefused if DynamoDB has none such."""
+    """Return the configuration of a policy.
+
+    Raises CompanionRefused if DynamoDB has no such policy.
+    """
     # AWS's default for a new policy is StepScaling.
     kind = request.get("PolicyType", "StepScaling" if is_new else _TRACKING)
     if kind != _TRACKING or "StepScalingPolicyConfiguration" in request:

@@ -18,7 +18,7 @@ SUSPENSIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class CapacityChange:
-    """A change under way: until the table is ACTIVE again, the former units apply."""
+    """A change of units in progress. Until the table is ACTIVE again, the former units apply."""
 
     activity: str
     units: int
@@ -29,8 +29,8 @@ class CapacityChange:
 class ScalableTarget:
     """A target. Times are epoch seconds.
 
-    ``owed`` says that units outside the bounds must still be pulled inside: the bounds changed, but
-    the table could not. ``suspended`` has the members of SuspendedState that are true.
+    ``owed`` says that the bounds have changed while the table could not. Units outside the bounds
+    must still be moved inside. ``suspended`` has the members of SuspendedState that are true.
     """
 
     key: TargetKey

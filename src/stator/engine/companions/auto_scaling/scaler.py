@@ -40,7 +40,7 @@ _ALARM_OF: Final = {"high": HIGH, "low": LOW}
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """A change that a target asks for now, and why."""
+    """A change of units that a target needs now, and the reason."""
 
     target: ScalableTarget
     decision: ScalingDecision
@@ -68,7 +68,7 @@ class Scaler:
     # -- before the alarms of a minute are evaluated
 
     def prepare(self, end: int) -> None:
-        """Complete changes that are in force, and run scheduled actions that are due."""
+        """Complete changes of units that are in force, and run scheduled actions that are due."""
         for target in list(self._store.targets.values()):
             self._complete(target, float(end))
         due = [
@@ -100,7 +100,7 @@ class Scaler:
             self.follow(policy, now)
 
     def follow(self, policy: ScalingPolicy, now: float) -> None:
-        """Make the thresholds of a policy's alarms those of the units in force."""
+        """Give a policy's alarms the thresholds that belong to the units in force."""
         held = self._capacity.held(policy.key, now)
         if held is not None and held.units(policy.key) != policy.alarm_units:
             policy.alarm_units = held.units(policy.key)
@@ -120,7 +120,7 @@ class Scaler:
     # -- what alarms set off
 
     def ring(self, event: AlarmEvent) -> None:
-        """Take note of an alarm: ``end_minute`` acts on it."""
+        """Remember that an alarm rang, so that ``end_minute`` acts on it."""
         policy = next((p for p in self._store.policies.values() if p.arn == event.action_arn), None)
         if policy is None or event.state != ALARM:
             return
@@ -134,7 +134,7 @@ class Scaler:
     # -- after the alarms of a minute were evaluated
 
     def end_minute(self, end: int) -> None:
-        """Carry out what the alarms of this minute, and changed bounds, ask for."""
+        """Carry out the changes of units that this minute's alarms and changed bounds require."""
         places: dict[tuple[Scope, str, str], list[ScalableTarget]] = {}
         for target in self._store.targets.values():
             places.setdefault(target.key.place, []).append(target)
@@ -145,7 +145,7 @@ class Scaler:
         self._rang.clear()
 
     def pull(self, target: ScalableTarget, now: float) -> None:
-        """Pull units inside the bounds of a target at once, or as soon as it can be changed."""
+        """Move units inside the bounds of a target now, or as soon as its table can be changed."""
         target.owed = True
         self._store.save_target(target)
         held = self._capacity.held(target.key, now)
@@ -167,7 +167,7 @@ class Scaler:
             self._carry_out(min(wishes, key=lambda each: each.decision.direction == "in"), end)
 
     def _owed(self, target: ScalableTarget, held: HeldCapacity, now: float) -> _Wish | None:
-        """Return the change that brings units inside changed bounds, if it is still owed."""
+        """Return the change that moves units inside changed bounds, if it has not been made yet."""
         if not target.owed:
             return None
         decision = pull_inside(target.bounds, held.units(target.key), now, held.decreases)
@@ -179,7 +179,7 @@ class Scaler:
         return _Wish(target, decision, held, f"{bound} capacity was set to {decision.units}")
 
     def _wanted(self, target: ScalableTarget, held: HeldCapacity, end: int) -> _Wish | None:
-        """Return the change that the policies want whose alarms rang."""
+        """Return the change that the policies whose alarms rang decide on."""
         state = ScalingState(held.units(target.key), target.last_out, target.last_in)
         for policy in self._store.policies_of(target.key):
             rang = self._rang.get(policy.arn)

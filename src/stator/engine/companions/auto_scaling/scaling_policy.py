@@ -21,7 +21,7 @@ ALARM_KINDS: Final = (HIGH, LOW, PROVISIONED_HIGH, PROVISIONED_LOW)
 class ScalingPolicy:
     """A policy of a target. ``alarm_ids`` has an id for each kind of alarm.
 
-    ``alarm_units`` are the units for which the alarms' thresholds are made.
+    ``alarm_units`` are the units from which the alarms' thresholds were computed.
     """
 
     key: TargetKey

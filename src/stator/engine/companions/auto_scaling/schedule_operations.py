@@ -32,7 +32,7 @@ class ScheduleOperations:
         }
 
     def put(self, call: CompanionCall, request: dict[str, Any]) -> dict[str, Any]:
-        """Create a scheduled action, or change the members of one that the request has."""
+        """Create a scheduled action, or change an existing one as the request says."""
         key, name = read_key(call.scope, request), request["ScheduledActionName"]
         if key not in self._store.targets:
             raise CompanionRefused(

@@ -40,11 +40,11 @@ class TargetCapacity:
         self._store = store
 
     def exists(self, key: TargetKey) -> bool:
-        """Whether there is the table or global index, in whatever capacity mode."""
+        """Whether the table or global index exists, in any capacity mode."""
         return self._holder(key) is not None
 
     def held(self, key: TargetKey, now: float) -> HeldCapacity | None:
-        """Return the capacity of a target, or None: it is gone, or the table is on-demand."""
+        """Return the capacity of a target, or None if it is gone or its table is on-demand."""
         found = self._holder(key)
         if found is None or found[0].definition.billing_mode == "PAY_PER_REQUEST":
             return None
@@ -85,7 +85,7 @@ class TargetCapacity:
     def used(self, key: TargetKey, end: int, minutes: int) -> list[float]:
         """Return the units consumed in each of the last minutes before ``end``, oldest first.
 
-        Minutes before one without data are left out.
+        The list begins after the last minute without data.
         """
         metric = consumed_metric(key)
         series = self._store.series_of(metric)

@@ -57,7 +57,10 @@ class TargetKey:
 
 
 def read_key(scope: Scope, request: dict[str, Any]) -> TargetKey:
-    """Return the target that a request names. Raises CompanionRefused if it cannot be one."""
+    """Return the target that a request names.
+
+    Raises CompanionRefused if the request's names cannot be a target.
+    """
     resource, dimension = request["ResourceId"], request["ScalableDimension"]
     parts = resource.split("/")
     holder, _, units = dimension.removeprefix(f"{NAMESPACE}:").partition(":")
@@ -75,7 +78,10 @@ def read_key(scope: Scope, request: dict[str, Any]) -> TargetKey:
 
 
 def check_place(request: dict[str, Any], member: str = "ResourceId") -> None:
-    """Refuse a dimension without a resource, which ``member`` would name."""
+    """Refuse a dimension without a resource.
+
+    ``member`` is the member that must name the resource.
+    """
     if "ScalableDimension" in request and not request.get(member):
         raise CompanionRefused(
             VALIDATION, f"The parameter ScalableDimension needs the parameter {member}."

@@ -57,7 +57,7 @@ class TargetOperations:
         }
 
     def register(self, call: CompanionCall, request: dict[str, Any]) -> dict[str, Any]:
-        """Create a target, or change the members of an existing one that the request has."""
+        """Create a target, or change an existing one as the request says."""
         key = read_key(call.scope, request)
         target = self._store.targets.get(key)
         if target is None:

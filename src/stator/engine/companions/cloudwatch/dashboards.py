@@ -96,7 +96,7 @@ class Dashboards:
         return {"DashboardEntries": entries, **more}
 
     def delete_dashboards(self, call: CompanionCall, request: dict[str, Any]) -> dict[str, Any]:
-        """Delete dashboards: all of them, or none if one does not exist."""
+        """Delete dashboards. If one of them does not exist, delete none."""
         for name in request["DashboardNames"]:
             if not self.has(call.scope, name):
                 raise CompanionRefused(_NOT_FOUND, f"Dashboard {name} does not exist")

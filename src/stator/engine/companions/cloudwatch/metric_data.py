@@ -88,7 +88,7 @@ def _zone(text: str) -> timezone:
 
 
 def _shown(placeholder: str, query: MetricDataQuery, line: Line, zone: timezone) -> str:
-    """Return what stands for a placeholder of a label, such as ``${MAX}`` or ``${PROP('Stat')}``.
+    """Return the text that replaces a placeholder of a label, such as ``${PROP('Stat')}``.
 
     A placeholder that CloudWatch does not have is shown as it is.
     """

@@ -26,7 +26,10 @@ def read_dimensions(entries: list[dict[str, str]], where: str = "Dimensions") ->
 
 
 def read_metric(scope: Scope, request: dict[str, Any]) -> Metric:
-    """Return the metric that a request names. Raises CompanionRefused if a part is missing."""
+    """Return the metric that a request names.
+
+    Raises CompanionRefused if its name or namespace is missing.
+    """
     for member in ("Namespace", "MetricName"):
         if member not in request:
             raise CompanionRefused(MISSING, f"The parameter {member} is required.")
@@ -35,7 +38,7 @@ def read_metric(scope: Scope, request: dict[str, Any]) -> Metric:
 
 
 def write_metric(metric: Metric) -> dict[str, Any]:
-    """Return a metric as answers have it."""
+    """Return a metric in the form that answers have."""
     return {
         "Namespace": metric.namespace,
         "MetricName": metric.name,

@@ -31,7 +31,10 @@ SIMPLE: Final[dict[str, Statistic]] = {
 
 
 class RangedStatistic(Protocol):
-    """A statistic of the samples in a range, which is in shares of the samples or in values."""
+    """A statistic of the samples in a range.
+
+    The range is in shares of the samples, or in values.
+    """
 
     def __call__(self, samples: Distribution, low: float, high: float) -> float | None: ...
 

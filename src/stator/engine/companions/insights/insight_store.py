@@ -28,7 +28,7 @@ _KEPT_SECONDS: Final = 15 * 86_400
 
 
 class InsightStore:
-    """Adds what requests noted, and returns sketches; see the module's header."""
+    """Counts the keys that requests noted, and returns sketches; see the module's header."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -76,7 +76,7 @@ class InsightStore:
         return found
 
     def flush(self) -> None:
-        """Store what waits in memory as one batch."""
+        """Store the counts that are only in memory, as one batch."""
         changes: Changes = {key: top.pack() for key, top in self._pending.items() if top.counts}
         if changes:
             self._storage.write(changes, undoable=True)

@@ -49,7 +49,7 @@ class IdleMinutes(Protocol):
 
 
 class MetricStore:
-    """Adds samples, and answers what was aggregated; see the module's header."""
+    """Adds samples, and returns their aggregates; see the module's header."""
 
     def __init__(self, storage: Storage, idle: IdleMinutes | None = None) -> None:
         self._storage = storage
@@ -91,7 +91,7 @@ class MetricStore:
         return number
 
     def flush(self) -> None:
-        """Store what waits in memory as one batch."""
+        """Store the samples that are only in memory, as one batch."""
         changes: Changes = {}
         for series in self._unwritten:
             changes[_series_key(self._numbers[series])] = orjson.dumps(series.to_json())
@@ -108,7 +108,7 @@ class MetricStore:
         self._pending.clear()
 
     def expire(self, now: float) -> None:
-        """Roll up and remove what is older than its retention, and series without data."""
+        """Roll up aggregates older than their retention, and remove series without data."""
         self.flush()
         for series in list(self._numbers):
             number = self._numbers[series]
@@ -166,8 +166,8 @@ class MetricStore:
     ) -> dict[int, Distribution]:
         """Return the samples of these series from ``low`` to before ``high``, by period.
 
-        The result has an entry, under its start, for each period with data, in order of time. What
-        is kept only for longer periods than this one is left out, as in CloudWatch.
+        The result has an entry, under its start, for each period with data, in order of time.
+        Samples that are kept only for longer periods than this one are left out, as in CloudWatch.
         """
         found: dict[int, Distribution] = {}
         covered: list[tuple[int, int]] = []

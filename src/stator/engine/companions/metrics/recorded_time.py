@@ -29,7 +29,7 @@ Holder = tuple[Scope, str, str]
 
 
 class RecordedTime:
-    """The spans of time with metrics, and the lives of tables and global indexes."""
+    """When metrics were recorded, and when each table and global index existed."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -47,12 +47,12 @@ class RecordedTime:
             self._lives[Scope(account, region), table, index] = (since, until)
 
     def start(self, minute: int) -> None:
-        """Begin to record in this minute."""
+        """Note that metrics are recorded from this minute on."""
         if not self._spans or self._spans[-1][1] < minute:
             self._spans.append((minute, minute))
 
     def extend(self, end: int, holders: list[Holder]) -> None:
-        """Record that a minute has ended, and which tables and global indexes there are."""
+        """Record that a minute has ended, and which tables and global indexes exist."""
         low, high = self._spans[-1]
         self._spans[-1] = (low, max(high, end))
         self._changed = True
@@ -66,7 +66,7 @@ class RecordedTime:
                 self._lives[holder] = (since, end - _MINUTE)
 
     def forget(self, now: float) -> None:
-        """Forget what ended too long ago to have idle minutes that are still kept."""
+        """Forget the spans and tables that ended before the oldest minute still kept."""
         horizon = int(now) - _KEPT_SECONDS
         self._spans = [span for span in self._spans if span[1] > horizon] or self._spans[-1:]
         self._lives = {

@@ -65,7 +65,7 @@ class TrafficRecorder:
     # -- what requests noted
 
     def fold(self, now: float) -> None:
-        """Add what was noted so far to the minutes in which it happened."""
+        """Add the noted traffic to the minutes in which it happened."""
         with self._database.lock:
             self.log.fold(now)
 
@@ -118,7 +118,10 @@ class TrafficRecorder:
     def _add(
         self, scope: Scope, name: str, unit: str, minute: int, samples: Distribution, *place: str
     ) -> None:
-        """Add samples to a metric. ``place`` has names and values of dimensions by turns."""
+        """Add samples to a metric.
+
+        ``place`` has the name and the value of each dimension in turn.
+        """
         key = (scope, name, place)
         series = self._series.get(key)
         if series is None:
@@ -131,7 +134,7 @@ class TrafficRecorder:
     # -- what tables are
 
     def end_minute(self, end: int) -> None:
-        """Add what is true of tables at the end of a minute."""
+        """Add the metrics that are read from the tables themselves at the end of a minute."""
         self._database.meter.watch_keys(self._database.catalog.all())
         holders: list[Holder] = []
         for table in self._database.catalog.all():
@@ -167,7 +170,7 @@ class TrafficRecorder:
                 )
 
     def _add_capacity(self, end: int) -> None:
-        """Add the units of the five minutes that end now, of tables that have existed in them."""
+        """Add the units of the five minutes that end now, for tables that existed then."""
         start = end - _FIVE_MINUTES
         reserved: dict[Scope, list[tuple[int, int]]] = defaultdict(list)
         for table in self._database.catalog.all():
@@ -246,7 +249,8 @@ def _counted(times: int) -> Distribution:
 def _milliseconds(seconds: list[float]) -> Distribution:
     """Return the distribution of latencies.
 
-    Number, sum and extremes are exact. Of many latencies, the histogram has every n-th.
+    Number, sum and extremes are exact. If there are many latencies, the histogram has only every
+    n-th of them.
     """
     found = Distribution()
     found.count = float(len(seconds))

@@ -152,7 +152,10 @@ def parse_update(request: dict[str, Any]) -> UpdateRequest:
 
 
 def update(context: RequestContext, request: UpdateRequest) -> dict[str, Any]:
-    """Enable or disable. What is so already stays as it is; a change of mode enables again."""
+    """Enable or disable Contributor Insights.
+
+    A request that changes nothing has no effect; a change of mode enables again.
+    """
     database = context.database
     table, index = _resource(context, request.names)
     _check_state(table, index)

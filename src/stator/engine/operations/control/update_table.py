@@ -101,7 +101,7 @@ def parse(request: dict[str, Any]) -> UpdateTableRequest:
 
 
 def _requests_change(options: dict[str, Any], member: str) -> bool:
-    """Whether a member of the request is there and asks for a change.
+    """Whether the request has this member and the member asks for a change.
 
     An empty member asks for no change. The exception is an empty SSESpecification, which AWS takes
     as its default settings.

@@ -70,7 +70,7 @@ class Pace:
 
 @dataclass(slots=True)
 class _Sample:
-    """Counts of requests since the rate last changed because of throttling."""
+    """Counters of the requests since throttling last lowered the rate, or since the job began."""
 
     since: float
     accepted: int = 0

@@ -1,10 +1,10 @@
 """The functions that an app registers for single changes: together they are one subscriber.
 
-Each change of an item passes all functions that want it, in the order of registration, before the
+Each change of an item goes to all functions that want it, in the order of registration, before the
 next change of that item. So two functions may keep one thing up to date, such as an insert and a
 remove handler of a search index: together they see an item's changes in the order they were made.
-If one of the functions fails, the item waits for all of them. Different items may be handled in
-parallel.
+If one of the functions fails, none of them gets a later change of the item until a retry succeeds.
+Different items may be handled in parallel.
 """
 
 from __future__ import annotations

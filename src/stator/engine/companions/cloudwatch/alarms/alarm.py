@@ -50,7 +50,7 @@ class Alarm:
         return bool(self.definition.get("ActionsEnabled", True))
 
     def actions(self, state: str) -> list[str]:
-        """Return the ARNs of what a transition to this state sets off."""
+        """Return the ARNs of the actions that a transition to this state starts."""
         return list(self.definition.get(ACTIONS_OF[state], []))
 
     def to_json(self) -> dict[str, Any]:

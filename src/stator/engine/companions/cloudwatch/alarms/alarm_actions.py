@@ -15,7 +15,7 @@ from stator.model.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class AlarmEvent:
-    """A transition of an alarm, for the action that it sets off.
+    """A transition of an alarm, as the action that it starts receives it.
 
     ``alarm`` is the alarm as DescribeAlarms shows it, ``action_arn`` the action, ``state`` the new
     state, and ``at`` the end of the minute in epoch seconds.
@@ -57,6 +57,6 @@ class AlarmActions:
         self._registered.append(RegisteredAction(arn_prefix, run, repeats))
 
     def find(self, arn: str) -> RegisteredAction | None:
-        """Return the action for an ARN: of several, the one that was registered last."""
+        """Return the action registered for an ARN. Of several, it is the last one."""
         matching = (each for each in reversed(self._registered) if arn.startswith(each.prefix))
         return next(matching, None)

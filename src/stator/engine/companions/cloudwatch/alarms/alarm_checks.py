@@ -51,7 +51,7 @@ _ARN: Final = re.compile(r"arn:[\w-]+:[\w-]+:[^:]*:[^:]*:.+")
 
 
 def check_definition(scope: Scope, definition: dict[str, Any]) -> None:
-    """Raise CompanionRefused if an alarm cannot be defined so."""
+    """Raise CompanionRefused if the definition of an alarm is not valid."""
     for member in _UNSUPPORTED:
         if member in definition:
             raise _invalid(f"Stator does not support the parameter {member}.")
@@ -132,7 +132,7 @@ def _check_statistic(definition: dict[str, Any]) -> None:
 def alarm_queries(
     scope: Scope, definition: dict[str, Any]
 ) -> tuple[list[MetricDataQuery], MetricDataQuery]:
-    """Return the queries of an alarm, and the one whose points are compared."""
+    """Return the queries of an alarm, and the query whose points are compared."""
     if "Metrics" in definition:
         queries = read_queries(scope, definition["Metrics"], "Metrics")
     else:

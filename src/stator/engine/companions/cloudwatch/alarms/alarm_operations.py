@@ -120,7 +120,7 @@ class AlarmOperations:
         return {"AlarmHistoryItems": page, **more}
 
     def delete_alarms(self, call: CompanionCall, request: dict[str, Any]) -> dict[str, Any]:
-        """Delete alarms: all of them, or none if one does not exist."""
+        """Delete alarms. If one of them does not exist, delete none."""
         for alarm in self._named(call, request):
             data = {"version": "1.0", "type": "Delete", "deletedAlarm": alarm.described()}
             summary = f'Alarm "{alarm.name}" deleted'

@@ -68,7 +68,7 @@ class AlarmStore:
         self._records.put(_HISTORY, alarm.scope, name, {"version": 1, "key": name, "item": item})
 
     def history(self, scope: Scope, name: str | None) -> list[dict[str, Any]]:
-        """Return the history of one alarm, or of all, from old to new."""
+        """Return the history of one alarm, or of all alarms, the oldest entry first."""
         prefix = "" if name is None else _place(name)
         items = [record["item"] for record in self._records.all(_HISTORY, scope, prefix)]
         return sorted(items, key=lambda item: item["Timestamp"])
@@ -82,5 +82,8 @@ class AlarmStore:
 
 
 def _place(name: str) -> str:
-    """Return the start of the keys of an alarm's history; no alarm's is the start of another's."""
+    """Return the prefix of the keys of an alarm's history.
+
+    No other alarm's prefix begins with it.
+    """
     return f"{name}\0"

@@ -48,7 +48,7 @@ MISSING_TREATMENTS: Final = ("missing", "ignore", "breaching", "notBreaching")
 
 @dataclass(frozen=True, slots=True)
 class AlarmRule:
-    """The rule of an alarm: M of N periods, how to compare, and what missing points mean.
+    """The rule of an alarm: M of N periods, the comparison, and the meaning of missing points.
 
     ``band`` has the limits of each period instead of the threshold, for anomaly detection. A point
     without limits is a missing point.
@@ -81,7 +81,7 @@ class Verdict:
 def judge(rule: AlarmRule, points: list[tuple[int, float | None]], current: str) -> Verdict:
     """Return the verdict on the periods of the evaluation range, newest first.
 
-    Each has its start and its value, or None if there is no point. ``current`` is the alarm's
+    Each period has its start, and its value or None if it has no point. ``current`` is the alarm's
     state.
     """
     if rule.band is not None:
@@ -110,7 +110,7 @@ def judge(rule: AlarmRule, points: list[tuple[int, float | None]], current: str)
 
 
 def _age_of_oldest(points: list[tuple[int, float | None]], periods: int) -> int:
-    """Return how many periods ago the oldest point is, among those that the alarm looks at."""
+    """Return how many periods ago the oldest point of the newest ``periods`` periods is."""
     return max(
         (age for age, (_, value) in enumerate(points[:periods], 1) if value is not None), default=0
     )

@@ -97,7 +97,8 @@ class AlarmEvaluator:
     def _has_few_samples(self, alarm: Alarm, period: int, end: int) -> bool:
         """Whether a percentile must be ignored because it rests on too few samples.
 
-        From the median on, a percentile p needs 10 / (1 - p) samples in a period, below it 10 / p.
+        A percentile p needs 10 / (1 - p) samples in a period if it is the median or above, else 10
+        / p.
         """
         definition = alarm.definition
         share = percentile_of(definition.get("ExtendedStatistic", ""))
@@ -186,7 +187,7 @@ class AlarmEvaluator:
 def _reason_data(
     definition: dict[str, Any], rule: AlarmRule, verdict: Verdict, period: int, end: int
 ) -> str:
-    """Return StateReasonData as recorded on AWS: the points that decided, and what was asked."""
+    """Return StateReasonData as recorded on AWS: the deciding points, and the query."""
     points = verdict.evaluated
     data: dict[str, Any] = {"version": "1.0", "queryDate": _moment(end)}
     if points:

@@ -39,7 +39,7 @@ Search = Callable[[str, str, int], list[Line]]
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What an expression can refer to.
+    """The names that an expression can refer to.
 
     ``value_of`` returns the value of another query of the request by its id, and ``metrics`` has
     the lines of its metrics.

@@ -16,7 +16,7 @@ from stator.engine.companions.cloudwatch.expressions.syntax import MathError
 
 @dataclass(frozen=True, slots=True)
 class QueryWindow:
-    """The time range of a query, and the period of lines that no metric gives one."""
+    """The time range of a query, and the period of lines that do not come from a metric."""
 
     start: int
     end: int
@@ -43,7 +43,10 @@ def number_of(name: str, value: Value) -> float:
 
 
 def _each(name: str, change: Callable[[Line], Line]) -> Function:
-    """Make a function of a line from a change; an array is changed line by line."""
+    """Make a function of metric math from a function that changes one line.
+
+    An array is changed line by line.
+    """
 
     def run(_: QueryWindow, arguments: list[Value]) -> Value:
         changed = [change(line) for line in lines_of(name, arguments[0])]
@@ -71,7 +74,7 @@ def _math(name: str, function: Callable[[float], float]) -> Function:
 
 
 def _aggregate(name: str, function: Callable[[list[float]], float]) -> Function:
-    """Make a function that turns a line into a number, and an array into a line."""
+    """Make a function of metric math that turns a line into a number, and an array into a line."""
 
     def run(window: QueryWindow, arguments: list[Value]) -> Value:
         value = arguments[0]

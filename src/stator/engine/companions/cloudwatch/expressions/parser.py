@@ -88,7 +88,7 @@ class _Parser:
         self._at += 1
 
     def operation(self, level: int) -> Node:
-        """Parse operators of this strength and stronger."""
+        """Parse operators that bind at least as strongly as this level."""
         if level == len(_LEVELS):
             return self._signed()
         left = self.operation(level + 1)

@@ -7,7 +7,7 @@ from typing import Union
 
 
 class MathError(Exception):
-    """An expression is wrong. The text says what."""
+    """An expression of metric math is wrong. The text says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
