@@ -19,7 +19,7 @@ atexit.register(lambda: print("at exit"))
 import beside
 print(json.dumps({
     "arguments": sys.argv, "folder": os.getcwd(), "main": __name__,
-    "file": os.path.basename(__file__),
+    "file": os.path.basename(globals().get("__file__", "none")),
     "environment": dict(os.environ), "path": sys.path, "encoding": sys.stdout.encoding,
     "terminals": [each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr)],
     "beside": beside.WORD, "input": sys.stdin.read(),
@@ -48,7 +48,9 @@ def environment(folder: Path) -> dict[str, str]:
     return {**kept, "LC_CTYPE": "C.UTF-8", "WORD": "ä", "PYTHONPATH": f"{folder / 'lib'}"}
 
 
-@pytest.mark.parametrize("how", [["facts.py", "a", "b c"], ["-m", "facts", "--x"]])
+@pytest.mark.parametrize(
+    "how", [["facts.py", "a", "b c"], ["-m", "facts", "--x"], ["-c", FACTS, "a"]]
+)
 def test_a_program_finds_the_same(tmp_path: Path, how: list[str]) -> None:
     (tmp_path / "facts.py").write_text(FACTS)
     (tmp_path / "beside.py").write_text("WORD = 'from the folder'\n")

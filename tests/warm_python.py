@@ -30,6 +30,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import IO, Any, Final
 
 import stator
@@ -47,7 +48,8 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Run ``python`` with the arguments and return its exit code and its output.
 
-    ``merged`` sends stderr to stdout. Arguments are ``-m module ...`` or ``file.py ...``.
+    ``merged`` sends stderr to stdout. Arguments are ``-m module ...``, ``-c program ...`` or
+    ``file.py ...``.
     """
     with (
         tempfile.TemporaryFile() as out,
@@ -184,16 +186,21 @@ def become(request: dict[str, Any], paths: list[str]) -> None:
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     arguments = request["arguments"]
-    is_module = arguments[0] == "-m"
-    first = os.getcwd() if is_module else os.path.dirname(os.path.abspath(arguments[0]))
+    way = arguments[0]
+    folders = {"-m": os.getcwd(), "-c": ""}
+    first = folders.get(way, os.path.dirname(os.path.abspath(way)))
     named = os.environ.get("PYTHONPATH", "")
     given = [os.path.abspath(path) for path in named.split(os.pathsep)] if named else []
     sys.path[:] = [first, *dict.fromkeys((*given, *paths))]
-    sys.argv = arguments[1:] if is_module else arguments
-    if is_module:
+    sys.argv = arguments[1:] if way == "-m" else arguments
+    if way == "-m":
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    elif way == "-c":
+        sys.argv = ["-c", *arguments[2:]]
+        main = sys.modules["__main__"] = ModuleType("__main__")
+        exec(compile(arguments[1], "<string>", "exec"), main.__dict__)
     else:
-        runpy.run_path(arguments[0], run_name="__main__")
+        runpy.run_path(way, run_name="__main__")
 
 
 def _start() -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
+from functools import cache
 from typing import Any
 
 from stator import (
@@ -140,7 +141,9 @@ PATTERNS: list[Pattern[..., Any] | WritePattern] = [
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 
 
+@cache
 def shop(layout: Layout = "single-table") -> Design:
+    """The design, which is planned once: over a thousand tests connect with it."""
     return Design(
         "shop",
         [User, Order, Product, Session],

@@ -109,32 +109,41 @@ def stator_engine() -> Iterator[Service]:
 
 
 @contextmanager
-def amazons_engine() -> Iterator[Service]:
+def amazons_engine(address: str) -> Iterator[Service]:
+    """The server, without tables, until the end of a test."""
+
+    def answer(operation: str, body: bytes) -> tuple[int, bytes]:
+        headers = {
+            "X-Amz-Target": target_of(operation),
+            "Content-Type": "application/x-amz-json-1.0",
+            "Authorization": "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/dynamodb/"
+            "aws4_request, SignedHeaders=host, Signature=0",
+        }
+        request = urllib.request.Request(address, body, headers)
+        try:
+            with urllib.request.urlopen(request, timeout=30) as reply:
+                return reply.status, reply.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read()
+
+    yield answer
+    for name in json.loads(answer("ListTables", b"{}")[1])["TableNames"]:
+        status, _ = answer("DeleteTable", json.dumps({"TableName": name}).encode())
+        assert status == 200
+
+
+@pytest.fixture(scope="module")
+def amazons_address() -> Iterator[str]:
     with dynamodb_local() as address:
-
-        def answer(operation: str, body: bytes) -> tuple[int, bytes]:
-            headers = {
-                "X-Amz-Target": target_of(operation),
-                "Content-Type": "application/x-amz-json-1.0",
-                "Authorization": "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/dynamodb/"
-                "aws4_request, SignedHeaders=host, Signature=0",
-            }
-            request = urllib.request.Request(address, body, headers)
-            try:
-                with urllib.request.urlopen(request, timeout=30) as reply:
-                    return reply.status, reply.read()
-            except urllib.error.HTTPError as error:
-                return error.code, error.read()
-
-        yield answer
+        yield address
 
 
-SERVICES = {"stator": stator_engine, "dynamodb-local": amazons_engine}
-
-
-@pytest.fixture(params=SERVICES)
+@pytest.fixture(params=["stator", "dynamodb-local"])
 def service(request: pytest.FixtureRequest) -> Iterator[Service]:
-    with SERVICES[request.param]() as opened:
+    is_local = request.param == "dynamodb-local"
+    with (
+        amazons_engine(request.getfixturevalue("amazons_address")) if is_local else stator_engine()
+    ) as opened:
         yield opened
 
 

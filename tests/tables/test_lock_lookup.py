@@ -12,6 +12,7 @@ import pytest
 
 from stator import Design, Entity, Query, connect, find, ident, read
 from stator.design.plan.lock_file import lock_path, write_lock
+from tests import warm_python
 from tests.cli.design_project import Project
 
 DESIGN = """\
@@ -67,14 +68,8 @@ def project(tmp_path: Path) -> Project:
 
 
 def run(folder: Path, *arguments: str, path: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": f"{os.environ.get('PYTHONPATH', '')}:{path}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    env = {**os.environ, "PYTHONPATH": f"{os.environ.get('PYTHONPATH', '')}:{path}"}
+    return warm_python.run(*arguments, cwd=folder, env=env)
 
 
 def planned(project: Project, *, fresh: bool = False) -> str:
