@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import uuid4
 
-from stator.engine.companions.auto_scaling.answer_page import page
+from stator.engine.companions.auto_scaling.answer_page import described_page
 from stator.engine.companions.auto_scaling.policy_alarms import delete_alarms, put_alarms
 from stator.engine.companions.auto_scaling.scaling_policy import ALARM_KINDS, ScalingPolicy
 from stator.engine.companions.auto_scaling.scaling_store import ScalingStore
@@ -14,8 +14,6 @@ from stator.engine.companions.auto_scaling.target_capacity import TargetCapacity
 from stator.engine.companions.auto_scaling.target_key import (
     VALIDATION,
     TargetKey,
-    check_place,
-    names_key,
     read_key,
 )
 from stator.engine.companions.cloudwatch.cloudwatch import CloudWatch
@@ -99,16 +97,8 @@ class PolicyOperations:
         self._store.delete_policy(policy)
 
     def describe(self, call: CompanionCall, request: dict[str, Any]) -> dict[str, Any]:
-        check_place(request)
-        found = [
-            policy
-            for policy in self._store.policies.values()
-            if policy.key.scope == call.scope
-            and names_key(request, policy.key)
-            and policy.name in request.get("PolicyNames", [policy.name])
-        ]
-        found.sort(key=lambda each: (each.key.resource_id, each.key.dimension, each.name))
-        return page("ScalingPolicies", [policy.described() for policy in found], request)
+        entries = self._store.policies.values()
+        return described_page("ScalingPolicies", "PolicyNames", entries, call, request)
 
 
 def _configuration(key: TargetKey, request: dict[str, Any], *, is_new: bool) -> dict[str, Any]:

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from stator.engine.companions.auto_scaling.answer_page import page
+from stator.engine.companions.auto_scaling.answer_page import described_page
 from stator.engine.companions.auto_scaling.capacity_schedule import CapacitySchedule
 from stator.engine.companions.auto_scaling.scaling_store import ScalingStore
 from stator.engine.companions.auto_scaling.target_key import (
     VALIDATION,
     TargetKey,
-    check_place,
-    names_key,
     read_key,
 )
 from stator.engine.companions.companion import CompanionCall, CompanionOperation
@@ -72,16 +70,8 @@ class ScheduleOperations:
         return {}
 
     def describe(self, call: CompanionCall, request: dict[str, Any]) -> dict[str, Any]:
-        check_place(request)
-        found = [
-            schedule
-            for schedule in self._store.schedules.values()
-            if schedule.key.scope == call.scope
-            and names_key(request, schedule.key)
-            and schedule.name in request.get("ScheduledActionNames", [schedule.name])
-        ]
-        found.sort(key=lambda each: (each.key.resource_id, each.key.dimension, each.name))
-        return page("ScheduledActions", [each.described() for each in found], request)
+        entries = self._store.schedules.values()
+        return described_page("ScheduledActions", "ScheduledActionNames", entries, call, request)
 
 
 def _optional(schedule: CapacitySchedule) -> tuple[Any, ...]:
