@@ -21,6 +21,7 @@ from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any, Literal, ParamSpec, TypeVar
 
+from stator.design.patterns.query import Question
 from stator.errors import ConfigurationError, RequestRefused, StatorError
 
 P = ParamSpec("P")
@@ -39,6 +40,7 @@ _WORDS: dict[Any, str] = {
     Sequence: "a list",
     tuple: "a tuple",
     type: "an entity class",
+    Question: 'a pattern that is called with its arguments: orders_of_user("u1")',
 }
 _GENERIC: tuple[Any, ...] = (Callable, Mapping, Sequence, tuple, type)
 """The generic types that are checked, without what is inside them."""

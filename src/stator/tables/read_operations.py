@@ -308,9 +308,9 @@ class ReadOperations:
     ) -> Work[int]:
         """Count the items a pattern finds.
 
-        DynamoDB reads and bills the items, but sends none of them. If the index does not hold the
-        expiry time, expired items are counted until DynamoDB deletes them. The other arguments are
-        those of ``fetch``.
+        DynamoDB reads and bills the items, but sends none of them. If an index of an earlier plan
+        does not hold the expiry time, expired items are counted until DynamoDB deletes them. The
+        other arguments are those of ``fetch``.
         """
         return PatternRead(self.context, query, ReadOptions(consistent, include_expired)).count()
 

@@ -8,8 +8,10 @@ with its arguments filled in. It does no I/O.
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from itertools import product
 from typing import Any, Final, Literal, TypeVar
 
@@ -251,6 +253,21 @@ class KeyConditionPart:
             return f"begins_with({name}, {values[0]})"
         return f"{name} {self.operator} {values[0]}"
 
+    def is_empty_range(self, arguments: Mapping[str, Any], shard: int) -> bool:
+        """Whether these arguments make a range that ends before it begins."""
+        if self.operator != "BETWEEN":
+            return False
+        low, high = (_ordered(filled(bound, arguments, shard)) for bound in self.bounds)
+        return bool(low > high)
+
+
+def _ordered(value: Value) -> Any:
+    """Return the content of a key value in a form that compares as DynamoDB compares it."""
+    [(kind, content)] = value.items()
+    if kind == "N":
+        return Decimal(content)
+    return b64decode(content) if kind == "B" else content
+
 
 @dataclass(frozen=True, slots=True)
 class GuardLookup:
@@ -355,6 +372,8 @@ class Step:
         for given in self._one_by_one(arguments):
             for tests in self.conditions:
                 for shard in range(self.shards):
+                    if any(test.is_empty_range(given, shard) for test in tests):
+                        continue  # DynamoDB refuses a range that ends before it begins
                     request = self._read(given, shard, tests, limited)
                     if request not in found:  # two arguments may have the same value
                         found.append(request)

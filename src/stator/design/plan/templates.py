@@ -163,7 +163,14 @@ def filled(template: Template, arguments: Mapping[str, Any], shard: int | None =
             f"{' and '.join(names) or template} is None, which no key contains",
             hint="pass a value; to find items without one, declare another pattern with == None",
         )
+    if value in _EMPTY:
+        raise RequestRefused(
+            f"{template.parts[0].name} is empty, which no key contains", hint="pass a value"
+        )
     return value
+
+
+_EMPTY = ({"S": ""}, {"B": ""})
 
 
 def listed_argument(name: str, given: Any) -> list[Any]:

@@ -549,13 +549,13 @@ class CostModel:
         DynamoDB can drop them by a filter on fields of the index. Otherwise the reader drops them
         after fetching the whole items. That is impossible for a consistent read, because fetched
         items may be newer than the index. A count never fetches items just to leave out deleted
-        ones.
+        or expired ones.
         """
         need = served.need
         _, late = self.unkeyed(served, placement)
         if late:
             return not need.consistent
-        return not (need.is_count and need.hides is not None) or need.hides in placement.included
+        return need.shown_to_count <= frozenset(placement.included)
 
     def _query_units(self, served: ServedNeed, placement: Placement, skew: float = 1.0) -> float:
         """Return the read units of a call's queries, without the items that it fetches afterwards.

@@ -133,6 +133,8 @@ class Need:
     is_count: bool = False
     hides: str | None = None
     """The ``soft_delete()`` field, if items that have it set are left out of the result."""
+    expires: str | None = None
+    """The ``ttl()`` field, if items past it are left out of the result."""
     selects: frozenset[str] = frozenset()
     """The fields that an index must hold so that no item has to be fetched from the table.
 
@@ -161,6 +163,12 @@ class Need:
         default_factory=dict, init=False, compare=False, repr=False
     )
     """A cache of ``selectivity.fraction``."""
+
+    @property
+    def shown_to_count(self) -> frozenset[str]:
+        """The fields by which a count leaves out deleted and expired items. Empty for reads."""
+        hiding = (self.hides, self.expires) if self.is_count else ()
+        return frozenset(name for name in hiding if name is not None)
 
     @cached_property
     def keyed(self) -> frozenset[str]:
@@ -274,7 +282,7 @@ def fields_of(need: Need, filters: Iterable[Condition]) -> frozenset[str]:
         reference.name for condition in filters for reference in references(condition)
     )
     # DynamoDB counts what the index shows. Other reads look at the whole item.
-    return names | {need.hides} if need.is_count and need.hides is not None else names
+    return names | need.shown_to_count
 
 
 def is_optional(known: EntityInfo, name: str) -> bool:

@@ -54,6 +54,7 @@ def need_of(pattern: Pattern[..., Any], target: type[Entity]) -> Need:
         consistent=pattern.traffic.consistent,
         is_count=ask.is_count,
         hides=ask.hides(target),
+        expires=next((each.name for each in known.fields.values() if each.role == "ttl"), None),
         rps=pattern.traffic.rps,
         is_whole=ask.limit is None and len(ask.targets) == 1 and not pattern.traffic.paged,
     )
