@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stator import IndexKey, connect
+from stator import IndexKey
 from stator.design.design import Design
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident
@@ -15,6 +15,7 @@ from stator.design.patterns.pattern import read
 from stator.design.patterns.query import Count, Query, find
 from stator.design.patterns.write_pattern import updates, write
 from stator.design.value_facts import distinct
+from tests.targets import Target
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -66,19 +67,22 @@ DESIGN = Design(
 )
 
 
+PLAN = DESIGN.plan()
+
+
 @pytest.fixture
-def db() -> Any:
-    found = connect(DESIGN)
-    for at in range(240):
-        found.create(
-            Device(
-                device_id=f"d{at:03}",
-                fleet_id="f1",
-                status=f"s{at % 3}",
-                last_seen=START + timedelta(hours=at % 24),
-                settings="x",
-            )
+def db(target: Target) -> Any:
+    found = target.connect(DESIGN, plan=PLAN)
+    found.write_many(
+        Device(
+            device_id=f"d{at:03}",
+            fleet_id="f1",
+            status=f"s{at % 3}",
+            last_seen=START + timedelta(hours=at % 24),
+            settings="x",
         )
+        for at in range(240)
+    )
     return found
 
 
@@ -92,7 +96,7 @@ def expected() -> list[str]:
 
 def test_the_plan_fetches_before_it_filters() -> None:
     for name in ("silent", "first_silent", "how_many"):
-        step = DESIGN.plan().pattern(name).steps[0]
+        step = PLAN.pattern(name).steps[0]
         assert step.fetch and step.fetched_filter is not None and step.filter is None
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from stator import Design, Entity, connect, connect_async, ident, version, write_token
+from stator import Design, Entity, connect_async, ident, version, write_token
 from stator.errors import OutcomeUnknown, ReplyLost, RequestRefused
 from stator.testing import Fault, InterceptedCall, faulty
 from tests.targets import Target
@@ -71,14 +71,14 @@ WRITES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("fault", [resend_writes, lose_writes])
 @pytest.mark.parametrize("name", WRITES)
-def test_an_old_item_that_may_be_our_own_is_unknown(name: str, fault: Any) -> None:
+def test_an_old_item_that_may_be_our_own_is_unknown(name: str, fault: Any, target: Target) -> None:
     if name == "call" and fault is resend_writes:
         pytest.skip("a raw call that returns the old item is not sent again")
-    with connect(DESIGN) as db:
-        db.create(Job(job_id="1"))
-        db.create(Stamped(stamped_id="1"))
-        with faulty(db, fault), pytest.raises((OutcomeUnknown, ReplyLost)) as seen:
-            WRITES[name](db)
+    db = target.connect(DESIGN)
+    db.create(Job(job_id="1"))
+    db.create(Stamped(stamped_id="1"))
+    with faulty(db, fault), pytest.raises((OutcomeUnknown, ReplyLost)) as seen:
+        WRITES[name](db)
     assert seen.value.sent
     if fault is resend_writes:
         assert "has happened" in str(seen.value)
@@ -95,13 +95,13 @@ def test_the_same_awaited(name: str) -> None:
     asyncio.run(main())
 
 
-def test_the_new_item_of_a_write_that_was_sent_again_is_known() -> None:
-    with connect(DESIGN) as db:
-        db.create(Job(job_id="1"))
-        with faulty(db, resend_writes):
-            patched = db.patch(Job, {"state": "done"}, job_id="1", returns="new")
-            assert db.upsert(Job(job_id="1", state="over")).state == "over"
-        assert patched == Job(job_id="1", state="done")
+def test_the_new_item_of_a_write_that_was_sent_again_is_known(target: Target) -> None:
+    db = target.connect(DESIGN)
+    db.create(Job(job_id="1"))
+    with faulty(db, resend_writes):
+        patched = db.patch(Job, {"state": "done"}, job_id="1", returns="new")
+        assert db.upsert(Job(job_id="1", state="over")).state == "over"
+    assert patched == Job(job_id="1", state="done")
 
 
 def test_an_old_item_with_proof_is_read_first(target: Target) -> None:

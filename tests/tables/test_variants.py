@@ -206,8 +206,7 @@ def raw(db: Db, animal_id: str) -> dict[str, Any]:
     return item
 
 
-def test_an_unknown_tag_is_named() -> None:
-    db = connect(zoo)
+def test_an_unknown_tag_is_named(db: Db) -> None:
     filled(db)
     of = db.context.schema.of(Animal)
     item = raw(db, "1") | {"_class": {"S": "bird"}}
@@ -216,7 +215,7 @@ def test_an_unknown_tag_is_named() -> None:
         db.get(Animal, animal_id="1")
 
 
-def test_a_create_by_an_update_has_its_tag() -> None:
+def test_a_create_by_an_update_has_its_tag(target: Target) -> None:
     class Vehicle(Entity):
         number: str = ident()
         wheels: int = 4
@@ -224,7 +223,7 @@ def test_a_create_by_an_update_has_its_tag() -> None:
     class Truck(Vehicle, variant="truck"):
         load: int = 0
 
-    db = connect(Design("fleet", [Vehicle], []))
+    db = target.connect(Design("fleet", [Vehicle], []))
     with db.update(Truck, or_create=True, number="1") as truck:
         truck.load = 7
     assert db.get(Vehicle, number="1") == Truck(number="1", load=7)
@@ -232,7 +231,7 @@ def test_a_create_by_an_update_has_its_tag() -> None:
         db.patch(Truck, {"_class": "truck"}, number="1")
 
 
-def test_variants_have_the_versions_and_unique_fields_of_their_entity() -> None:
+def test_variants_have_the_versions_and_unique_fields_of_their_entity(target: Target) -> None:
     class Account(Entity, version=2):
         account_id: str = ident()
         email: str = unique()
@@ -246,7 +245,7 @@ def test_variants_have_the_versions_and_unique_fields_of_their_entity() -> None:
         fields["email"] = fields["email"].lower()
         return fields
 
-    db = connect(Design("accounts", [Account], []))
+    db = target.connect(Design("accounts", [Account], []))
     made = db.create(Business(account_id="1", email="A@x", vat="7"))
     of = db.context.schema.of(Account)
     item = db.call("GetItem", {"TableName": of.table.name, "Key": of.key_of(made)})["Item"]
