@@ -84,8 +84,8 @@ PASSED_ON: Final = (
     "stator.tables.writes.open_update.OpenUpdate",
     "stator.tables.writes.statements.Statement",
     # what observers and finders of hot keys are given
-    "stator.patterns.shards.contributor_insights.InsightsCloudWatch",
-    "stator.patterns.shards.contributor_insights.InsightsDynamoDB",
+    "stator.tables.shards.contributor_insights.InsightsCloudWatch",
+    "stator.tables.shards.contributor_insights.InsightsDynamoDB",
     "stator.tables.metrics.call_facts.FactReader",
     "stator.tables.metrics.metrics_observer.CallSink",
     "stator.throttle_reason.ThrottleReason",

@@ -179,6 +179,7 @@ def _attempts(
         idempotent=options.get("idempotent", True),
         deadline=None if seconds is None else clock.now() + seconds,
         raise_hot_key=options.get("raise_hot_key", False),
+        raise_hot_index=options.get("raise_hot_index", False),
         raise_table_limit=options.get("raise_table_limit", False),
         on_retry=options.get("on_retry"),
     )

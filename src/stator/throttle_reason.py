@@ -45,7 +45,7 @@ _MESSAGES: Final[tuple[tuple[str, ThrottleScope], ...]] = (
     ("maximum OnDemandThroughput", "table"),
     ("check if you have a hot key", "key range"),
 )
-_UNNAMED: Final = "?"
+UNNAMED: Final = "?"
 """Stands for an index that the reply does not name."""
 _WIDTH: Final[dict[ThrottleScope | None, int]] = {None: 0, "key range": 1, "table": 2, "account": 3}
 _THROTTLING_CODES: Final = frozenset({"ThrottlingError", "ProvisionedThroughputExceeded"})
@@ -110,6 +110,14 @@ def is_table_limit(reasons: Iterable[ThrottleReason]) -> bool:
     return widest(found) in ("table", "account") and all(each.index is None for each in found)
 
 
+def is_hot_index(reasons: Iterable[ThrottleReason]) -> bool:
+    """Whether a partition of an index refused a write, and no wider limit did."""
+    found = list(reasons)
+    return widest(found) in ("key range", None) and any(
+        each.index is not None and each.kind != "read" for each in found
+    )
+
+
 def may_be_hot_key(reasons: Iterable[ThrottleReason]) -> bool:
     """Whether a partition of the table itself refused a request, or may have done so.
 
@@ -152,7 +160,7 @@ def _of_reason(reason: dict[str, Any]) -> ThrottleReason:
     table, _, rest = path.partition("/")
     index = rest.removeprefix("index/") or None
     if index is None and text.startswith("Index"):
-        index = _UNNAMED
+        index = UNNAMED
     return ThrottleReason(scope, kind, table, index, text)
 
 
@@ -160,5 +168,5 @@ def _of_message(message: str) -> ThrottleReason:
     scope: ThrottleScope | None = next(
         (scope for part, scope in _MESSAGES if part in message), None
     )
-    index = _UNNAMED if "global secondary indexes" in message else None
+    index = UNNAMED if "global secondary indexes" in message else None
     return ThrottleReason(scope, index=index, text=message)

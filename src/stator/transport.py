@@ -17,6 +17,7 @@ class CallOptions(TypedDict, total=False):
     False, a lost reply raises OutcomeUnknown. ``deadline_seconds``: the time for all attempts
     together. ``raise_hot_key`` (default False): a refusal because one partition is throttled is
     raised at once and not retried, for callers that then write to other partitions.
+    ``raise_hot_index`` (default False): the same for a write that a partition of an index refuses.
     ``raise_table_limit`` (default False): the same for a limit of the whole table, for callers that
     then write to another table. ``on_retry`` is called with the error of each attempt that another
     one follows.
@@ -25,6 +26,7 @@ class CallOptions(TypedDict, total=False):
     idempotent: bool
     deadline_seconds: float | None
     raise_hot_key: bool
+    raise_hot_index: bool
     raise_table_limit: bool
     on_retry: Callable[[BaseException], None]
 

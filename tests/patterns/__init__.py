@@ -30,11 +30,6 @@ series.series: test_series.py
 series.spread: test_series_tables.py
 series.transactions: test_rollups.py
 series.writes: test_series.py
-shards.adaptive_shards: test_adaptive_series.py, test_adaptive_counter.py
-shards.contributor_insights: test_contributor_insights.py
-shards.hot_key: test_adaptive_series.py
-shards.shard_change: test_adaptive_series.py
-shards.write_rate: test_adaptive_series.py
 tree.items: test_tree.py
 tree.jobs: test_tree.py
 tree.tree: test_tree.py

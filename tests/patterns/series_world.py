@@ -23,9 +23,9 @@ from stator.errors import (
 )
 from stator.patterns.rollups.rollup import Rollup
 from stator.patterns.series.series import Series
-from stator.patterns.shards.adaptive_shards import AdaptiveShards
-from stator.patterns.shards.shard_change import ShardChange
 from stator.tables.db import Db
+from stator.tables.shards.adaptive_shards import AdaptiveShards
+from stator.tables.shards.shard_change import ShardChange
 from stator.testing import Fault, FaultyTransport, InterceptedCall
 from tests.patterns.interleaved import Process, Schedule
 from tests.patterns.meters import T0, Reading, reading

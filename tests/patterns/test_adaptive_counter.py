@@ -17,9 +17,9 @@ from stator.engine import Engine
 from stator.errors import ConfigurationError, StatorError, Throttled, ThroughputExceeded
 from stator.patterns.counter import Counter
 from stator.patterns.counter_shards import COOL_SECONDS
-from stator.patterns.shards.adaptive_shards import AdaptiveShards
-from stator.patterns.shards.shard_change import ShardChange
 from stator.tables.db import Db
+from stator.tables.shards.adaptive_shards import AdaptiveShards
+from stator.tables.shards.shard_change import ShardChange
 from stator.testing import Fault, FaultyTransport, InterceptedCall, kill_points, run_schedules
 from tests.patterns.interleaved import Process, Schedule
 from tests.tables.shop import shop

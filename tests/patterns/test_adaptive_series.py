@@ -15,9 +15,9 @@ from stator.addresses import EngineTransport
 from stator.clock import VirtualClock
 from stator.engine import Engine
 from stator.errors import ConfigurationError, ThroughputExceeded
-from stator.patterns.shards.adaptive_shards import AdaptiveShards
-from stator.patterns.shards.shard_change import ShardChange
 from stator.tables.db import Db
+from stator.tables.shards.adaptive_shards import AdaptiveShards
+from stator.tables.shards.shard_change import ShardChange
 from stator.testing import (
     Fault,
     FaultyTransport,

@@ -13,9 +13,9 @@ from stator import connect
 from stator.clock import VirtualClock
 from stator.engine import Engine
 from stator.errors import ConfigurationError, RequestRefused
-from stator.patterns.shards.adaptive_shards import AdaptiveShards
-from stator.patterns.shards.contributor_insights import ContributorInsights, MeasuredKey
-from stator.patterns.shards.shard_change import ShardChange
+from stator.tables.shards.adaptive_shards import AdaptiveShards
+from stator.tables.shards.contributor_insights import ContributorInsights, MeasuredKey
+from stator.tables.shards.shard_change import ShardChange
 from tests.patterns.meters import T0, reading
 from tests.patterns.series_world import series
 from tests.tables.shop import shop

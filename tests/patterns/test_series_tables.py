@@ -19,10 +19,10 @@ from stator.patterns.rollups.rollup import Rollup
 from stator.patterns.series.layout import SeriesLayout
 from stator.patterns.series.series import Series
 from stator.patterns.series.spread import ShardLocation, Spread, locations
-from stator.patterns.shards.adaptive_shards import AdaptiveShards
-from stator.patterns.shards.shard_change import ShardChange
 from stator.tables.db import Db
 from stator.tables.runner import Runner
+from stator.tables.shards.adaptive_shards import AdaptiveShards
+from stator.tables.shards.shard_change import ShardChange
 from stator.testing import (
     Fault,
     FaultyTransport,

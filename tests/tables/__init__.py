@@ -21,6 +21,7 @@ list_arguments: test_wrong_use.py
 observers: test_observing.py
 operation: ../patterns/test_counter.py
 read_operations: test_items.py, test_reads.py
+reads.adaptive_spread: test_index_shards.py
 reads.cursors: test_reads.py
 reads.item_list: test_notebooks.py
 reads.items: test_items.py
@@ -35,6 +36,11 @@ schema.key_identity: test_key_identity.py
 schema.missing_attributes: test_condition_defaults.py, ../pipeline/views/test_missing_attributes.py
 schema.place: ../patterns/test_counter.py
 schema.schema: test_schema.py
+shards.adaptive_shards: ../patterns/test_adaptive_series.py, ../patterns/test_adaptive_counter.py
+shards.contributor_insights: ../patterns/test_contributor_insights.py
+shards.hot_key: ../patterns/test_adaptive_series.py
+shards.shard_change: ../patterns/test_adaptive_series.py
+shards.write_rate: ../patterns/test_adaptive_series.py
 telemetry: test_observing.py
 work: test_runner.py
 write_operations: test_items.py, test_pattern_write.py

@@ -15,8 +15,9 @@ Throttling slows down only the requests to the limit that was reached (``stator.
     account     All requests are paced.
     not named   The refused request backs off.
 
-A caller that spreads a hot key itself asks for the refusal at once (``raise_hot_key``), and so does
-a caller that has further tables to write to (``raise_table_limit``).
+A caller that spreads a hot key itself asks for the refusal at once (``raise_hot_key``, or
+``raise_hot_index`` for the key of an index), and so does a caller that has further tables to write
+to (``raise_table_limit``).
 """
 
 from __future__ import annotations
@@ -29,7 +30,13 @@ from typing import Any
 from stator.backoff import Backoff
 from stator.client.request_pace import RequestPaces
 from stator.errors import ConnectionTrouble, DeadlineExceeded, OutcomeUnknown, ServiceError
-from stator.throttle_reason import is_hot_key, is_table_limit, throttle_reasons, widest
+from stator.throttle_reason import (
+    is_hot_index,
+    is_hot_key,
+    is_table_limit,
+    throttle_reasons,
+    widest,
+)
 
 _CAPACITY = 500.0
 _COST = 5.0
@@ -93,6 +100,7 @@ class Attempts:
         "_idempotent",
         "_on_retry",
         "_operation",
+        "_raise_hot_index",
         "_raise_hot_key",
         "_raise_table_limit",
         "_request",
@@ -110,6 +118,7 @@ class Attempts:
         idempotent: bool,
         deadline: float | None,
         raise_hot_key: bool = False,
+        raise_hot_index: bool = False,
         raise_table_limit: bool = False,
         on_retry: Callable[[BaseException], None] | None = None,
     ) -> None:
@@ -119,6 +128,7 @@ class Attempts:
         self._idempotent = idempotent
         self._deadline = deadline
         self._raise_hot_key = raise_hot_key
+        self._raise_hot_index = raise_hot_index
         self._raise_table_limit = raise_table_limit
         self._on_retry = on_retry
         self._drawn = 0.0
@@ -170,6 +180,8 @@ class Attempts:
             shared.pacing.throttled(self._operation, self._request, reasons, now)
         is_final = not error.retryable or self.number >= shared.policy.max_attempts
         if is_final or (self._raise_hot_key and is_hot_key(reasons)):
+            raise error
+        if self._raise_hot_index and is_hot_index(reasons):
             raise error
         delay = shared.policy.delay(self.number, shared.chance())
         delay = max(delay, shared.pacing.before(self._operation, self._request, now))

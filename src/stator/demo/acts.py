@@ -35,11 +35,11 @@ from stator.design.lint.check import check
 from stator.design.plan.plan import Plan
 from stator.design.table_settings import TableSettings
 from stator.model.quantities import about_dollars, plural, size
-from stator.patterns.shards.shard_change import ShardChange
 from stator.pipeline.bulk.load.load import LoadOptions, LoadProgress, load
 from stator.pipeline.bulk.targets import BulkTarget
 from stator.tables.connection import connect
 from stator.tables.db import Db
+from stator.tables.shards.shard_change import ShardChange
 
 _MODELS: Final = ("AX-1", "AX-2", "Nimbus", "Pico")
 _CITIES: Final = ("Aarhus", "Bergen", "Cork", "Delft", "Essen", "Faro")

@@ -20,9 +20,9 @@ from stator.demo.app import BAD_LATENCY_MS
 from stator.demo.fleet import ISPS, Feed, Test
 from stator.demo.history import isp_of
 from stator.patterns.series.series import Series
-from stator.patterns.shards.adaptive_shards import AdaptiveShards
-from stator.patterns.shards.shard_change import ShardChange
 from stator.tables.db import Db
+from stator.tables.shards.adaptive_shards import AdaptiveShards
+from stator.tables.shards.shard_change import ShardChange
 
 BATCH: Final = 50
 HOT: Final = ISPS[0]

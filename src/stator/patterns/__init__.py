@@ -40,18 +40,18 @@ if TYPE_CHECKING:
     from stator.patterns.sequence import Sequence as Sequence
     from stator.patterns.series.series import Series as Series
     from stator.patterns.series.series import SeriesRollup as SeriesRollup
-    from stator.patterns.shards.adaptive_shards import AdaptiveShards as AdaptiveShards
-    from stator.patterns.shards.contributor_insights import (
-        ContributorInsights as ContributorInsights,
-    )
-    from stator.patterns.shards.contributor_insights import MeasuredKey as MeasuredKey
-    from stator.patterns.shards.shard_change import ShardChange as ShardChange
     from stator.patterns.tree.tree import Node as Node
     from stator.patterns.tree.tree import Tree as Tree
     from stator.patterns.unique_audit import UniqueAudit as UniqueAudit
     from stator.patterns.unique_audit import UniqueAuditReport as UniqueAuditReport
     from stator.patterns.unique_audit import UniqueFinding as UniqueFinding
     from stator.patterns.unique_audit import UniqueRepairReport as UniqueRepairReport
+    from stator.tables.shards.adaptive_shards import AdaptiveShards as AdaptiveShards
+    from stator.tables.shards.contributor_insights import (
+        ContributorInsights as ContributorInsights,
+    )
+    from stator.tables.shards.contributor_insights import MeasuredKey as MeasuredKey
+    from stator.tables.shards.shard_change import ShardChange as ShardChange
 
 _HOME_OF = homes_of(
     {
@@ -69,9 +69,9 @@ _HOME_OF = homes_of(
         "stator.patterns.rollups.rollup": "Rollup Summary",
         "stator.patterns.sequence": "Sequence",
         "stator.patterns.series.series": "Series SeriesRollup",
-        "stator.patterns.shards.adaptive_shards": "AdaptiveShards",
-        "stator.patterns.shards.contributor_insights": "ContributorInsights MeasuredKey",
-        "stator.patterns.shards.shard_change": "ShardChange",
+        "stator.tables.shards.adaptive_shards": "AdaptiveShards",
+        "stator.tables.shards.contributor_insights": "ContributorInsights MeasuredKey",
+        "stator.tables.shards.shard_change": "ShardChange",
         "stator.patterns.tree.tree": "Node Tree",
         "stator.patterns.unique_audit": (
             "UniqueAudit UniqueAuditReport UniqueFinding UniqueRepairReport"

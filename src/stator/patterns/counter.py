@@ -40,10 +40,10 @@ from stator.model.values import Item
 from stator.patterns.consistent_read import read_snapshot
 from stator.patterns.counter_shards import CounterShards, open_shards
 from stator.patterns.explanation import OperationCost, PatternExplanation, item_layout
-from stator.patterns.shards.adaptive_shards import Adaptive, AdaptiveShards, adaptive_shards
-from stator.patterns.shards.hot_key import asked_hot_key_reason, hot_key_reason
 from stator.tables.argument_rules import checks_arguments
 from stator.tables.operation import D, OnDb, operation
+from stator.tables.shards.adaptive_shards import Adaptive, AdaptiveShards, adaptive_shards
+from stator.tables.shards.hot_key import asked_hot_key_reason, hot_key_reason
 from stator.tables.unknown_outcome import several_writes
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.expressions import Expressions

@@ -28,11 +28,11 @@ from typing import Any, Final
 
 from stator.errors import ConditionFailed, TransactionFailed
 from stator.model.values import Item
-from stator.patterns.shards.adaptive_shards import AdaptiveShards
-from stator.patterns.shards.shard_change import ChangeCause, ShardChange
-from stator.patterns.shards.write_rate import WriteRate
 from stator.tables.context import Context
 from stator.tables.schema.place import Place
+from stator.tables.shards.adaptive_shards import AdaptiveShards
+from stator.tables.shards.shard_change import ChangeCause, ShardChange
+from stator.tables.shards.write_rate import WriteRate
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.sender import send_all

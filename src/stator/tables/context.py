@@ -9,6 +9,7 @@ from stator.backoff import Backoff, BackoffTimer
 from stator.clock import Clock
 from stator.tables.blobs.stores import BlobStore
 from stator.tables.schema.schema import Schema
+from stator.tables.shards.index_shards import IndexShards
 
 _BACKOFF = Backoff()
 
@@ -24,6 +25,11 @@ class Context:
     blobs: BlobStore | None = None
     is_embedded: bool = False
     """Whether the tables are in the embedded engine of this process, not on a server."""
+    index_shards: IndexShards = field(init=False)
+    """The numbers of shards of hot index values, as this connection remembers them."""
+
+    def __post_init__(self) -> None:
+        self.index_shards = IndexShards(self.schema.place, self.clock)
 
     def now(self) -> float:
         return self.clock.now()

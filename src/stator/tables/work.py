@@ -30,7 +30,8 @@ class Call:
     ``label`` names the pattern or the kind of write (``put Order``); capacity is added up for each
     label. ``idempotent`` allows the client to send the request again when its answer is lost. With
     ``raise_hot_key``, the client raises the refusal of a hot partition at once and does not retry;
-    with ``raise_table_limit``, the refusal by a limit of the whole table.
+    with ``raise_hot_index``, that of a hot partition of an index, and with ``raise_table_limit``,
+    the refusal by a limit of the whole table.
     """
 
     operation: str
@@ -38,6 +39,7 @@ class Call:
     label: str = ""
     idempotent: bool = True
     raise_hot_key: bool = False
+    raise_hot_index: bool = False
     raise_table_limit: bool = False
 
     def options(self, deadline_seconds: float | None) -> CallOptions:
@@ -45,6 +47,8 @@ class Call:
         options = CallOptions(idempotent=self.idempotent, deadline_seconds=deadline_seconds)
         if self.raise_hot_key:
             options["raise_hot_key"] = True
+        if self.raise_hot_index:
+            options["raise_hot_index"] = True
         if self.raise_table_limit:
             options["raise_table_limit"] = True
         return options

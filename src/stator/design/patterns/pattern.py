@@ -17,7 +17,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Generic, ParamSpec, TypeVar, cast
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast
 
 from stator.design.entities.conditions import FieldRef
 from stator.design.patterns.annotations import argument_types, used_names
@@ -43,6 +43,7 @@ class Traffic:
     within_ms: float | None = None
     allow_scan: bool = False
     paged: bool = False
+    shards: Literal["adaptive"] | None = None
 
 
 class Pattern(Generic[P, Q]):
@@ -238,6 +239,7 @@ def read(
     within: float | None = None,
     allow_scan: bool = False,
     paged: bool = False,
+    shards: Literal["adaptive"] | None = None,
 ) -> Callable[[Callable[P, Q]], Pattern[P, Q]]:
     """Declare a read pattern. The decorated function returns a query: ``find(...).where(...)``.
 
@@ -245,13 +247,25 @@ def read(
     returns. ``consistent`` asks for strongly consistent reads. With ``within``, the plan warns if
     the read is expected to take longer than that many milliseconds. ``allow_scan`` permits a Scan
     of the whole table. ``paged`` says that callers read page by page, so that a key must hold the
-    order. Without ``paged``, the client may sort a small result in memory.
+    order. Without ``paged``, the client may sort a small result in memory. With
+    ``shards="adaptive"``, a key value of the index that the pattern reads gets more shards while
+    its writes are too many for one partition (docs/guides/heat.md).
     """
     refuse_bare("read", bare)
+    if shards not in (None, "adaptive"):
+        raise DesignError(
+            f"shards={shards!r}: the planner chooses the number of shards",
+            hint='leave it out, or pass shards="adaptive", so that hot key values get more',
+        )
+    if shards is not None and consistent:
+        raise DesignError(
+            'shards="adaptive" is for global indexes, which are never strongly consistent',
+            hint="leave out consistent=True or shards=",
+        )
     check_quantity("rps", rps, most=MOST_A_SECOND)
     _check_positive("returns", returns, "items", "a rough estimate is enough, for example 25")
     _check_positive("within", within, "milliseconds", "for example within=20")
-    traffic = Traffic(rps, returns, consistent, within, allow_scan, paged)
+    traffic = Traffic(rps, returns, consistent, within, allow_scan, paged, shards)
     frame = inspect.currentframe()
     caller = frame.f_back if frame is not None else None
     return lambda function: Pattern(function, traffic, used_names(function, caller))

@@ -46,7 +46,7 @@ from stator.design.plan.stored_shape import (
     likely_renames,
     shape_changes,
 )
-from stator.design.plan.templates import PlannedKeyAttribute
+from stator.design.plan.templates import Part, PlannedKeyAttribute
 from stator.design.unit_prices import WRITE_UNIT_DOLLARS
 from stator.errors import ConfigurationError, DesignError
 from stator.model.quantities import about_dollars, amount, cents
@@ -517,8 +517,12 @@ def _template(key: PlannedKeyAttribute) -> str:
             shown = part.name if is_plain else f"{part.value}: {part.encoding}"
             marks.append(f"{{{shown}{', newest first' if part.inverted else ''}}}")
         else:
-            marks.append(f"{{{part.shards} shards}}" if part.kind == "shard" else part.value)
+            marks.append(_shards_shown(part) if part.kind == "shard" else part.value)
     return "".join(marks) + (f" where {key.condition}" if key.when else "")
+
+
+def _shards_shown(part: Part) -> str:
+    return f"{{{part.shards} shards{', adaptive' if part.adaptive else ''}}}"
 
 
 def _old_key(old: EntityPlan, new: EntityPlan, keys: dict[str, PlannedKeyAttribute]) -> str:

@@ -35,13 +35,14 @@ from stator.model.limits import BATCH_GET_KEYS
 from stator.model.quantities import cents, size
 from stator.model.values import Item, Value
 
-FORMAT: Final = 6
+FORMAT: Final = 7
 """The format of lock files that this version writes. It reads this one and every older one.
 
 Format 1 had no demand; a plan read from it has None there. Formats 1 and 2 had no fields of
 entities; a plan read from them has none. Format 4 has orders by several fields, list arguments,
 and keys of items that lack a field. Format 5 has parts of fields in keys and filters, sorts
-in memory, and orders of mixed directions. Format 6 has filters of fetched items.
+in memory, and orders of mixed directions. Format 6 has filters of fetched items, and format 7
+index keys with adaptive shards.
 """
 
 Request = dict[str, Any]
@@ -331,6 +332,12 @@ class Step:
     """
 
     @property
+    def is_adaptive(self) -> bool:
+        """Whether a key value may have more shards than ``shards``."""
+        parts = (part for test in self.key for bound in test.bounds for part in bound.parts)
+        return any(part.kind == "shard" and part.adaptive for part in parts)
+
+    @property
     def is_filtered(self) -> bool:
         """Whether a condition may drop some of the items that a request reads."""
         return self.filter is not None or self.fetched_filter is not None
@@ -353,13 +360,29 @@ class Step:
     def key_condition(self) -> str:
         return " or ".join(" AND ".join(map(str, tests)) for tests in self.conditions)
 
+    def spread_values(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the key values that adaptive shards divide, as text up to the shard number."""
+        return tuple(
+            dict.fromkeys(
+                text
+                for given in self._one_by_one(arguments)
+                for tests in self.conditions
+                if (text := _text_before_shard(tests, given)) is not None
+            )
+        )
+
     def requests(
-        self, arguments: Mapping[str, Any], *, limited: bool = True
+        self,
+        arguments: Mapping[str, Any],
+        *,
+        limited: bool = True,
+        spread: Mapping[str, int] | None = None,
     ) -> tuple[Request, ...]:
         """Return the requests of this step, with the arguments filled in.
 
         A reader that limits the number of items itself passes ``limited=False`` to leave ``Limit``
-        out.
+        out. ``spread`` has the numbers of shards of ``spread_values`` that have more than the plan
+        says. Requests for these further shards come last, lower numbers first.
         """
         if self.operation == "GetItem":
             return (self._get(arguments),)
@@ -377,6 +400,13 @@ class Step:
                     request = self._read(given, shard, tests, limited)
                     if request not in found:  # two arguments may have the same value
                         found.append(request)
+        for shard in range(self.shards, max((spread or {}).values(), default=0)):
+            for given in self._one_by_one(arguments):
+                for tests in self.conditions:
+                    if shard < (spread or {}).get(_text_before_shard(tests, given) or "", 0):
+                        request = self._read(given, shard, tests, limited)
+                        if request not in found:
+                            found.append(request)
         return tuple(found)
 
     def _one_by_one(self, arguments: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
@@ -469,6 +499,16 @@ class Step:
                 shown.append(placeholder)
             terms.append(test.written(f"#k{at}", shown))
         return " AND ".join(terms)
+
+
+def _text_before_shard(
+    tests: tuple[KeyConditionPart, ...], arguments: Mapping[str, Any]
+) -> str | None:
+    """Return the text of an adaptive partition key up to the shard number, or None."""
+    parts = tests[0].bounds[0].parts if tests else ()
+    if not parts or parts[-1].kind != "shard" or not parts[-1].adaptive:
+        return None
+    return str(filled(Template(parts[:-1]), arguments)["S"])
 
 
 @dataclass(frozen=True, slots=True)

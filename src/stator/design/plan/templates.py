@@ -40,7 +40,8 @@ class Part:
 
     ``kind`` says which: ``text`` is literal, ``field`` and ``param`` are placeholders, and
     ``shard`` is a shard number. The number is computed from the parts in ``of``. If ``of`` is
-    empty, the caller passes the number.
+    empty, the caller passes the number. If the part is ``adaptive``, a value may have more shards
+    than ``shards``, and the number may be another one (``stator.tables.shards.index_shards``).
     """
 
     kind: Literal["text", "field", "param", "shard"]
@@ -50,6 +51,7 @@ class Part:
     step: int = 0
     shards: int = 1
     of: tuple[Part, ...] = ()
+    adaptive: bool = False
 
     def __str__(self) -> str:
         return {"text": self.value, "shard": "{shard}"}.get(self.kind, f"{{{self.name}}}")

@@ -211,7 +211,7 @@ class EntityChoices:
 
 
 def _same_key(path: AccessPath, other: AccessPath) -> bool:
-    return replace(path, shards=1) == replace(other, shards=1)
+    return path.unspread == other.unspread
 
 
 def _native_bounds(served: ServedNeed) -> bool:
@@ -269,7 +269,9 @@ def choices_of(
     if locked is not None:
         paths = tuple(sorted({*paths, *locked.paths}, key=lambda path: path.rank))
         choices.held = {
-            name: each for name, each in locked.indexes if _still_holds(each, neighbours, costs)
+            name: each
+            for name, each in locked.indexes
+            if _still_holds(each, neighbours, costs, needs)
         }
     choices.keyless = tuple(
         min((each for each in (scan, _guard(choices, need)) if each is not None), default=None)
@@ -384,6 +386,23 @@ def _sharded(path: AccessPath, costs: CostModel) -> AccessPath:
     return replace(path, shards=costs.write_shards(path))
 
 
+def _is_adaptive(path: AccessPath, needs: Iterable[Need]) -> bool:
+    """Whether an index on a path would serve a pattern with ``shards="adaptive"``.
+
+    Such a pattern compares every field of the partition with one value.
+    """
+    if path.handwritten:
+        return False
+    return any(
+        need.adaptive
+        and all(
+            (source := need.source(name)) is not None and not source.is_many
+            for name in path.partition
+        )
+        for need in needs
+    )
+
+
 def _natively_keyed(path: AccessPath) -> bool:
     if path.handwritten or path.shards > 1 or len(path.partition) != 1 or len(path.sort) > 1:
         return False
@@ -417,6 +436,8 @@ def _secondary(
     )
     for plain in paths:
         path = _sharded(plain, choices.costs)
+        if _is_adaptive(plain, choices.needs):
+            path = replace(path, adaptive=True)
         all_served = [
             each
             for need in choices.needs
@@ -451,11 +472,16 @@ def _secondary(
 
 
 def _still_holds(
-    placement: Placement, neighbours: tuple[type[Entity], ...], costs: CostModel
+    placement: Placement,
+    neighbours: tuple[type[Entity], ...],
+    costs: CostModel,
+    needs: Iterable[Need],
 ) -> bool:
     """Whether a locked path can stay in its index, with its shards and its form of key."""
     path = placement.path
     if path.shards < costs.write_shards(path):
+        return False
+    if _is_adaptive(path, needs) and not path.adaptive and placement.kind != "local":
         return False
     if placement.kind == "native":
         return can_be_native(path) and not _clashes(path, neighbours)

@@ -221,7 +221,7 @@ class CostModel:
         if placement.is_native:
             return 0.0
         values = sum(self.estimates.key_text_bytes(path.entity, name) + 1 for name in path.fields)
-        return values + _NAMES_BYTES + (3 if path.shards > 1 else 0)
+        return values + _NAMES_BYTES + (3 if path.has_shards else 0)
 
     def _index_keys_bytes(self, placement: Placement) -> float:
         """Return the bytes of index keys that an item in this index may have.
@@ -446,7 +446,7 @@ class CostModel:
 
     @staticmethod
     def _queries(served: ServedNeed, path: AccessPath) -> int:
-        return served.queries * (1 if served.identifies else path.shards)
+        return served.queries * (1 if served.identifies and not path.adaptive else path.shards)
 
     def read_units(self, served: ServedNeed, placement: Placement) -> float | None:
         """Return the read units that one call takes through a placement.
@@ -467,6 +467,9 @@ class CostModel:
                 if need.only_key
                 else read_units(self.item_bytes(need.entity), consistent=need.consistent)
             )
+        is_adaptive = path.adaptive and placement.kind == "concatenated"
+        if is_adaptive and (need.only_key or served.queries > 1):
+            return None  # the identity does not tell the shard; a cursor is for one value
         own = {*path.partition, *path.sort} if placement.is_native else path.native_fields
         shows_all = placement.is_base or placement.projection == "ALL"
         if shows_all and served.filter_fields & own:
@@ -563,9 +566,13 @@ class CostModel:
         ``skew`` is the size of the collection that is read, as a multiple of the average.
         """
         found = self._skewed_range(served, placement, skew)
-        queries = self._queries(served, placement.path)
-        need = served.need
-        return found.units(need.limit_items, queries, consistent=need.consistent)
+        path, need = placement.path, served.need
+        units = found.units(
+            need.limit_items, self._queries(served, path), consistent=need.consistent
+        )
+        if path.adaptive and placement.kind == "concatenated":  # the number of shards is read first
+            units += read_units(1, consistent=True)
+        return units
 
     def _skewed_range(self, served: ServedNeed, placement: Placement, skew: float) -> QueriedRange:
         found = self.queried_range(served, placement)

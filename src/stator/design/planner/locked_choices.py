@@ -64,7 +64,7 @@ class LockedChoices:
         placements = [placement for _, placement in self.indexes] + (
             [self.base] if self.base is not None else []
         )
-        return {replace(each.path, shards=1) for each in placements}
+        return {each.path.unspread for each in placements}
 
 
 def moving_dollars(placement: Placement, locked: LockedChoices | None, costs: CostModel) -> float:
@@ -271,9 +271,16 @@ class _Reader:
             (test.parts[0].name, constant_source(test.parts[0].encoding, wanted))
             for test, wanted in partition.when
         )
-        shards = next((part.shards for part in partition.template.parts if part.kind == "shard"), 1)
+        shard = next(
+            (part for part in partition.template.parts if part.kind == "shard"), Part("shard")
+        )
         made = AccessPath(
-            self.entity, _fields(partition), _fields(sort), constants, shards
+            self.entity,
+            _fields(partition),
+            _fields(sort),
+            constants,
+            shard.shards,
+            adaptive=shard.adaptive,
         ).turning(_inverted(sort))
         path = self._checked(made)
         if path is None or partition_parts(path, self.labels) != partition.template.parts:
@@ -297,7 +304,8 @@ class _Reader:
         known = info(self.entity)
         if not all(key_encoding(known, name) for name in path.fields):
             return None
-        return replace(self.paths.get(replace(path, shards=1).rank, path), shards=path.shards)
+        found = self.paths.get(path.unspread.rank, path)
+        return replace(found, shards=path.shards, adaptive=path.adaptive)
 
 
 def constant_source(encoding: str, wanted: str | None) -> ValueSource:

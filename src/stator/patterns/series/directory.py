@@ -60,10 +60,10 @@ from stator.patterns.series.entries import BucketEntries, RaisedEntry
 from stator.patterns.series.layout import SeriesLayout
 from stator.patterns.series.own_tables import SeriesTables
 from stator.patterns.series.spread import Spread
-from stator.patterns.shards.adaptive_shards import AdaptiveShards
-from stator.patterns.shards.shard_change import ChangeCause, ShardChange
-from stator.patterns.shards.write_rate import WriteRate
 from stator.tables.context import Context
+from stator.tables.shards.adaptive_shards import AdaptiveShards
+from stator.tables.shards.shard_change import ChangeCause, ShardChange
+from stator.tables.shards.write_rate import WriteRate
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.expressions import Expressions
 

@@ -21,8 +21,8 @@ from stator.patterns.series.buckets import Bucket, grown_at, number_value, sprea
 from stator.patterns.series.layout import SeriesLayout
 from stator.patterns.series.own_tables import SeriesTables
 from stator.patterns.series.spread import Spread
-from stator.patterns.shards.shard_change import ChangeCause
 from stator.tables.context import Context
+from stator.tables.shards.shard_change import ChangeCause
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions
 

@@ -22,8 +22,8 @@ from stator.patterns.series.buckets import Bucket
 from stator.patterns.series.directory import BucketDirectory
 from stator.patterns.series.layout import SeriesLayout
 from stator.patterns.series.spread import ShardLocation
-from stator.patterns.shards.hot_key import asked_refusal, hot_key_reason, table_limit_reason
 from stator.tables.context import Context
+from stator.tables.shards.hot_key import asked_refusal, hot_key_reason, table_limit_reason
 from stator.tables.work import Pause, Work
 
 # How often a bucket may grow for one write, and the errors that call for it.

@@ -53,13 +53,13 @@ from stator.patterns.series.placement import END, SeriesPlacement
 from stator.patterns.series.reads import SeriesPages, SeriesRange
 from stator.patterns.series.transactions import locations_of
 from stator.patterns.series.writes import SeriesWriter
-from stator.patterns.shards.adaptive_shards import Adaptive, AdaptiveShards, adaptive_shards
-from stator.patterns.shards.contributor_insights import MeasuredKey
 from stator.tables.argument_rules import checks_arguments
 from stator.tables.list_arguments import listed
 from stator.tables.operation import D, OnDb, iteration, operation
 from stator.tables.reads.cursors import make_cursor, read_cursor
 from stator.tables.reads.pattern_read import Page, check_limit
+from stator.tables.shards.adaptive_shards import Adaptive, AdaptiveShards, adaptive_shards
+from stator.tables.shards.contributor_insights import MeasuredKey
 from stator.tables.unknown_outcome import several_writes
 from stator.tables.work import Call, Pages, Work
 from stator.tables.writes.batches import BatchResult, OnError, check_on_error

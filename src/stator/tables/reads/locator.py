@@ -85,6 +85,8 @@ def _index(of: EntityMap) -> tuple[IndexPlan, list[PlannedKeyAttribute]] | None:
         is_whole = len(partition) == len(index.partition) and not any(
             key.when for key in by_name.values()
         )
+        if any(part.adaptive for key in partition for part in key.template.parts):
+            continue  # the identity does not tell the shard
         if is_whole and fields and fields <= set(of.identity):
             best = best or (index, partition)
             if fields == set(of.identity):

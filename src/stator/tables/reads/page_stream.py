@@ -84,16 +84,17 @@ class PageStream:
             return self._goal
         if self._last is None:
             return self._position
-        return self._key(self._last)
+        return self.key_of(self._last)
 
     @property
     def turning_point(self) -> Position:
         """The position from which the opposite direction returns the items before this page."""
         if not isinstance(self._position, dict):
             return self._position
-        return self._goal if self._first is None else self._key(self._first)
+        return self._goal if self._first is None else self.key_of(self._first)
 
-    def _key(self, item: Item) -> Item:
+    def key_of(self, item: Item) -> Item:
+        """Return the key of an item, as a request continues after it."""
         return {name: item[name] for name in self.route.key if name in item}
 
     def next_call(self, want: int | None) -> Call:
@@ -153,6 +154,13 @@ class PageStream:
     def last(self) -> Item | None:
         """The last item taken, or None."""
         return self._last
+
+    @property
+    def returned(self) -> tuple[Item, Item] | None:
+        """The first item of this page and the last one taken, or None if none was taken."""
+        if self._first is None or self._last is None:
+            return None
+        return self._first, self._last
 
     def put_back(self, items: list[Item], last: Item | None) -> None:
         """Return items to the front of the stream, so that they are taken again.

@@ -18,6 +18,7 @@ from stator.errors import CursorRefused, ItemMismatch, RequestRefused
 from stator.model.values import Item
 from stator.tables.blobs.blobs import unpacked
 from stator.tables.context import Context
+from stator.tables.reads.adaptive_spread import AdaptiveSpread
 from stator.tables.reads.cursors import Position, make_cursor, read_cursor
 from stator.tables.reads.item_list import ItemList, items_table
 from stator.tables.reads.items import batch_get, decoded, key_text
@@ -100,8 +101,26 @@ class PatternRead:
         self.limit: int | None = self._declared_limit()
         self.returned = 0
         self.backward = False
-        self.streams = self._streams(cursor)
+        self._spread = AdaptiveSpread.of(context, self.plan, self.arguments)
+        self._given = cursor
+        self.streams: list[PageStream] = []
+        self._is_open = False
+        if self._spread is None:
+            self._start()
+
+    def _start(self) -> None:
+        self._is_open = True
+        self.streams = self._streams(self._given)
         self._walk = self.streams[::-1] if self.backward else self.streams
+
+    def open(self) -> Work[None]:
+        """Read how many shards an adaptive key value has, if the pattern reads one.
+
+        Every method that reads calls this first. It does nothing the second time.
+        """
+        if not self._is_open and self._spread is not None:
+            yield from self._spread.read(self.plan.name)
+            self._start()
 
     def _declared_limit(self) -> int | None:
         """Return the limit that the pattern declares, or None.
@@ -120,7 +139,11 @@ class PatternRead:
         requests = [
             (route, self._projected(route, request))
             for route in self.context.schema.routes(self.plan)
-            for request in route.step.requests(self.arguments, limited=False)
+            for request in route.step.requests(
+                self.arguments,
+                limited=False,
+                spread=None if self._spread is None else self._spread.numbers,
+            )
         ]
         if cursor is None:
             positions: list[Position] = ["start"] * len(requests)
@@ -128,6 +151,8 @@ class PatternRead:
             positions, self.returned, self.backward = read_cursor(
                 cursor, self.plan.name, self._shown_arguments(), self.context.cursor_key
             )
+            if self._spread is not None:
+                positions = self._spread.positions(positions, requests, self.backward)
             if len(positions) != len(requests):
                 raise CursorRefused(
                     f"the cursor belongs to an earlier plan of {self.plan.name}",
@@ -178,6 +203,8 @@ class PatternRead:
 
     def cursor(self) -> str | None:
         """Return the cursor of the next page of a forward read, or None at the end."""
+        if not self._is_open:
+            return self._given
         return self._forward_cursor([stream.position for stream in self.streams], self.returned)
 
     def _forward_cursor(self, positions: list[Position], returned: int) -> str | None:
@@ -191,6 +218,8 @@ class PatternRead:
         return self._cursor(positions, returned, backward=True)
 
     def _cursor(self, positions: list[Position], returned: int, *, backward: bool) -> str:
+        if self._spread is not None:
+            positions = self._spread.with_frontier(positions, self.streams, backward=backward)
         return make_cursor(
             positions,
             self.plan.name,
@@ -207,7 +236,7 @@ class PatternRead:
 
     @property
     def is_done(self) -> bool:
-        return all(stream.is_done for stream in self.streams)
+        return self._is_open and all(stream.is_done for stream in self.streams)
 
     def refuse_part(self, what: str) -> None:
         """Raise RequestRefused if the pattern is sorted in memory.
@@ -227,6 +256,7 @@ class PatternRead:
 
     def one_page(self, limit: int) -> Work[Page[Any]]:
         """Read a page in the direction of the cursor, and return it in the pattern's order."""
+        yield from self.open()
         most = limit
         if self.limit is not None:
             most = min(limit, self.limit if self.backward else self.limit - self.returned)
@@ -263,6 +293,7 @@ class PatternRead:
                 hint=f"call db.count({self.plan.name}(...))",
             )
         found: list[Any] = []
+        yield from self.open()
         yield from self._start_steps(limit)
         while limit is None or len(found) < limit:
             live = [stream for stream in self._walk if not stream.is_done]
@@ -359,6 +390,7 @@ class PatternRead:
     def sorted_entities(self) -> Work[list[Any]]:
         """Read the whole result and sort it in memory, however many items there are."""
         live: list[tuple[EntityMap, Item]] = []
+        yield from self.open()
         for stream in self.streams:
             while not stream.is_done:
                 yield from stream.fill(None)
@@ -478,6 +510,7 @@ class PatternRead:
             self.only = ()
             self.streams = self._streams(None)
         total = 0
+        yield from self.open()
         for stream in self.streams:
             while not stream.is_done:
                 call = stream.next_call(None)

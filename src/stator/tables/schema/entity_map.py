@@ -67,6 +67,15 @@ class Stamped:
     changes: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class AdaptiveKey:
+    """A partition key of an index whose shards follow the traffic: at least ``least`` of them."""
+
+    attribute: str
+    index: str
+    least: int
+
+
 _EMPTY: Final = ({"S": ""}, {"B": ""})
 
 
@@ -102,7 +111,16 @@ class EntityMap:
             if field.marker and field.role == "large"
         }
         self.offloads = any(marker.offload_over_bytes is not None for marker in self.large.values())
-        self.is_written_alone = bool(self.guarded or self.large) or self.version is not None
+        self.adaptive_keys = tuple(
+            AdaptiveKey(key.name, key.index, shard.shards)
+            for key in plan.keys
+            for shard in key.template.parts
+            if key.index is not None and shard.kind == "shard" and shard.adaptive
+        )
+        """The keys of indexes whose shards follow the traffic."""
+        self.is_written_alone = (
+            bool(self.guarded or self.large or self.adaptive_keys) or self.version is not None
+        )
         self.stamps = tuple(
             name
             for name in (
@@ -300,6 +318,12 @@ class EntityMap:
                 if name not in item and not self.codec.omits_field[name](value):
                     found[name] = self.codec.encode_field[name](value)
         return item | found
+
+    def is_same_value(self, name: str, value: Value, stored: Value | None) -> bool:
+        """Whether two texts of an adaptive index key differ in the number of the shard only."""
+        if stored is None or all(each.attribute != name for each in self.adaptive_keys):
+            return False
+        return bool(value["S"].rpartition("#")[0] == stored["S"].rpartition("#")[0])
 
     def is_in_written_key(self, field: str) -> bool:
         """Whether a handwritten key holds the field, so that items may lack its attribute."""

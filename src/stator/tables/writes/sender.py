@@ -30,6 +30,7 @@ from stator.errors import (
     AccessDenied,
     ConditionFailed,
     ConnectionTrouble,
+    DeadlineExceeded,
     DuplicateItem,
     InternalServerError,
     ItemCollectionTooLarge,
@@ -60,6 +61,9 @@ E = TypeVar("E", bound=ServiceError | ConnectionTrouble)
 Returns = Literal["old", "new"]
 _RACES = 20
 _CONFLICTS = 8
+# How often a write is sent again because the value of an index has got, or gets, more shards. After
+# that, throttling is left to the client, which slows down.
+_GROWTHS = 20
 
 
 def write(
@@ -78,17 +82,23 @@ def write(
     transaction with a token. ``read`` makes the result from the applied statements and the item. It
     runs before obsolete blobs are deleted, because an old item may still name them.
     """
-    for attempt in range(_RACES):
+    attempt = growths = 0
+    while attempt < _RACES:
         statements = yield from prepare()
+        yield from context.index_shards.place(statements, may_grow=growths < _GROWTHS)
         try:
             item = yield from _sent(context, statements, label, returns, once)
-        except ServiceError as failed:
+        except (ServiceError, DeadlineExceeded) as failed:
             error = failed.failures[0][2] if isinstance(failed, TransactionFailed) else failed
+            if (yield from context.index_shards.grown(statements, failed)):
+                growths += 1
+                continue
             if not isinstance(error, LostRace):
                 if not error.sent:
                     yield from forget_blobs(context, statements, has_happened=False)
                 raise error from None
             yield Pause(context.backoff(attempt))
+            attempt += 1
         else:
             if not statements:  # nothing was written
                 return (yield from _finished(context, statements, item, read))
@@ -167,9 +177,15 @@ def send_one(statement: Statement, label: str, returns: Returns | None) -> Work[
     if returns is not None:
         request = request | {"ReturnValues": _RETURNS[returns]}
     try:
-        reply = yield Call(statement.operation, request, label, idempotent=not statement.relative)
+        reply = yield Call(
+            statement.operation,
+            request,
+            label,
+            idempotent=not statement.relative,
+            raise_hot_index=statement.raise_hot_index,
+        )
     except ConditionFailed as failed:
-        if not failed.after_unknown:
+        if not failed.after_unknown or statement.only_placed:
             raise statement.meaning(failed.item) from None
         reply = _proven(statement, failed, failed.item, returns)
     except (ServiceError, ConnectionTrouble) as error:

@@ -177,6 +177,8 @@ def upgraded_item(of: EntityMap, old: Item) -> Item:
         value = of.key_value(key, values)
         if key.index is not None and value is None:
             new.pop(key.name, None)
+        elif value is not None and of.is_same_value(key.name, value, old.get(key.name)):
+            new[key.name] = old[key.name]
         elif value is not None:
             new[key.name] = value
     if of.stored_key(new) != of.stored_key(old):

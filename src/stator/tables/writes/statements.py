@@ -96,6 +96,14 @@ class Statement:
     """Whether applying the statement twice differs from applying it once, as with ``+=``."""
     proof: WriteProof | None = None
     stored: Any = None
+    of: EntityMap | None = None
+    """The entity of the item, if the statement writes an item of the design."""
+    spread: tuple[tuple[str, Any], ...] = ()
+    """The indexes whose keys have adaptive shards, with the values that the statement writes."""
+    only_placed: bool = False
+    """Whether its only condition is that the item stays in its shards of these values."""
+    raise_hot_index: bool = False
+    """Whether more shards may help if a partition of one of these indexes is hot."""
     replaces_gone: bool = False
     """Whether the write replaces an expired or deleted item, which then is not its old item."""
 

@@ -189,6 +189,7 @@ class Transaction:
         self._sent = True
         for attempt in range(_RACES):
             statements = yield from self._statements()
+            yield from self._context.index_shards.place(statements)
             try:
                 yield from send_all(self._context, statements, "transaction")
                 yield from forget_blobs(self._context, statements, has_happened=True)

@@ -102,7 +102,8 @@ def update_statement(
         "Update",
         terms.into(request),
         f"update {shown}",
-        meaning_of(of, shown, must_exist=not or_create, expected=expected),
+        of=of,
+        meaning=meaning_of(of, shown, must_exist=not or_create, expected=expected),
         explain=lambda refused: _missing_path(of, recording, shown, refused),
         relative=recording.relative and expected is None,
         done=None

@@ -155,7 +155,7 @@ def group_partition(path: AccessPath, member: Need, labels: KeyLabels) -> tuple[
     """
     parts = partition_parts(path, labels)
     return tuple(
-        Part("shard", shards=path.shards) if part.kind == "shard" else _bind(part, member.equal)
+        replace(part, of=()) if part.kind == "shard" else _bind(part, member.equal)
         for part in parts
     )
 
@@ -166,7 +166,8 @@ def _bound(parts: tuple[Part, ...], known: Mapping[str, ValueSource]) -> tuple[P
 
 def _bind(part: Part, known: Mapping[str, ValueSource]) -> Part:
     if part.kind == "shard":
-        complete = all(each.name in known for each in part.of)
+        # An adaptive shard depends on the traffic as well, not on the identity alone.
+        complete = not part.adaptive and all(each.name in known for each in part.of)
         return replace(part, of=tuple(_bind(each, known) for each in part.of) if complete else ())
     return part if part.kind == "text" else _value(part, known[part.name])
 

@@ -423,7 +423,11 @@ class ReadPlans:
             latency_of(steps),
             example_call(pattern, steps),
             reasons=tuple(reasons),
-            warnings=(*warnings, *latency_warnings(pattern.traffic.within_ms, steps)),
+            warnings=(
+                *warnings,
+                *latency_warnings(pattern.traffic.within_ms, steps),
+                *_adaptive_warnings(pattern, steps),
+            ),
             runner_up=second,
             guesses=tuple(dict.fromkeys(map(str, guesses))),
         )
@@ -478,3 +482,14 @@ def example_call(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> str:
             terms.append(test.written(test.attribute, values))
         shown.append(" AND ".join(terms))
     return "; ".join(shown)
+
+
+def _adaptive_warnings(pattern: Pattern[..., Any], steps: Iterable[Step]) -> list[str]:
+    """Return a warning if ``shards="adaptive"`` has no effect."""
+    if pattern.traffic.shards is None or any(step.is_adaptive for step in steps):
+        return []
+    warning = (
+        'shards="adaptive" has no effect here: no global index with a key of its own serves the '
+        "pattern with one value, and the shards of a table's key are fixed by the identity"
+    )
+    return [warning]

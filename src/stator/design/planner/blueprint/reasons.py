@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Final
 
 from stator.design.capacity_units import MONTH_SECONDS
@@ -226,7 +225,12 @@ def read_reasons(
         reasons.append(
             f"one query for each of {len(step.conditions)} values, answers merged by the reader"
         )
-    if step.shards > 1:
+    if step.is_adaptive:
+        reasons.append(
+            f"one query for each shard that the value has had, at least {step.shards}, answers "
+            "merged by the reader; one strongly consistent read tells their number"
+        )
+    elif step.shards > 1:
         reasons.append(f"one query for each of {step.shards} shards, answers merged by the reader")
     if step.fetched_filter is not None:
         fetched = amount(_rounded(costs.items_fetched(served, placement)))
@@ -349,7 +353,7 @@ def _form(path: AccessPath) -> AccessPath:
 
     Two paths with the same form have keys that serve the same needs.
     """
-    return unique_path(replace(path, shards=1))
+    return unique_path(path.unspread)
 
 
 def runner_up(choices: EntityChoices, layout: EntityLayout, at: int) -> str:

@@ -63,9 +63,9 @@ def partition_parts(path: AccessPath, labels: KeyLabels) -> tuple[Part, ...]:
         parts += [text(f"#{labels.field(path.entity, name)}#"), field_part(path.entity, name)]
     if not parts:
         parts.append(text(f"#{labels.entity(path.entity)}"))
-    if path.shards > 1:
+    if path.has_shards:
         identity = tuple(field_part(path.entity, name) for name in info(path.entity).identity)
-        parts += [text("#"), Part("shard", shards=path.shards, of=identity)]
+        parts += [text("#"), Part("shard", shards=path.shards, of=identity, adaptive=path.adaptive)]
     return tidy([replace(parts[0], value=parts[0].value[1:]), *parts[1:]])
 
 

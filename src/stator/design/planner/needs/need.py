@@ -152,6 +152,8 @@ class Need:
     numbers: Selectivity = field(default_factory=lambda: Selectivity())
     is_whole: bool = False
     """Each call reads the whole result: the pattern has no limit, and nothing reads it in pages."""
+    adaptive: bool = False
+    """The shards of the index's key values follow the traffic: ``@read(shards="adaptive")``."""
     may_sort: bool = False
     """The whole result is known to be small, so that the client can sort it in memory."""
     leg_of: str | None = None

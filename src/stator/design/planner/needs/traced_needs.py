@@ -38,6 +38,11 @@ MOST_VALUES: Final = 25
 def need_of(pattern: Pattern[..., Any], target: type[Entity]) -> Need:
     """Return what a pattern requires of one of its targets."""
     ask, known = pattern.trace(), info(target)
+    if pattern.traffic.shards is not None and len(ask.targets) > 1:
+        raise DesignError(
+            f'{pattern.name}: shards="adaptive" is for patterns over one entity',
+            hint="declare one pattern for each entity, or leave out shards=",
+        )
     equal, equal_tests, spans, filters = _sorted_tests(ask, target, known)
     need = Need(
         name=pattern.name,
@@ -57,6 +62,7 @@ def need_of(pattern: Pattern[..., Any], target: type[Entity]) -> Need:
         expires=next((each.name for each in known.fields.values() if each.role == "ttl"), None),
         rps=pattern.traffic.rps,
         is_whole=ask.limit is None and len(ask.targets) == 1 and not pattern.traffic.paged,
+        adaptive=pattern.traffic.shards == "adaptive",
     )
     return replace(need, selects=_selected(ask, known, need))
 

@@ -31,6 +31,8 @@ class AccessPath:
     turned: tuple[str, ...] = ()
     """Further fields of ``sort`` that are written inverted, for an order of mixed directions."""
     handwritten: Handwritten | None = None
+    adaptive: bool = False
+    """In an index, a hot partition value gets more shards at run time. ``shards`` is the least."""
 
     @cached_property
     def _hash(self) -> int:
@@ -43,6 +45,7 @@ class AccessPath:
                 self.inverted,
                 self.turned,
                 self.handwritten,
+                self.adaptive,
             )
         )
 
@@ -107,7 +110,18 @@ class AccessPath:
             self.inverted,
             self.turned,
             self.handwritten.rank if self.handwritten else (),
+            self.adaptive,
         )
+
+    @property
+    def unspread(self) -> AccessPath:
+        """The same path with one shard for each partition value, whatever the traffic."""
+        return replace(self, shards=1, adaptive=False)
+
+    @property
+    def has_shards(self) -> bool:
+        """Whether the partition key ends with the number of a shard."""
+        return self.shards > 1 or self.adaptive
 
     def __str__(self) -> str:
         shown = [f"{name}={source.same}" for name, source in self.constants] + list(self.partition)
@@ -149,7 +163,7 @@ def may_be_base(
 def can_be_native(path: AccessPath) -> bool:
     """Whether a native key is possible: up to four attributes each in partition and sort."""
     known, sort = info(path.entity), path.sort
-    if path.constants or path.handwritten or path.shards > 1 or not path.partition:
+    if path.constants or path.handwritten or path.has_shards or not path.partition:
         return False
     if path.inverted or path.turned:
         return False

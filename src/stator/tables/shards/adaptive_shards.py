@@ -9,7 +9,7 @@ from typing import Literal
 
 from stator.errors import ConfigurationError
 from stator.model.heat.limits import PARTITION_UNITS, SHARD_FILL, WRITE
-from stator.patterns.shards.shard_change import ShardChange
+from stator.tables.shards.shard_change import ShardChange
 
 Adaptive = Literal["adaptive"]
 
