@@ -117,7 +117,7 @@ def test_a_lock_has_a_format_and_no_words_in_an_order_of_chance(tmp_path: Path) 
     path = lock_path("shop", tmp_path)
     write_lock(path, models.shop().plan())
     data = json.loads(path.read_text())
-    assert data["format"] == 6
+    assert data["format"] == 7
     assert list(data) == sorted(data)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from stator.design.entities.entity import Entity, info
+from stator.design.patterns.daily_window import DailyWindow
 from stator.design.patterns.pattern import Pattern
 from stator.design.patterns.quantities import MOST, MOST_A_SECOND, check_quantity
 from stator.design.patterns.write_pattern import DeclaredWrite, WritePattern
@@ -217,6 +218,29 @@ class Declaration:
         Creations by write patterns are not included.
         """
         return self._writes
+
+    @property
+    def windows(self) -> Mapping[str, DailyWindow]:
+        """The parts of the day in which patterns are called, by pattern; others run all day."""
+        found = {each.name: each.traffic.window for each in self.reads}
+        found |= {each.name: each.window for each in self.write_patterns}
+        return {name: window for name, window in found.items() if window is not None}
+
+    def busy_changes(self) -> list[list[tuple[DeclaredWrite, float]]]:
+        """Return the declared changes with their rates, at each moment when a window opens.
+
+        There is no moment with more writes than all of these. The list is empty if all write
+        patterns run all day.
+        """
+        starts = sorted({each.window.start for each in self.write_patterns if each.window})
+        return [self._changes_at(start) for start in starts]
+
+    def _changes_at(self, clock: int) -> list[tuple[DeclaredWrite, float]]:
+        found = [(DeclaredWrite("create", entity), rate) for entity, rate in self._writes.items()]
+        for pattern in self.write_patterns:
+            if pattern.window is None or pattern.window.contains(clock):
+                found += [(change, pattern.busy_rps * change.times) for change in pattern.trace()]
+        return found
 
     def changes(self) -> list[tuple[DeclaredWrite, float]]:
         """Return all declared changes, each with its rate a second.

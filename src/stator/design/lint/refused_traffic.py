@@ -38,21 +38,27 @@ def throttled(facts: Facts) -> Iterator[Finding]:
     if sum(asked) > _MOST_UNITS:
         return
     design = _scaled(facts.design)
-    quick = simulate(design, _QUICK, plan=facts.plan, cures=False)
-    if not any(_is_short(each) for each in quick.patterns):
-        return
-    found = simulate(design, _HOUR, plan=facts.plan)
     known = hot_places(facts)
     counters = {finding.subject.partition(".")[0] for finding in unsharded_counter(facts)}
-    busy = [each for place in facts.plan.tables for each in _busy_places(facts, place)]
-    for place in busy:
-        yield _above_quota(facts, place)
-    for pattern in found.patterns:
-        if pattern.healthy_after_minutes is not None or _is_reported(pattern, known, counters):
+    told = set[str]()
+    busy: list[_BusyPlace] | None = None
+    for start in sorted({0, *(each.start for each in design.windows.values())}):
+        quick = simulate(design, replace(_QUICK, start=start), plan=facts.plan, cures=False)
+        if not any(_is_short(each) for each in quick.patterns):
             continue
-        if busy and _main_reason(pattern).endswith(ACCOUNT_LIMIT):
-            continue  # one cause, one finding
-        yield _finding(facts, pattern, found)
+        if busy is None:
+            busy = [each for place in facts.plan.tables for each in _busy_places(facts, place)]
+            for place in busy:
+                yield _above_quota(facts, place)
+        found = simulate(design, replace(_HOUR, start=start), plan=facts.plan)
+        for pattern in found.patterns:
+            is_told = pattern.name in told or _is_reported(pattern, known, counters)
+            if is_told or pattern.healthy_after_minutes is not None:
+                continue
+            if busy and _main_reason(pattern).endswith(ACCOUNT_LIMIT):
+                continue  # one cause, one finding
+            told.add(pattern.name)
+            yield _finding(facts, pattern, found)
 
 
 @dataclass(frozen=True, slots=True)

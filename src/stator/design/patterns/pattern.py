@@ -23,6 +23,7 @@ from stator.design.entities.conditions import FieldRef
 from stator.design.patterns.annotations import argument_types, used_names
 from stator.design.patterns.ask import Ask, check_limit
 from stator.design.patterns.condition_contents import compared_values
+from stator.design.patterns.daily_window import DailyWindow, daily_window
 from stator.design.patterns.hidden_branches import hidden_branches
 from stator.design.patterns.param import Param
 from stator.design.patterns.quantities import MOST_A_SECOND, check_quantity
@@ -44,6 +45,13 @@ class Traffic:
     allow_scan: bool = False
     paged: bool = False
     shards: Literal["adaptive"] | None = None
+    window: DailyWindow | None = None
+    """When the read runs, if not all day. ``rps`` is the average over the day even so."""
+
+    @property
+    def busy_rps(self) -> float:
+        """How often the read runs each second while it runs."""
+        return self.rps if self.window is None else self.rps / self.window.share
 
 
 class Pattern(Generic[P, Q]):
@@ -240,6 +248,7 @@ def read(
     allow_scan: bool = False,
     paged: bool = False,
     shards: Literal["adaptive"] | None = None,
+    between: tuple[str, str] | None = None,
 ) -> Callable[[Callable[P, Q]], Pattern[P, Q]]:
     """Declare a read pattern. The decorated function returns a query: ``find(...).where(...)``.
 
@@ -249,7 +258,8 @@ def read(
     of the whole table. ``paged`` says that callers read page by page, so that a key must hold the
     order. Without ``paged``, the client may sort a small result in memory. With
     ``shards="adaptive"``, a key value of the index that the pattern reads gets more shards while
-    its writes are too many for one partition (docs/guides/heat.md).
+    its writes are too many for one partition. ``between`` is the part of the day in which the read
+    runs ``rps`` times a second, such as ``("02:00", "03:00")``; costs count the average of a day.
     """
     refuse_bare("read", bare)
     if shards not in (None, "adaptive"):
@@ -265,7 +275,9 @@ def read(
     check_quantity("rps", rps, most=MOST_A_SECOND)
     _check_positive("returns", returns, "items", "a rough estimate is enough, for example 25")
     _check_positive("within", within, "milliseconds", "for example within=20")
-    traffic = Traffic(rps, returns, consistent, within, allow_scan, paged, shards)
+    window = daily_window(between)
+    average = rps if window is None else rps * window.share
+    traffic = Traffic(average, returns, consistent, within, allow_scan, paged, shards, window)
     frame = inspect.currentframe()
     caller = frame.f_back if frame is not None else None
     return lambda function: Pattern(function, traffic, used_names(function, caller))

@@ -16,6 +16,7 @@ from typing import Any, Literal, cast
 from stator.design.entities.conditions import All, Comparison, Conditional, FieldRef, as_condition
 from stator.design.entities.derived_parts import PartComparison
 from stator.design.entities.entity import info
+from stator.design.patterns.daily_window import DailyWindow, daily_window
 from stator.design.patterns.param import Param
 from stator.design.patterns.pattern import refuse_bare
 from stator.design.patterns.quantities import MOST_A_SECOND, check_quantity
@@ -135,11 +136,18 @@ def _states(function: str, entity: type[Any], given: Conditional | None) -> tupl
 
 
 class WritePattern:
-    """A declared write. If it declares several changes, they form one transaction."""
+    """A declared write. If it declares several changes, they form one transaction.
 
-    def __init__(self, function: Callable[[], Any], rps: float) -> None:
+    ``window`` is the part of the day in which it runs, or None. ``rps`` is the average over the
+    day.
+    """
+
+    def __init__(
+        self, function: Callable[[], Any], rps: float, window: DailyWindow | None = None
+    ) -> None:
         self.function = function
         self.rps = rps
+        self.window = window
         self.__name__ = function.__name__
         self.__doc__ = function.__doc__
 
@@ -149,6 +157,11 @@ class WritePattern:
 
     def __repr__(self) -> str:
         return f"<write pattern {self.name}>"
+
+    @property
+    def busy_rps(self) -> float:
+        """How often the write runs each second while it runs."""
+        return self.rps if self.window is None else self.rps / self.window.share
 
     @property
     def where(self) -> str:
@@ -172,12 +185,19 @@ class WritePattern:
         return changes
 
 
-def write(bare: None = None, /, *, rps: float = 1.0) -> Callable[[Callable[[], Any]], WritePattern]:
+def write(
+    bare: None = None, /, *, rps: float = 1.0, between: tuple[str, str] | None = None
+) -> Callable[[Callable[[], Any]], WritePattern]:
     """Declare a write pattern that runs ``rps`` times a second.
+
+    ``between`` is the part of the day in which it does, such as ``("02:00", "03:00")`` for a
+    nightly job; costs count the average of a day.
 
     The decorated function returns what it writes: ``creates(Order)``, ``updates(Order.status)``,
     ``deletes(Order)``, or a tuple of these.
     """
     refuse_bare("write", bare)
     check_quantity("rps", rps, most=MOST_A_SECOND)
-    return lambda function: WritePattern(function, rps)
+    window = daily_window(between)
+    average = rps if window is None else rps * window.share
+    return lambda function: WritePattern(function, average, window)

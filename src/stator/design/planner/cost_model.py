@@ -11,7 +11,7 @@ between native and concatenated keys. Once the layout is known, the plan reports
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Literal
@@ -177,6 +177,8 @@ class CostModel:
     rates: dict[type[Entity], WriteRates]
     labels: KeyLabels
     known: LayoutBytes = field(default_factory=LayoutBytes)
+    busy_rates: Sequence[Mapping[type[Entity], WriteRates]] = ()
+    """The writes at each moment when a daily window of a write pattern opens."""
     longer: str | None = None
     """The entity for which a longer identity is priced: all fields of its base key identify it."""
     stored_keys: Mapping[type[Entity], tuple[AccessPath, ...]] = field(default_factory=dict)
@@ -701,7 +703,11 @@ class CostModel:
 
         Entries are counted at the size of a whole item, because the projection is chosen later.
         """
-        entries = self.life(path.entity).entry_writes(path)
+        life, busy = self.life(path.entity), self.busy_rates
+        entries = max(
+            [life.entry_writes(path, rates=rates[path.entity]) for rates in busy]
+            or [life.entry_writes(path)]
+        )
         return entries * self.base_write_units(path.entity) * self.hottest(path)
 
     def read_shards(self, served: ServedNeed, placement: Placement) -> int:
@@ -722,7 +728,7 @@ class CostModel:
         units = self._query_units(served, alone, self.skew(served))
         if units > READ_LIMIT:
             return 0.0
-        return served.need.rps * units * self.hottest(placement.path)
+        return served.need.busy_rps * units * self.hottest(placement.path)
 
     def hottest(self, path: AccessPath) -> float:
         """Return the share of a path's traffic that the busiest partition value gets.

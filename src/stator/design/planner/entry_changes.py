@@ -112,16 +112,18 @@ class ItemLife:
         path: AccessPath,
         kinds: Collection[str] = ("create", "update", "delete"),
         included: frozenset[str] | None = None,
+        rates: WriteRates | None = None,
     ) -> float:
         """Return how many entries of an index are written each second: its heat, in entries.
 
         An insert and a delete write one entry, a moved key two. The rate does not depend on how
         many items the index holds: a queue that is nearly always empty still gets an insert and a
         delete for each job. ``kinds`` are the kinds of writes that count. ``included`` has the
-        fields that entries hold besides keys; None means all fields.
+        fields that entries hold besides keys; None means all fields. ``rates`` has the writes of
+        a busy moment, in place of the average.
         """
         total = 0.0
-        for write in self.rates.writes:
+        for write in (rates or self.rates).writes:
             if write.kind not in kinds:
                 continue
             if write.kind == "create":

@@ -127,6 +127,10 @@ class Planner:
             self.estimates,
             rates,
             self.labels,
+            busy_rates=[
+                {entity: rates_of(entity, busy) for entity in self.entities}
+                for busy in design.busy_changes()
+            ],
             longer=longer,
             stored_keys=stored_keys(previous, design.layout, self.entities),
             written_keys={

@@ -172,7 +172,7 @@ class CallShapes:
         """Yield the calls of every pattern and of ``writes=``, each with its rate a second."""
         for pattern in self.plan.patterns:
             if pattern.kind == "read" and pattern.requests_per_second > 0:
-                yield self._shape(self._read(pattern)), pattern.requests_per_second
+                yield self._shape(self._read(pattern)), self._busy(pattern.name)
         others = [each for each in self.workload.uses if self._is_counted(each)]
         for label, found in groupby(
             sorted(others, key=lambda use: use.pattern), key=lambda use: use.pattern
@@ -180,7 +180,13 @@ class CallShapes:
             uses = list(found)
             rate = self._rate(label, uses)
             if rate > 0:
-                yield self._shape(self._write(label, uses, rate)), rate
+                busy = self._busy(label) if label in self.rates else rate
+                yield self._shape(self._write(label, uses, rate)), busy
+
+    def _busy(self, pattern: str) -> float:
+        """Return how often a pattern is called each second while it is called."""
+        window = self.design.windows.get(pattern)
+        return self.rates[pattern] / (1.0 if window is None else window.share)
 
     def measured(self, pattern: str, groups: tuple[ValueGroup, ...] | None) -> CallShape:
         """Return the shape of a pattern's calls, spread over values as they were measured.

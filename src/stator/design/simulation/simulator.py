@@ -37,7 +37,7 @@ from stator.design.simulation.simulation import (
     Simulation,
     SplitRecord,
 )
-from stator.design.simulation.traffic_shape import TrafficShape
+from stator.design.simulation.traffic_shape import DAY_SECONDS, BatchWindow, TrafficShape
 from stator.errors import ConfigurationError
 from stator.model.heat.limits import PARTITION_BYTES, PARTITION_UNITS, READ, WRITE
 from stator.model.heat.resource import ThroughputResource, ThroughputSettings
@@ -91,6 +91,23 @@ class _Finished:
     before: Mapping[HeatPlace, int]
 
 
+def _with_windows(shape: TrafficShape, design: Declaration) -> TrafficShape:
+    """Return a shape with the windows that the design declares, for a day if it says no length.
+
+    A window that the shape has for a pattern replaces the declared one.
+    """
+    given = {each.pattern for each in shape.windows}
+    declared = tuple(
+        BatchWindow(name, each.start, each.end)
+        for name, each in design.windows.items()
+        if name not in given
+    )
+    if not declared:
+        return shape
+    minutes = DAY_SECONDS / 60 if shape.minutes is None else shape.minutes
+    return replace(shape, windows=(*shape.windows, *declared), minutes=minutes)
+
+
 class _Simulator:
     def __init__(
         self,
@@ -103,7 +120,7 @@ class _Simulator:
         self.progress = progress
         self.design = design
         self.plan = plan
-        self.shape = shape
+        self.shape = shape = shape if measured is not None else _with_windows(shape, design)
         self.measured = measured
         self.seconds = shape.seconds
         if measured is not None and shape.minutes is None:

@@ -46,7 +46,8 @@ class Spike:
 class BatchWindow:
     """A pattern is called only from ``start`` to ``end``, at its declared rate.
 
-    Both are times of day. The window may extend past midnight.
+    Both are times of day. The window may extend past midnight. It replaces one that the pattern
+    declares (``between=``), and the profile of the day does not apply to the pattern.
     """
 
     pattern: str
@@ -102,11 +103,12 @@ class ZipfKeys:
 class TrafficShape:
     """How a simulation varies the declared rates. Raises ConfigurationError for impossible values.
 
-    ``minutes`` is the length of the run. The default is an hour or, if ``profile`` is not flat, a
-    day. ``start`` is the time of day at which the run begins. ``shards`` maps entities to the
-    number of shards that each of their partition keys gets. ``warm`` and ``maximum`` are the warm
-    throughput and the on-demand maximum of each table and index, as pairs of read and write units.
-    ``seed`` decides where keys and examples fall: equal seeds give equal results.
+    ``minutes`` is the length of the run. The default is an hour or, if ``profile`` is not flat or a
+    pattern declares a window, a day. ``start`` is the time of day at which the run begins.
+    ``shards`` maps entities to the number of shards that each of their partition keys gets.
+    ``warm`` and ``maximum`` are the warm throughput and the on-demand maximum of each table and
+    index, as pairs of read and write units. ``seed`` decides where keys and examples fall: equal
+    seeds give equal results.
     """
 
     minutes: float | None = None
@@ -181,16 +183,14 @@ class TrafficShape:
     def factor(self, pattern: str, second: float) -> float:
         """Return the factor on a pattern's declared rate at this second of the run."""
         clock = (self.start + second) % DAY_SECONDS
-        found = _profile_factor(self.profile, clock // 60)
+        windows = [each for each in self.windows if each.pattern == pattern]
+        found = 1.0 if windows else _profile_factor(self.profile, clock // 60)
         if self.launch is not None:
             found *= self.launch.factor * min(1.0, (second + 1) / self.launch.seconds)
         for spike in self.spikes:
             if spike.pattern == pattern and (clock - spike.at) % DAY_SECONDS < spike.seconds:
                 found *= spike.factor
-        for window in self.windows:
-            if window.pattern == pattern and not _is_within(window, clock):
-                return 0.0
-        return found
+        return found if all(_is_within(each, clock) for each in windows) else 0.0
 
     def change_times(self) -> frozenset[int]:
         """Return the seconds of the run at which the factor of any pattern may change."""

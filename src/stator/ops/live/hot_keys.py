@@ -15,7 +15,7 @@ from typing import Any, Final
 from stator.metrics.busy_keys import hashed_key
 from stator.model.heat.limits import PARTITION_UNITS, WRITE
 from stator.ops.live.table_use import LATE_MINUTES, PlaceUse
-from stator.patterns.shards.contributor_insights import ContributorInsights
+from stator.tables.shards.contributor_insights import ContributorInsights
 
 _MOST_KEYS: Final = 3
 _RULES_SECONDS: Final = 60.0

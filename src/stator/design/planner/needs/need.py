@@ -152,6 +152,8 @@ class Need:
     numbers: Selectivity = field(default_factory=lambda: Selectivity())
     is_whole: bool = False
     """Each call reads the whole result: the pattern has no limit, and nothing reads it in pages."""
+    day_share: float = 1.0
+    """The share of the day in which the pattern runs."""
     adaptive: bool = False
     """The shards of the index's key values follow the traffic: ``@read(shards="adaptive")``."""
     may_sort: bool = False
@@ -194,6 +196,11 @@ class Need:
     def is_mixed(self) -> bool:
         """Whether some fields of the order ascend, and others descend."""
         return bool(self.against) and len(self.descends) not in (0, len(self.sequence))
+
+    @property
+    def busy_rps(self) -> float:
+        """Calls a second while the pattern runs."""
+        return self.rps / self.day_share
 
     def source(self, name: str) -> ValueSource | None:
         """Return where the value of a field or derived part comes from, or None if it is unknown.

@@ -61,6 +61,7 @@ def need_of(pattern: Pattern[..., Any], target: type[Entity]) -> Need:
         hides=ask.hides(target),
         expires=next((each.name for each in known.fields.values() if each.role == "ttl"), None),
         rps=pattern.traffic.rps,
+        day_share=1.0 if pattern.traffic.window is None else pattern.traffic.window.share,
         is_whole=ask.limit is None and len(ask.targets) == 1 and not pattern.traffic.paged,
         adaptive=pattern.traffic.shards == "adaptive",
     )

@@ -1,0 +1,115 @@
+"""Patterns that run for a part of the day: what they cost, and what they ask of partitions."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+
+from stator import Design, Entity, Query, creates, find, ident, read, updates, write
+from stator.design.simulation import BatchWindow, TrafficShape
+from stator.errors import DesignError
+
+HOUR = ("02:00", "03:00")
+
+
+class Line(Entity):
+    line_id: str = ident()
+    kind: Literal["bought", "sold"]
+    text: str = ""
+
+
+class Run(Entity):
+    run_id: str = ident()
+    total: int = 0
+
+
+def lines(rps: float, between: Any = None, also: Any = None) -> Design:
+    """Lines of one kind: all of them are under one key of the index."""
+
+    @write(rps=rps, between=between)
+    def load() -> Any:
+        return creates(Line)
+
+    @write(rps=rps, between=also)
+    def repair() -> Any:
+        return creates(Line)
+
+    @read(rps=1, returns=100)
+    def lines_of(kind: Literal["bought", "sold"]) -> Query[Line]:
+        return find(Line).where(Line.kind == kind)
+
+    @read(rps=24, between=between)
+    def line(line_id: str) -> Query[Line]:
+        return find(Line).where(Line.line_id == line_id)
+
+    patterns = [load, lines_of, line, *([repair] if also is not None else [])]
+    return Design("lines", [Line], patterns, volumes={Line: 1_000_000})
+
+
+def shards(design: Design) -> int:
+    return design.plan().pattern("lines_of").steps[0].shards
+
+
+def test_costs_count_the_average_of_a_day() -> None:
+    plan = lines(2400, HOUR).plan()
+    assert plan.pattern("load").requests_per_second == pytest.approx(100)
+    assert plan.pattern("line").requests_per_second == pytest.approx(1)
+    even = lines(100).plan().pattern("load")
+    assert plan.pattern("load").dollars_per_month == pytest.approx(even.dollars_per_month, rel=0.01)
+
+
+def test_a_pattern_is_simulated_in_its_window_only() -> None:
+    found = lines(20, HOUR).simulate()
+    assert found.minutes == 24 * 60
+    assert found.pattern("load").calls == pytest.approx(20 * 3600, rel=0.001)
+    assert found.pattern("load").peak_per_second == pytest.approx(20)
+    assert found.pattern("lines_of").calls == pytest.approx(86_400, rel=0.001)
+
+
+def test_a_window_may_pass_midnight() -> None:
+    found = lines(20, ("23:30", "00:30")).simulate(TrafficShape(start=23 * 3600, minutes=120))
+    assert found.pattern("load").calls == pytest.approx(20 * 3600, rel=0.001)
+
+
+def test_a_window_of_the_simulation_replaces_the_declared_one() -> None:
+    window = BatchWindow("load", start=0, end=600)
+    found = lines(20, HOUR).simulate(TrafficShape(windows=(window,), minutes=60))
+    assert found.pattern("load").calls == pytest.approx(20 * 600, rel=0.001)
+    assert found.pattern("line").calls == 0
+
+
+def test_the_profile_of_the_day_does_not_apply_to_a_window() -> None:
+    found = lines(20, HOUR).simulate(TrafficShape(profile="office"))
+    assert found.pattern("load").peak_per_second == pytest.approx(20)
+
+
+def test_shards_follow_from_the_busiest_moment() -> None:
+    assert shards(lines(10_000, HOUR)) == shards(lines(10_000)) > shards(lines(10_000 / 24))
+    together = shards(lines(10_000, HOUR, ("02:30", "04:00")))
+    assert together == shards(lines(20_000)) > shards(lines(10_000, HOUR, ("03:00", "04:00")))
+    assert shards(lines(10_000, HOUR, ("03:00", "04:00"))) == shards(lines(10_000))
+
+
+def test_check_warns_of_what_is_refused_in_a_window() -> None:
+    def counting(rps: float, between: Any) -> list[str]:
+        @write(rps=rps, between=between)
+        def count() -> Any:
+            return updates(Run.total)
+
+        design = Design("runs", [Run], [count], volumes={Run: 3})
+        found = design.check().findings
+        return [each.subject for each in found if each.code == "ST107"]
+
+    assert counting(9_000, ("02:00", "02:05")) == ["count"]
+    assert counting(9_000 * 5 / (24 * 60), None) == []
+
+
+@pytest.mark.parametrize(
+    "between",
+    ["02:00", ("02:00",), ("2:00", "03:00"), ("24:00", "03:00"), ("02:00", "02:00"), (2, 3), ()],
+)
+def test_what_is_not_a_part_of_the_day_is_refused(between: Any) -> None:
+    for declare in (read, write):
+        with pytest.raises(DesignError, match="between"):
+            declare(between=between)
