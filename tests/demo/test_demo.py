@@ -31,6 +31,8 @@ def test_the_demo_ends_with_nothing_missing(tmp_path: Path) -> None:
     assert "differs" not in done.stdout
     assert "TableWriteKeyRangeThroughputExceeded" in done.stdout
     assert "spread over 2 shards" in done.stdout
+    refused = re.search(r"refused: ([\d,]+) writes refused in [\d.]+ s until the feed", done.stdout)
+    assert refused is not None and int(refused[1].replace(",", "")) > 0
     page = (tmp_path / "fleet-report.html").read_text()
     assert page.count("<svg") >= 7
     assert not re.search(r'(src|href)="', page)  # nothing is fetched from anywhere

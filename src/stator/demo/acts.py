@@ -28,7 +28,7 @@ from stator.demo.fleet import (
     tests_of_router,
 )
 from stator.demo.history import History, isp_of, router_ids, write_history
-from stator.demo.live import HOT, LiveFleet
+from stator.demo.live import HOT, LiveFleet, RefusedWrites
 from stator.demo.processes import ServerProcess, WorkerProcess, rebuild_views, wait_until
 from stator.demo.story import Checked, Event, PatternSeen, Sample, Story
 from stator.design.lint.check import check
@@ -66,6 +66,10 @@ class Demo:
         self._workers: list[WorkerProcess] = []
         self._gone_handled = 0
         self._partitions: Counter[str] = Counter()
+        self._refused = RefusedWrites()
+        self._refused_then = 0
+        """The refused writes when the hot feed was last spread, at ``_spread_at``."""
+        self._hot_since = self._spread_at = 0.0
 
     def run(self) -> Story:
         server = ServerProcess(self.folder / "data")
@@ -76,7 +80,7 @@ class Demo:
             self._act("A design from its access patterns", self._design)
             with (
                 connect(fleet, server.url, measure=True) as db,
-                connect(fleet, feed_server.url) as feed_db,
+                connect(fleet, feed_server.url, observers=[self._refused]) as feed_db,
             ):
                 feed_db.ensure()
                 _warm_up(feed_db)
@@ -231,6 +235,7 @@ class Demo:
         self._watch(live, third)
         live.written.partitions.clear()
         live.is_hot = True
+        self._hot_since = self._since()
         self._event(f"{HOT} turns hot")
         self._watch(live, third)
         self._watch(live, third / 2)
@@ -241,6 +246,8 @@ class Demo:
         self.story.heat_after = dict(live.written.partitions)
         self._watch(live, third / 2)
         live.stop()
+        self._count_refusals()
+        self._say(f"[yellow]refused[/]: {self.story.refusals}")
         newest = live.feed.latest(HOT, 3)
         self._say(
             f"{live.written.tests:,} live tests written; the newest of {HOT}, from old and new "
@@ -277,12 +284,22 @@ class Demo:
             self.story.heat_before = dict(self._partitions)
         if change.key == HOT:
             self.story.spreads.append(change.after)
+            self._refused_then, self._spread_at = self._refused.count, self._since()
         if change.reason and not self.story.throttle_reason:
             self.story.throttle_reason = change.reason
             self._event("DynamoDB refuses its writes")
             self._say(f"[yellow]throttled[/]: the feed of {change.key}, {change.reason}")
         self._event(f"the feed of {change.key} spread over {change.after} shards")
         self._say(f"[green]spread[/]: the feed of {change.key} over {change.after} shards")
+
+    def _count_refusals(self) -> None:
+        """Divide the refused writes into those until the feed was spread, and those since."""
+        story, total, now = self.story, self._refused.count, self._since()
+        is_spread = bool(story.spreads)
+        story.refused_before = self._refused_then if is_spread else total
+        story.refused_after = total - story.refused_before
+        story.seconds_before = (self._spread_at if is_spread else now) - self._hot_since
+        story.seconds_after = now - self._spread_at if is_spread else 0.0
 
     def _watch(self, live: LiveFleet, seconds: float) -> None:
         """For ``seconds``, record rates and lag every half second while the routers report tests.

@@ -21,6 +21,7 @@ from stator.demo.fleet import ISPS, Feed, Test
 from stator.demo.history import isp_of
 from stator.patterns.series.series import Series
 from stator.tables.db import Db
+from stator.tables.observers import WRITES, CallRecord
 from stator.tables.shards.adaptive_shards import AdaptiveShards
 from stator.tables.shards.shard_change import ShardChange
 
@@ -48,6 +49,27 @@ class Written:
     by_isp: Counter[str] = field(default_factory=Counter)
     # Writes by feed partition since the last sample.
     partitions: Counter[str] = field(default_factory=Counter)
+
+
+class RefusedWrites:
+    """Counts the writes of the feed that DynamoDB refused. An observer of the feed's connection.
+
+    Each attempt counts. A batch of which some items were refused counts these items.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, call: CallRecord) -> None:
+        if call.operation not in WRITES:
+            return
+        left = sum(map(len, call.reply.get("UnprocessedItems", {}).values()))
+        if call.throttles:
+            batch = sum(map(len, call.request.get("RequestItems", {}).values()))
+            left += len(call.throttles) * max(1, batch)
+        with self._lock:
+            self.count += left
 
 
 class LiveFleet:

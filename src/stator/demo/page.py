@@ -168,7 +168,7 @@ def _heat(story: Story) -> Iterable[str]:
         "reached the 1,000 write units a second that a partition takes. The engine refused its "
         f"writes, as DynamoDB does, and named the reason: <code>{escape(reason)}</code>. The feed "
         f"found the hot key by that reason and spread just this key over {shards} shards, while it "
-        "was written and read.</p>"
+        f"was written and read: {escape(story.refusals)}.</p>"
     )
     yield '<div class="two">'
     for title, heat in (

@@ -74,6 +74,8 @@ class Story:
     """The whole run. ``throttle_reason`` is why DynamoDB refused writes of the hot provider's feed.
 
     ``spreads`` are the numbers of shards that the feed got then, one after the other.
+    ``refused_before`` and ``refused_after`` count the refused writes until the last of these
+    spreads and since, in ``seconds_before`` and ``seconds_after``.
     """
 
     dollars_per_month: float = 0.0
@@ -90,6 +92,10 @@ class Story:
     events: list[Event] = field(default_factory=list)
     throttle_reason: str = ""
     spreads: list[int] = field(default_factory=list)
+    refused_before: int = 0
+    refused_after: int = 0
+    seconds_before: float = 0.0
+    seconds_after: float = 0.0
     heat_before: dict[str, int] = field(default_factory=dict)
     heat_after: dict[str, int] = field(default_factory=dict)
     summaries: list[IspSummary] = field(default_factory=list)
@@ -98,6 +104,14 @@ class Story:
     archived: int = 0
     checks: list[Checked] = field(default_factory=list)
     seconds: float = 0.0
+
+    @property
+    def refusals(self) -> str:
+        """What DynamoDB refused before the hot feed was spread, and since, as text."""
+        return (
+            f"{self.refused_before:,} writes refused in {self.seconds_before:.1f} s until the "
+            f"feed was spread, {self.refused_after:,} in the {self.seconds_after:.1f} s since"
+        )
 
     @property
     def is_whole(self) -> bool:

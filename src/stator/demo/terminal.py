@@ -57,6 +57,8 @@ def _times(story: Story, console: Console) -> None:
 
 
 def _heat(story: Story, console: Console) -> None:
+    if story.spreads:
+        console.print(f"\n  {story.refusals}")
     for title, heat in (("hot", story.heat_before), ("spread", story.heat_after)):
         total = sum(heat.values())
         if not total:

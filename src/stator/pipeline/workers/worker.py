@@ -56,6 +56,7 @@ from stator.pipeline.workers.shards.lineage import (
 from stator.pipeline.workers.shards.snapshot import SnapshotConsumer
 from stator.tables.context import Context
 from stator.tables.work import Call, Gather, Pause, Work
+from stator.throttle_reason import throttle_reasons
 
 if TYPE_CHECKING:
     from stator.pipeline.workers.app import StreamApp
@@ -351,7 +352,9 @@ class Worker:
                 return
             level = logging.WARNING if not isinstance(error, ResourceNotFound) else logging.ERROR
             wait = self._hold_back(consumer)
-            log.log(level, "%s failed and is restarted in %.1f seconds: %s", name, wait, error)
+            log.log(
+                level, "%s failed and is restarted in %.1f seconds: %s", name, wait, _told(error)
+            )
         except Exception:
             self._hold_back(consumer)
             raise
@@ -382,3 +385,12 @@ def _no_table(table: str) -> StreamMissing:
         f"there is no table {table}",
         hint="create it with `stator work --ensure`, or check the address and the prefix",
     )
+
+
+def _told(error: ServiceError | ConnectionTrouble) -> str:
+    """Return an error as text for the log. Of throttling, this is the limit that was reached."""
+    limits = dict.fromkeys(
+        f"{each.text}{f' of {each.index or each.table}' if each.table else ''}"
+        for each in throttle_reasons(error)
+    )
+    return f"throttled: {', '.join(limits)}" if limits else str(error)
