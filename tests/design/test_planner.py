@@ -167,8 +167,8 @@ def test_a_plan_survives_the_lock_file() -> None:
         again = Plan.from_json(plan.to_json())
         assert again == plan
         assert again.to_json() == plan.to_json()
-    with pytest.raises(DesignError, match="format 7"):
-        Plan.from_json('{"format": 7}')
+    with pytest.raises(DesignError, match="format 8"):
+        Plan.from_json('{"format": 8}')
 
 
 # --- layouts --------------------------------------------------------------------------------------
