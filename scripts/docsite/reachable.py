@@ -23,6 +23,7 @@ from docsite.public_api import (
 
 PASSED_ON: Final = (
     # what designs are made of
+    "stator.design.patterns.daily_window.DailyWindow",
     "stator.design.declaration.Declaration",
     "stator.design.declaration.Per",
     "stator.design.entities.conditions.Attribute",
@@ -95,7 +96,7 @@ PASSED_ON: Final = (
     "stator.patterns.outbox.outbox.ParkedMessages",
     "stator.patterns.rollups.rollup.RollupKey",
     "stator.patterns.rollups.stream_changes.RollupDifference",
-    "stator.patterns.series.directory.BucketShards",
+    "stator.patterns.series.buckets.BucketShards",
     "stator.patterns.tree.tree.Descent",
     # between handlers, views, sinks and workers
     "stator.pipeline.ingest.routes.DeclaredRoute",
