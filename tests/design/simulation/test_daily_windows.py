@@ -43,7 +43,7 @@ def lines(rps: float, between: Any = None, also: Any = None) -> Design:
     def line(line_id: str) -> Query[Line]:
         return find(Line).where(Line.line_id == line_id)
 
-    patterns = [load, lines_of, line, *([repair] if also is not None else [])]
+    patterns: list[Any] = [load, lines_of, line, *([repair] if also is not None else [])]
     return Design("lines", [Line], patterns, volumes={Line: 1_000_000})
 
 
