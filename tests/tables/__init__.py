@@ -38,6 +38,7 @@ schema.place: ../patterns/test_counter.py
 schema.schema: test_schema.py
 shards.adaptive_shards: ../patterns/test_adaptive_series.py, ../patterns/test_adaptive_counter.py
 shards.contributor_insights: ../patterns/test_contributor_insights.py
+shards.index_shards: test_index_shards.py
 shards.hot_key: ../patterns/test_adaptive_series.py
 shards.shard_change: ../patterns/test_adaptive_series.py
 shards.write_rate: ../patterns/test_adaptive_series.py
