@@ -336,6 +336,11 @@ def test_layouts_are_priced_beside_each_other(project: Project, columns: int) ->
     assert tables == {"single-table": 1, "aggregate": 1, "table-per-entity": 2}
     one = json.loads(project.run("plan", "--json").stdout)
     assert data[0]["dollars_per_month"] == one["dollars_per_month"]
+    assert data[0]["differences"] == []
+    apart = data[2]["differences"]  # no copies of fields in generic keys; one request more
+    assert any("items of" in each and "instead of" in each for each in apart)
+    assert any(each.startswith("user_page: $") and each.endswith("more") for each in apart)
+    assert apart[0][:20] in done.stdout
 
 
 def test_layouts_are_only_compared(project: Project) -> None:

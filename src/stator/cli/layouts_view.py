@@ -12,7 +12,7 @@ from rich.text import Text
 
 from stator.cli.output import print_parts
 from stator.cli.tables.name_cell import NameCell
-from stator.design.planner.layout_options import LayoutOption
+from stator.design.planner.layout_options import LayoutOption, differences
 from stator.model.quantities import about_dollars
 
 
@@ -36,12 +36,23 @@ def show_layouts(options: Iterable[LayoutOption], console: Console) -> None:
     parts: list[RenderableType] = [table]
     for each in options:
         parts.append(Text.assemble("\n", (each.layout, "bold")))
+        money = _differences(options, each)
+        parts += [Padding(Text("; ".join(money), "yellow"), (0, 0, 0, 2))] if money else []
         parts += [Padding(Text(line), (0, 0, 0, 2)) for line in each.consequences]
     print_parts(console, *parts)
 
 
+def _differences(options: tuple[LayoutOption, ...], other: LayoutOption) -> tuple[str, ...]:
+    """Return where the money of a layout differs from that of the design's own, in words."""
+    own = options[0]
+    if other is own or own.plan is None or other.plan is None:
+        return ()
+    return differences(own.plan, other.plan)
+
+
 def layouts_data(options: Iterable[LayoutOption]) -> list[dict[str, Any]]:
     """Return the layouts as JSON data."""
+    options = tuple(options)
     return [
         {
             "layout": each.layout,
@@ -50,6 +61,7 @@ def layouts_data(options: Iterable[LayoutOption]) -> list[dict[str, Any]]:
             "indexes": each.indexes,
             "several_requests": list(each.several_requests),
             "refused": each.refused or None,
+            "differences": list(_differences(options, each)),
             "consequences": list(each.consequences),
         }
         for each in options

@@ -15,7 +15,11 @@ from stator.design.declaration import Declaration, Layout
 from stator.design.plan.plan import Plan
 from stator.design.planner.planner import plan
 from stator.errors import DesignError
+from stator.model.quantities import about_dollars
 
+_SHOWN: Final = 3
+_NOTED: Final = 0.05
+"""The share by which the size of items must differ to be shown."""
 CONSEQUENCES: Final[dict[Layout, tuple[str, ...]]] = {
     "single-table": (
         "one table to create, watch, back up and restore; a restore brings back everything",
@@ -64,6 +68,33 @@ class LayoutOption:
             return ()
         reads = [each for each in self.plan.patterns if each.kind == "read"]
         return tuple(each.name for each in reads if len(each.steps) > 1)
+
+
+def differences(own: Plan, other: Plan) -> tuple[str, ...]:
+    """Return where the money of another layout differs, in words: item sizes and patterns.
+
+    The patterns that differ most come first. Items differ in size because a table that holds one
+    entity needs no copies of fields in generic keys.
+    """
+    before, after = ({each.name: each for each in plan.patterns} for plan in (own, other))
+    changes = {
+        name: after[name].dollars_per_month - before[name].dollars_per_month
+        for name in sorted(before.keys() & after.keys())
+    }
+    largest = sorted(changes, key=lambda name: (-abs(changes[name]), name))[:_SHOWN]
+    found = [
+        f"{each.name}: items of {each.item_bytes:,.0f} instead of "
+        f"{own.entity(each.name).item_bytes:,.0f} bytes"
+        for each in other.entities
+        if abs(each.item_bytes / own.entity(each.name).item_bytes - 1) >= _NOTED
+        and any(each.name in step.entities for name in largest for step in after[name].steps)
+    ]
+    found += [
+        f"{name}: {about_dollars(abs(changes[name]))} {'more' if changes[name] > 0 else 'less'}"
+        for name in largest
+        if abs(changes[name]) >= max(1.0, own.dollars_per_month * _NOTED / 10)
+    ]
+    return tuple(found)
 
 
 def layout_options(design: Declaration) -> tuple[LayoutOption, ...]:
