@@ -263,7 +263,7 @@ class Address:
 
     @property
     def is_new_folder(self) -> bool:
-        """Whether this is a folder that is missing or empty. Opening it creates a store there."""
+        """Whether this is a folder that is missing or empty. Opening it creates a store in it."""
         return self.kind == "folder" and not (
             os.path.exists(self.where) and (os.path.isfile(self.where) or os.listdir(self.where))
         )

@@ -23,8 +23,9 @@ class StopSignal:
     arrive together count as one, because a terminal and a parent process may both pass one on.
 
     Any number of signals may arrive. A signal handler interrupts the main thread at any point,
-    including inside a wait or inside another handler. ``threading.Event`` would deadlock there,
-    because the interrupted code may hold its lock. ``SimpleQueue.put`` is reentrant.
+    including inside a wait or inside another handler. ``threading.Event`` could deadlock in a
+    signal handler, because the interrupted code may hold its lock. ``SimpleQueue.put`` is
+    reentrant.
     """
 
     def __init__(self) -> None:

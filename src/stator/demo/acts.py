@@ -413,7 +413,7 @@ class Demo:
 
 
 def _warm_up(feed_db: Db) -> None:
-    """Give the feed's table 20 partitions, so that a hot key has others to be spread over."""
+    """Give the feed's table 20 partitions, so that a hot key can be spread over several of them."""
     warm = {"ReadUnitsPerSecond": 12_000, "WriteUnitsPerSecond": 20_000}
     table = feed_db.context.schema.place.table
     feed_db.call("UpdateTable", {"TableName": table, "WarmThroughput": warm})

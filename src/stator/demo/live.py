@@ -42,7 +42,7 @@ def feed_of(db: Db, on_change: Callable[[ShardChange], None] | None = None) -> S
 
 @dataclass(slots=True)
 class Written:
-    """What the routers have reported so far: tests, alerts, counts by provider and partition."""
+    """The routers' reports so far: tests, alerts, counts by provider and partition."""
 
     tests: int = 0
     alerts: set[str] = field(default_factory=set)

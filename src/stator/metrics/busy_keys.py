@@ -23,7 +23,7 @@ _MOST_DOUBLINGS: Final = 64
 
 
 def hashed_key(text: str) -> str:
-    """Return what stands for a key where keys are not shown: they often identify people."""
+    """Return the hash shown in place of a key, because keys often identify people."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

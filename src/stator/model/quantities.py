@@ -36,7 +36,7 @@ def cents(value: float | Decimal) -> str:
     """Format a sum with two decimals: ``1,234.50``. Half a cent is rounded up.
 
     Format specifications round a float by its binary value and a Decimal to the even digit, so the
-    same $3.285 would be 3.29 here and 3.28 there.
+    same $3.285 would be 3.29 in one place and 3.28 in another.
     """
     exact = value if isinstance(value, Decimal) else Decimal(repr(round(value, 9)))
     return f"{exact.quantize(_CENT, ROUND_HALF_UP):,}"

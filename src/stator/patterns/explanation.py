@@ -39,7 +39,7 @@ class OperationCost:
 
 @dataclass(frozen=True, slots=True)
 class PatternExplanation:
-    """What a pattern object stores and what its operations cost; ``print`` shows it as text.
+    """The items that a pattern object stores and the cost of its operations; ``print`` shows both.
 
     ``layout`` shows the keys of its items, one line for each kind of item. ``beware`` lists limits
     and dangers.

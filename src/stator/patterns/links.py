@@ -424,7 +424,7 @@ class Links(OnDb[D], Generic[D, L, R]):
         return end.of.current_item(item)
 
     def _ends_of(self, entity: Any, left: Any, right: Any) -> list[tuple[_End, str]]:
-        """Return the ends that the arguments name, each with the entity's identity as key text.
+        """Return the named ends (left, right), each with the entity's identity as key text.
 
         An entity has both ends if links connect objects of one class.
         """

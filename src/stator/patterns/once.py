@@ -499,7 +499,8 @@ def _finished(key: str, checksum: str, record: Item) -> Attempt | None:
     if "unstorable" in record:
         reason = record["unstorable"]["S"]
         raise Unstorable(
-            f"the work of {key} was done before, but its result could not be stored: {reason}"
+            f"the work of {key} was done before, but its result could not be stored: {reason}",
+            hint="let the work return a smaller value, or one that JSON can hold",
         )
     text, is_typed = record["result"]["S"], record.get(ATTRIBUTE) == {"N": "2"}
     try:

@@ -8,7 +8,7 @@ a newer folder without a readable mark is refused, because a lost mark hides los
 FORMAT is the first file of a new folder, and says "creating" until the store can acknowledge
 writes. So a folder that holds anything but lacks FORMAT is never taken for a new one: it has lost a
 file, and may have lost more. A folder in which a process was killed while it created the store is
-opened as new, because nothing was acknowledged there.
+opened as new, because no write to it was acknowledged.
 
 RocksDB opens a folder that lost acknowledged writes as if nothing had happened. So the folder is
 first opened to read, which changes nothing, and compared with its mark:
@@ -122,7 +122,7 @@ def check_format(folder: Path) -> None:
     """Refuse a folder that a newer version wrote, or that holds files of other programs.
 
     This happens before RocksDB touches anything in it. RocksDB would create an empty store in a
-    folder without CURRENT, and delete the tables there.
+    folder without CURRENT, and delete the table files in it.
     """
     try:
         if not folder.exists():

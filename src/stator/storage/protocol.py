@@ -44,9 +44,9 @@ class Storage(Protocol):
     def write(self, changes: Changes, *, undoable: bool = False) -> int:
         """Apply all changes or none, and return the commit number.
 
-        With ``undoable``, the caller restores its own state if the write is refused for lack of
-        room. Later writes are then accepted. Without it, the caller's state would stay ahead of
-        storage, so all later writes are refused.
+        With ``undoable``, the caller restores the state that it keeps in memory if the write is
+        refused for lack of room. Later writes are then accepted. Without it, the caller's state
+        would stay ahead of storage, so all later writes are refused.
         """
         ...
 

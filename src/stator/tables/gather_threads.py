@@ -67,7 +67,7 @@ class Gathering:
 
 
 class Abandoned(BaseException):
-    """Ends a part whose gathering was interrupted."""
+    """Raised in a part of a Gather to end it, because the gathering was interrupted."""
 
 
 _Queue = SimpleQueue[tuple[Gathering, int] | None]

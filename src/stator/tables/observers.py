@@ -57,7 +57,7 @@ class CallRecord:
 
     @property
     def item_count(self) -> int:
-        """The number of items that the call returned, or counted."""
+        """The number of items that the call returned, or that it counted."""
         if "Count" in self.reply:
             return int(self.reply["Count"])
         if self.operation == "BatchGetItem":

@@ -245,8 +245,8 @@ class WriteOperations:
         that does not fit its field raises ItemMismatch, and a missing item raises ItemNotFound.
 
         Returns None, or with ``returns`` the item before ("old") or after ("new") the update. If
-        you pass an object instead of a class, the stored item must still have the object's
-        version, as in ``update``. ``when`` and ``once`` have the same meaning as there, too.
+        you pass an object instead of a class, the stored item must still have the object's version,
+        as in ``update``. ``when`` and ``once`` also have the same meaning as in ``update``.
         """
         update: OpenUpdate[Any] = OpenUpdate(
             self.context, entity, identity, when=when, returns=returns, once=once

@@ -84,7 +84,7 @@ class CallArguments:
         return found
 
     def filters(self, entity: type[Entity]) -> list[Condition]:
-        """Return the entity's conditions that have no arguments and are no equality comparisons."""
+        """Return the entity's conditions without arguments that are not equality comparisons."""
         equal = self._equal_tests()
         return [
             each

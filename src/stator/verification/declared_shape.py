@@ -420,8 +420,8 @@ class DeclaredShape:
     def condition_share(self, entity: type[Entity], condition: Any) -> float | None:
         """Return the share of items that meet a condition, or None if no ``share()`` declares it.
 
-        A fact about the opposite counts, too: if a third of the items have a field, two thirds lack
-        it. Likewise, the share of one value says how many items have another.
+        A fact about the opposite condition counts, too: if a third of the items have a field, two
+        thirds lack it. Likewise, the share of one value says how many items have another.
         """
         found = self.design.facts.share(entity, condition)
         if found is None and isinstance(condition, Inverse):

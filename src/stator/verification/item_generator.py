@@ -246,7 +246,7 @@ class ItemGenerator:
         """Change fields of an item so that they have the wanted derived parts, such as a month.
 
         ``fixed`` has the derived parts that all items of the collection have; ``chances`` those
-        that a call asks for. If several are wanted for one field, the finest decides.
+        that a call asks for. If several derived parts are wanted for one field, the finest decides.
         """
         wanted = {name: str(text) for name, text in fixed.items()}
         wanted |= {
@@ -506,8 +506,8 @@ class ItemGenerator:
 def _spread(slot: int, serial: int) -> float:
     """Return the number from 0 to 1 that belongs to item number ``serial``.
 
-    A slot is the sequence of numbers of one field. The numbers of a slot are evenly spread, and
-    slots are independent of each other.
+    A slot is the sequence of numbers for one field. The numbers in a slot are evenly spread, and
+    the slots are independent of each other.
     """
     return (serial + 0.5) * _ROOTS[slot % len(_ROOTS)] % 1.0
 

@@ -110,7 +110,7 @@ class _KeyReader:
     def collection(
         self, tests: tuple[KeyConditionPart, ...], attributes: tuple[str, ...]
     ) -> KeyCollection | None:
-        """Return the entity's items under a key condition, or None if it has none there."""
+        """Return the entity's items under a key condition, or None if none can meet it."""
         templates: dict[str, Template] = {}
         fixed: dict[str, Any] = {}
         for name in attributes:

@@ -25,7 +25,7 @@ _PERIODS: Final = {
 
 
 def part_text(part: DerivedPart, number: int) -> str:
-    """Return the sample text of a derived part by its number: ``2000-01`` for month 0."""
+    """Return sample text number ``number`` of a derived part: ``2000-01`` for month 0."""
     match part.part:
         case "year":
             return f"{_FIRST_YEAR + number % _MOST_YEARS}"

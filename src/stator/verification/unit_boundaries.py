@@ -27,8 +27,8 @@ _MOST_ITEMS: Final = 300
 class StoredSizes:
     """The mean sizes of an entity's items, and of their entries in each index.
 
-    ``places`` maps a table, or an index as ``table / index``, and an entity to the bytes and the
-    number of its items there.
+    ``places`` maps a place (a table, or an index as ``table / index``) and an entity to the bytes
+    and the number of the entity's items in that place.
     """
 
     plan: Plan
@@ -48,7 +48,7 @@ class StoredSizes:
         self.places[place, entity] = total + size_bytes, count + 1
 
     def mean(self, place: str, entity: str | None = None) -> float:
-        """Return the mean size of the items in a place, or of an entity's items there.
+        """Return the mean size of the items in a place, or of those of one entity.
 
         Returns 0 if there are none.
         """
@@ -106,7 +106,7 @@ def nearby_write_units(units: Mapping[str, float], sizes: StoredSizes) -> tuple[
     """Return the write units of some calls if all items are 1 % smaller, or 1 % larger.
 
     ``units`` has the units by place. If a place holds several entities, each counts by the number
-    of its items there.
+    of its items in that place.
     """
     low, high = 0.0, 0.0
     for place, measured in units.items():

@@ -217,8 +217,8 @@ class WriteMeasurement:
     def _absent_share(self, entity: type[Entity], name: str) -> float | None:
         """Return the share of undeclared updates of a field that find an item without it.
 
-        As many items get a value as are created without one. Returns None if the field is always
-        there, or if no items are created without it.
+        As many items get a value as are created without one. Returns None if every item has the
+        field, or if no items are created without it.
         """
         known = info(entity).fields.get(name)
         if known is None or not isinstance(known.shape, Maybe) or self._named_values(entity, name):

@@ -120,7 +120,7 @@ def _from_tables(tables: LiveTables, names: list[str], sample: int, name: str | 
 
 
 def _all_names(tables: LiveTables) -> list[str]:
-    """Return the names of all tables, without the own tables (``<design>-stator``) of designs."""
+    """Return the names of all tables but those that Stator adds (``<design>-stator``)."""
     found = tables.names()
     return [
         each

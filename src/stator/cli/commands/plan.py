@@ -181,7 +181,7 @@ def _verify(design: Design, plan: Plan, most_items: int | None, *, as_json: bool
 
 
 def _freeze(file: DesignFile, plan: Plan, *, force: bool) -> None:
-    """Write the lock file, and say on stderr what its changes mean for stored data.
+    """Write the lock file, and print on stderr what its changes mean for stored data.
 
     Raises ConfigurationError instead if stored items could not be found or read, unless ``force``
     is set.

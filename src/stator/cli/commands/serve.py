@@ -225,7 +225,7 @@ def serve(plan: ServePlan, *, as_json: bool) -> None:
 
 
 def _report(engine: Engine, plan: ServePlan) -> None:
-    """Print to stderr what the engine has refused, and why."""
+    """Print on stderr which requests the engine has refused, and why."""
     with engine.lock:
         lines = throughput_report(engine.database.meter, show_keys=plan.show_keys)
     typer.echo("\n".join((f"throughput ({plan.throughput.value}):", *lines)), err=True)

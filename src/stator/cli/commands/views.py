@@ -196,7 +196,10 @@ class _RebuildDisplay:
 
     @property
     def _start(self) -> str:
-        """The text before a line. On a terminal, it erases the number of items shown there."""
+        """The text before a line.
+
+        On a terminal, it erases the number of items that the line shows.
+        """
         return "\r\x1b[K" if self._is_terminal else ""
 
     def done(self, rebuilt: RebuildReport) -> None:

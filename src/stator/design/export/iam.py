@@ -17,7 +17,7 @@ A guard is an item that reserves a unique value. Guards are in the design's own 
 ``<design>-stator``. A write that changes a unique field first reads the item, and then writes the
 item and the guard in one transaction. A plan does not say which fields are unique, so statements
 for guards need the design. Pattern objects, transaction tokens, workers and views also keep items
-in the own table. With ``with_patterns``, one statement allows every action on these items.
+in that table. With ``with_patterns``, one statement allows every action on these items.
 
 Loads with a condition and table sinks use PartiQL statements, called guarded writes, which belong
 to no pattern. With ``with_guarded_writes``, one statement allows them on every table. It covers the
@@ -174,7 +174,7 @@ def _needs(step: Step, plan: Plan, transaction: bool) -> Iterable[tuple[str, str
     """Yield an IAM action, a table or index, and a condition for each request of a step.
 
     ``transaction`` means that the step runs in a transaction. Its condition then has no ``Null``
-    test, because the Developer Guide does not promise ``LeadingKeys`` there.
+    test, because the Developer Guide does not promise ``LeadingKeys`` for transactions.
     """
     table = step.table
     if step.operation in ("PutItem", "UpdateItem", "DeleteItem"):

@@ -127,7 +127,7 @@ class EntityGuess:
     def _name_attributes(self, own: Key) -> None:
         """Choose the Python name of each attribute that becomes a field.
 
-        ``own`` has the attributes of the table's key.
+        ``own`` has the key attributes of the table, without those of its indexes.
         """
         hidden = {self.type_name, *(name for name in self.keys.names if self._is_composed(name))}
         wanted = [name for name in own if not self._is_composed(name)]

@@ -30,7 +30,7 @@ _FEW_CONSTANTS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class KeyShape:
-    """The parts of a key: each is a word, or None for a value.
+    """The shape of a key as a tuple: each part is a word, or None for a value.
 
     USER#17 has ``("USER", None)``. ``separator`` is empty for a key without a separator.
     """
@@ -175,7 +175,7 @@ def _labels(pieces: dict[str, list[str]], first: set[str]) -> Labels:
     of them are different, and one of two rules holds:
 
     - The position is the second or follows a word, and it is not the last. At least three keys are
-      compared, and all have the same word there.
+      compared, and all have the same word at the position.
     - The position follows a value. Its words are all in capitals, or occur more than twice on
       average. A word with small letters occurs at least twice.
     """

@@ -44,7 +44,7 @@ _ALWAYS_WRITTEN = ("version", "updated")
 
 @dataclass(frozen=True)
 class Collection:
-    """The items under one partition key template of a table or an index.
+    """A collection: the items under one partition key template of a table or an index.
 
     Several entities may share a template. ``fields`` are the fields in the template, by entity.
     """

@@ -296,7 +296,10 @@ def _units_of_largest(
 
 
 def _saved_by_a_number(facts: Facts, plan: PatternPlan) -> float:
-    """Return what a count costs a month beyond the read of one number, its own index included."""
+    """Return how much more a count costs a month than reading one number.
+
+    The cost of an index that only the count uses is included.
+    """
     kept = _KEPT_NUMBER_UNITS / plan.units_per_call if plan.units_per_call else 1.0
     reads = plan.dollars_per_month * max(0.0, 1 - kept)
     return reads + sum(each.dollars_per_month for each in facts.own_indexes(plan))

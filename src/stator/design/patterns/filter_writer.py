@@ -136,7 +136,7 @@ class FilterWriter:
     def _compare_with_defaults(self, test: Comparison, known: EntityInfo) -> str:
         """Return a comparison that treats missing attributes as the defaults of their fields.
 
-        An absent item has no defaults: there, the comparison is as DynamoDB evaluates it.
+        An absent item has no defaults: for it, the comparison is as DynamoDB evaluates it.
         """
         names = compared_fields(test)
         if len(names) > 1:

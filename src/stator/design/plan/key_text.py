@@ -101,7 +101,7 @@ def _encode_int(value: int) -> str:
 
 
 def _split_int(text: str) -> tuple[int, str]:
-    """Split encoded text into the int at its start and the rest."""
+    """Split encoded text into the int at its start and the text after it."""
     negative = text[0] <= "Z"
     width = ord("Z") - ord(text[0]) + 1 if negative else ord(text[0]) - ord("a") + 1
     count = int(text[1 : 1 + width].translate(_TURNED) if negative else text[1 : 1 + width])

@@ -61,7 +61,7 @@ class LockChange:
     """One difference between two plans: its risk for data, its subject, what changed, what to do.
 
     ``blocks`` is True if ``do`` must be done before the lock file is written. If it is None, the
-    risk decides: only ``orphans`` blocks.
+    risk decides: only the risk ``orphans`` blocks.
     """
 
     risk: Risk

@@ -1,8 +1,8 @@
 """Usage: the units and the storage that a plan counts for each table and index.
 
 The planner computes these quantities once. The plan's own dollars, the cost report and the
-documents all multiply them by prices, so their totals agree. Units of reads are in the steps of
-their patterns; everything else is here.
+documents all multiply them by prices, so their totals agree. The units of reads are in the steps of
+their patterns. All other quantities are in this module.
 """
 
 from __future__ import annotations

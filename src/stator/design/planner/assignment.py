@@ -110,8 +110,8 @@ class Assignment:
     def _floor(self, at: int, rent: float = 0.0) -> float:
         """Return a lower bound for the cost of need number ``at``: the cost of its cheapest option.
 
-        An option is a placement. Its own price is divided among all needs that could use it, and
-        the need pays one such share. ``rent`` is added to the price of a placement in a shared
+        An option is a placement. The price of a placement is divided among all needs that could use
+        it, and each need pays one share. ``rent`` is added to the price of a placement in a shared
         index.
         """
         lowest = self.given[at]

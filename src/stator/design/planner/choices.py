@@ -372,7 +372,7 @@ def add_shards(choices: EntityChoices, path: AccessPath, shards: int) -> None:
     """Add a base key on ``path`` with ``shards`` shards, unless it is already a choice.
 
     Entities can share a partition only if their base keys have the same number of shards. A locked
-    base key keeps its own number.
+    base key keeps its number of shards.
     """
     if choices.locked is not None and choices.locked.base is not None:
         return
@@ -590,7 +590,7 @@ def _beats(choices: EntityChoices, rival: Placement, placement: Placement) -> bo
     """Whether ``rival`` makes ``placement`` pointless: it serves all its needs and costs no more.
 
     If both cost the same, the one with the better rank wins. Needs that only the rival serves do
-    not count, because a third placement may serve those better.
+    not count, because a third placement may serve them better.
     """
     prices = (
         (choices.open_dollars[rival], choices.steady_dollars[rival]),

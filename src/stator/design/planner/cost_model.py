@@ -300,7 +300,7 @@ class CostModel:
     def write_units(self, placement: Placement, write: ItemWrite) -> float:
         """Return the average write units in the index for one ``write`` to an item.
 
-        Items without an entry in the index cost nothing there. They lower the average.
+        Items without an entry cost nothing in the index. They lower the average.
         """
         path, old, new = placement.path, 0.0, 0.0
         if placement.projection == "ALL":
@@ -319,7 +319,7 @@ class CostModel:
         return found.enters * inserted + found.leaves * removed + moved + rewritten
 
     def written_bytes(self, entity: type[Entity], write: ItemWrite) -> float:
-        """Return the size that a write is billed for: that of the item in the state it is in."""
+        """Return the size that a write is billed for: that of the item in its present state."""
         return self.item_bytes(entity) + max(self._bytes_of_states(entity, write))
 
     def _bytes_of_states(
@@ -429,10 +429,11 @@ class CostModel:
     def unkeyed(
         self, served: ServedNeed, placement: Placement
     ) -> tuple[UnkeyedConditions, UnkeyedConditions]:
-        """Return the conditions that the key leaves open: DynamoDB's part, and the reader's part.
+        """Return the conditions that DynamoDB checks, and those that the reader checks.
 
-        DynamoDB checks conditions on fields that index entries hold, by a filter. The reader checks
-        the others after it has fetched whole items.
+        The key answers all other conditions. DynamoDB checks conditions on fields that index
+        entries hold, in a filter. The reader checks the other conditions after it has fetched whole
+        items.
         """
         path = placement.path
         whole = unkeyed_conditions(served, is_exact=placement.is_native or path.sorts_natively)

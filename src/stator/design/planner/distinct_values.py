@@ -137,8 +137,9 @@ class DistinctValues:
     ) -> bool:
         """Whether counts were multiplied although the fields may depend on each other.
 
-        A few values, such as those of an Enum, are assumed to be equally frequent also within each
-        value of another field. Times go on by themselves: a device reports on every day.
+        Two kinds of fields are assumed to be independent of others. A few values, such as those of
+        an Enum, are equally frequent within each value of another field. And times go on for every
+        value: a device reports on every day.
         """
         known = info(entity)
         named = [

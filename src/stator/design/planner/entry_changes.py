@@ -341,7 +341,7 @@ def _state(entity: type[Entity], name: str, source: ValueSource) -> Comparison:
 
 
 def _known(states: Iterable[Comparison], name: str, source: ValueSource) -> float | None:
-    """Return 1 if the declared states give a field the value of ``source``, and 0 if another.
+    """Return 1 if the declared states give a field the value of ``source``, else 0.
 
     Returns None if they do not mention the field. ``source`` may also say that the field is absent.
     """

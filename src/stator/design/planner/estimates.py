@@ -263,7 +263,7 @@ class Estimates:
 
 
 def demand_of(design: Declaration) -> Demand:
-    """Return the workload of a design, as its plan stores it."""
+    """Return the workload of a design in the form that its plan stores."""
     estimates = Estimates(design)
     entities = [_entity_demand(each, design, estimates) for each in design.entities]
     reads = [PatternDemand(each.name, _float(each.traffic.returns)) for each in design.reads]

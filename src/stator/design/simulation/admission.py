@@ -55,9 +55,9 @@ class GroupNodes:
 class Admission:
     """The result for one second.
 
-    ``passing`` is the share of calls that pass, by flow. ``served`` and ``refused`` are units by
-    node. Refused units are those that reached the node and found no room. ``blame`` is the share of
-    a flow's calls that each node refused.
+    ``passing`` has the share of calls that pass, by flow. ``served`` and ``refused`` are units by
+    node. Refused units are the units that reached the node when it had none left. ``blame`` is the
+    share of a flow's calls that each node refused.
     """
 
     passing: Mapping[int, float]

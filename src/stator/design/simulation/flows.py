@@ -14,14 +14,14 @@ class Flow(Protocol):
 
     @property
     def shape(self) -> CallShape:
-        """What one call takes now."""
+        """The units that one call takes now, and the keys at which it takes them."""
         ...
 
     @property
     def progress(self) -> float:
         """The share of a load that is done, from 0 to 1.
 
-        A load in key order has then reached this share of the key range.
+        A load in key order has reached this share of the key range.
         """
         ...
 

@@ -43,7 +43,7 @@ _Values = tuple[tuple[str, str], ...]
 class _Calls:
     """The calls of one pattern, or of one operation on an entity.
 
-    They are counted twice: by second, and by minute and key values.
+    The calls are counted in two ways: by second, and by minute and key values.
     """
 
     by_second: Counter[int] = field(default_factory=Counter)

@@ -313,7 +313,7 @@ class SimulationRun:
                 self._charge(node, served, refused, second, now)
 
     def _short_second(self, rooms: dict[int, float]) -> _ShortSecond:
-        """Return what happens in a second in which some nodes are short.
+        """Return the result of a second in which some nodes are short.
 
         ``rooms`` has the units that each short node has left.
         """
@@ -527,7 +527,7 @@ class _Lump:
 
 @dataclass(frozen=True, slots=True)
 class _ShortSecond:
-    """A second in which some node is short: what passes, and what every node is charged."""
+    """A second in which some node is short: which calls pass, and each node's units."""
 
     admission: Admission
     lumps: list[_Lump]

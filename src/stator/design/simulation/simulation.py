@@ -102,7 +102,7 @@ class HeatRow:
 
 @dataclass(frozen=True, slots=True)
 class HeatedPlace:
-    """A table or a global index: its partitions, their splits and their heat."""
+    """The result for a table or a global index: its partitions, their splits and their heat."""
 
     table: str
     index: str | None

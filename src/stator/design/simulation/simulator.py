@@ -243,7 +243,7 @@ class _Simulator:
     # -- cures
 
     def _is_healthy(self, record: FlowRecord) -> bool:
-        """Whether hardly any calls are refused at the end; for a load, whether it is done."""
+        """Whether hardly any calls are refused at the end, or whether the load is done."""
         for load in self.shape.loads:
             if record.name == f"load of {load.entity}":
                 return record.served >= load.items * (1 - 1e-6)
@@ -288,8 +288,8 @@ class _Simulator:
     def _verified(self, wanted: Mapping[str, ShardCure]) -> dict[str, ShardCure]:
         """Run again with the shards of all cures, and add shards if they are too few.
 
-        A cure that ends the refusals of its pattern is marked as verified. A cure that never does
-        keeps the number in ``wanted``.
+        A cure that ends the refusals of its pattern is marked as verified. A cure that never ends
+        them keeps the number of shards in ``wanted``.
         """
         cures = dict(wanted)
         open_names = set(cures)
@@ -378,7 +378,7 @@ class _Simulator:
         return "ask AWS for a higher quota of the table"
 
     def _asked_units(self, name: str, finished: _Finished) -> str:
-        """Return a text on the units that all patterns together ask of the places of one pattern.
+        """Return a text on the units that all patterns ask of one pattern's tables and indexes.
 
         ``name`` is that pattern. Only places with fewer provisioned units are named.
         """

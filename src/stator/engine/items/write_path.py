@@ -4,7 +4,7 @@ The idea. Every write, from a PutItem to a transaction of a hundred actions, is 
 ``Mutation`` objects. A mutation says that an item of a table was ``old`` and becomes ``new``.
 ``Writer`` turns mutations into one set of changes: the item's record, the index entries it leaves
 and enters, and the table's counts. Storage writes the set as one atomic batch. After a crash either
-all of it is there or none of it, so no part can disagree with another.
+all of it is stored or none of it, so no part can disagree with another.
 
 Invariants.
 

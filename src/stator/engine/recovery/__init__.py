@@ -23,7 +23,7 @@ storage would be lost.
 
 What is stored: the log under ``l``, areas under ``b``, tasks and registries (backups, exports,
 imports) as JSON under ``m``. The data folder's FORMAT version (``storage/rocks.py``) covers all of
-these layouts; a change to one of them needs a new version there.
+these layouts; a change to one of them needs a new FORMAT version.
 
 What does not live here: the file formats (``stator.formats``), S3 itself (``stator.buckets``), and
 the checks of each request (``engine/operations/control``).

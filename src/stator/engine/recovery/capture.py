@@ -5,8 +5,8 @@ that there was no item.
 
 *copy* reads the table in key order, a chunk per step, under the lock, and copies the items that the
 area does not have. Meanwhile, a write to an item that is not in the area yet saves the item's old
-record there, in the same batch (``observe``). So an item enters the area as it was when the copy
-began, whether the copy or a write reaches it first.
+record in the area, in the same batch (``observe``). So an item enters the area as it was when the
+copy began, whether the copy or a write reaches it first.
 
 *count* compares the number of items in the area with the table's count when the copy began. If the
 numbers differ, the data is damaged, and the task ends with an error.

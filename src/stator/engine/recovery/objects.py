@@ -28,7 +28,7 @@ class Encryption:
 
 
 class ObjectStoreError(Exception):
-    """An object could not be written or read.
+    """An object of an object store could not be written or read.
 
     ``code`` is the FailureCode that DynamoDB shows.
     """

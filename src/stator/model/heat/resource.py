@@ -416,7 +416,7 @@ class ThroughputResource:
         self._schedule()
 
     def _split(self, partition: Partition, at: float) -> None:
-        """Carry out a split that was decided earlier, unless growth has already cut there."""
+        """Carry out a split that was decided earlier, unless growth has made the cut already."""
         planned = partition.planned
         partition.split_at = None
         assert planned is not None

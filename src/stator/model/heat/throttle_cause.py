@@ -17,7 +17,10 @@ CAUSES: Final = (ACCOUNT_LIMIT, MAXIMUM, PROVISIONED, KEY_RANGE)
 
 @dataclass(frozen=True, slots=True)
 class ThrottleCause:
-    """One limit that refuses a request: of the table, or of the global index ``index``."""
+    """One limit that refuses a request.
+
+    It belongs to the table, or to the global index ``index``.
+    """
 
     limit: str
     kind: int

@@ -139,7 +139,7 @@ def day_names(days: Sequence[int]) -> str:
 
 
 def full_day_names(days: Sequence[int]) -> str:
-    """Return days as in a window, a single one by its whole name: ``weekdays``, ``sunday``."""
+    """Return days as a window writes them, but a single day by its whole name: ``sunday``."""
     return _FULL_DAYS[days[0]] if len(days) == 1 else day_names(days)
 
 

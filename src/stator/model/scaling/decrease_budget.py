@@ -17,7 +17,7 @@ _DAY_SECONDS: Final = 86_400
 
 @dataclass(frozen=True, slots=True)
 class DecreaseRecord:
-    """The decreases so far: how many in the UTC day of the last one, and when that was."""
+    """The number of decreases in the UTC day of the last one, and its time."""
 
     count: int = 0
     last: float | None = None

@@ -78,7 +78,7 @@ class ScheduledAction:
 def due_actions(
     actions: Sequence[ScheduledAction], since: float, until: float
 ) -> list[tuple[float, ScheduledAction]]:
-    """Return what runs after ``since`` and up to ``until``: pairs of a time and an action."""
+    """Return the runs after ``since`` and up to ``until``, as pairs of a time and an action."""
     found = [(at, action) for action in actions for at in action.times(since, until)]
     return sorted(found, key=lambda each: each[0])
 

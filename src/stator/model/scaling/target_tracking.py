@@ -107,7 +107,7 @@ class TargetTracking:
         return (self.target_percent - _LOW_POINTS) / 100.0 * units * _MINUTE
 
     def wanted_units(self, used_units: Sequence[float]) -> int:
-        """Return the least units that the mean of these minutes uses at most to the target."""
+        """Return the fewest units for which the mean use of these minutes meets the target."""
         mean = sum(used_units) / len(used_units) / _MINUTE
         return max(1, ceil(mean * 100.0 / self.target_percent - _ROUNDING))
 
@@ -124,7 +124,7 @@ def target_warning(target: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ScalingState:
-    """What scaling knows of one dimension: the units in force, and the last changes."""
+    """The state of scaling for a dimension: the units in force, and the last changes."""
 
     units: int
     last_out: float | None = None
@@ -139,9 +139,10 @@ class ScalingState:
 
 @dataclass(frozen=True, slots=True)
 class ScalingDecision:
-    """Units to set, why, and the earliest time: a decrease may have to wait for its budget.
+    """The units to set, the reason, and the earliest time.
 
-    ``alarm`` is "high" or "low", or "bounds" if the units lie outside the target's bounds.
+    A decrease has to wait if the decreases of the day are used up. ``alarm`` is "high" or "low", or
+    "bounds" if the units lie outside the target's bounds.
     """
 
     units: int

@@ -75,7 +75,7 @@ class ScaledDimension:
 
 @dataclass(frozen=True, slots=True)
 class CapacityState:
-    """What a table's capacity is. ``units`` is empty for on-demand, see ``LiveTable``."""
+    """The capacity settings of a table. ``units`` is empty for on-demand, see ``LiveTable``."""
 
     table: str
     units: Mapping[Dimension, int]

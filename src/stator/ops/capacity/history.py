@@ -128,7 +128,7 @@ def _held(values: Mapping[int, float], start: int, minutes: int) -> list[float]:
 def live_history(
     source: MetricSource, table: LiveTable, now: float, days: float = 14.0
 ) -> TableHistory:
-    """Fetch the last days of a table's history, or what there is since it was created."""
+    """Fetch the last days of a table's history, or its whole history if the table is younger."""
     start, end, period = _window(table, now, days)
     _check_any(table, start, end)
     return fetch_history(source, table, start, end, period)
@@ -152,10 +152,11 @@ def _check_any(table: LiveTable, start: int, end: int) -> None:
 def kept_history(
     path: Path, source: MetricSource, tables: Sequence[LiveTable], now: float, days: float = 14.0
 ) -> tuple[TableHistory, ...]:
-    """Return the last days of tables' histories, with what is missing in a file added to it.
+    """Return the last days of tables' histories, from a file and from the source of metrics.
 
-    Each history has the dimensions that its table has now. Raises ConfigurationError if the file
-    ends before what can still be fetched begins.
+    The points that the file lacks are added to it. Each history has the dimensions that its table
+    has now. Raises ConfigurationError if the points between the end of the file and the oldest
+    point that can still be fetched are lost.
     """
     known = {each.table: each for each in read_history(path)} if path.exists() else {}
     read = dict(known)
@@ -179,7 +180,7 @@ def _completed(
     window: tuple[int, int, int],
     path: Path,
 ) -> TableHistory:
-    """Return what is known of a table together with what is fetched now."""
+    """Return the stored history of a table joined with the points fetched now."""
     start, end, period = window
     if before is None:
         return fetch_history(source, table, start, end, period)
@@ -210,9 +211,9 @@ def _day_text(seconds: int) -> str:
 
 
 def of_table(history: TableHistory, table: LiveTable) -> TableHistory:
-    """Return a history of what a table has now: an index that is gone is left out.
+    """Return a history with exactly the dimensions that a table has now.
 
-    An index that the history lacks was idle.
+    A deleted index is left out; an index that the history lacks counts as idle.
     """
     quiet = [0.0] * history.minutes
     there = {each.dimension: each for each in history.series}

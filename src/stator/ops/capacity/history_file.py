@@ -97,7 +97,7 @@ def _series(
 
 
 def _fill_gaps(provisioned: list[float], known: set[int]) -> None:
-    """Let a minute without a row have the units of the row before it."""
+    """Give each minute without a row the provisioned units of the row before it."""
     if not any(provisioned):
         return
     for minute in range(1, len(provisioned)):

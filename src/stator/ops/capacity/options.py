@@ -2,8 +2,8 @@
 
 ``capacity_options`` tries on-demand, on-demand with a maximum, fixed units, and auto scaling at
 several targets with and without a schedule. It replays each under the best and the worst delays
-that AWS's documentation allows (``SCENARIOS``), so every figure is a range. Where the Infrequent
-Access class would be cheaper, the option is there twice.
+that AWS's documentation allows (``SCENARIOS``), so every figure is a range. If an option would be
+cheaper in the Infrequent Access class, it is listed in both classes.
 """
 
 from __future__ import annotations

@@ -16,10 +16,10 @@ _LAST_MINUTES = 60
 def planned_state(
     option: CapacityOption, before: CapacityState, history: TableHistory
 ) -> CapacityState:
-    """Return the state that an option means for a table.
+    """Return the capacity state that a table gets if it takes an option.
 
-    Units that scale start at what the last hour needs, or stay if the table has units already and
-    they lie within the bounds.
+    Units that scale start with the need of the last hour. If the table already has units within the
+    bounds, they stay.
     """
     if not option.policies:
         return replace(before, table_class=option.table_class)

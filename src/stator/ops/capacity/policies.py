@@ -46,11 +46,10 @@ Policies = Mapping[Dimension, Policy]
 class Scenario:
     """What AWS does not promise, and a replay must assume.
 
-    A minute's use is known ``alarm_minutes`` after its end; a change is in force
-    ``update_minutes`` after it was asked for, or ``growth_minutes`` if the table never had as many
-    units. ``peak_factor`` is how much higher than its mean the rate within a minute is.
-    ``saved_seconds`` is the burst that is there at the start: a new table has a second, a table in
-    use up to 300.
+    A minute's use is known ``alarm_minutes`` after its end; a change is in force ``update_minutes``
+    after it was asked for, or ``growth_minutes`` if the table never had as many units.
+    ``peak_factor`` is how much higher than its mean the rate within a minute is. ``saved_seconds``
+    is the burst that a bucket has at the start: a new table has a second, a table in use up to 300.
     """
 
     alarm_minutes: int = 1

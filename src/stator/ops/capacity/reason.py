@@ -56,7 +56,7 @@ def reason(
 
 
 def _no_better(search: OptionSearch, now: CapacityOption, options: Sequence[CapacityOption]) -> str:
-    """Say what the cheapest other option that refuses little enough would cost."""
+    """Say what the cheapest of the other acceptable options would cost."""
     limit = share_text(search.most_throttled)
     others = [
         each

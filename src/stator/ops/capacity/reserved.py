@@ -48,7 +48,7 @@ class ReservedBlocks:
 def reserved_blocks(
     replays: Iterable[tuple[TableHistory, Replay]], prices: RegionPrices, years: Years
 ) -> tuple[ReservedBlocks, ...]:
-    """Return the blocks of reads and of writes that pay over these replays.
+    """Return the blocks of reads and of writes that cost less than they save in these replays.
 
     A region without prices of reserved capacity has none.
     """

@@ -35,7 +35,7 @@ class ScalingRequest:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is asked for, so that a command only shows what there is."""
+        """Whether the request changes nothing, so that a command only shows the present scaling."""
         given = (self.target, self.least, self.most, self.windows)
         return all(each is None for each in given) and not self.from_week
 

@@ -37,7 +37,7 @@ _RECORD_FORMAT: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class StagedCall:
-    """One call of AWS that a change will make, in words and exactly."""
+    """One call to AWS that a change will make: a description in words, and the exact request."""
 
     service: Service
     operation: str
@@ -84,9 +84,9 @@ def stage(
     now: float,
     switches: Iterable[float] = (),
 ) -> StagedChange:
-    """Return the change from what a table has to what it should have.
+    """Return the change from the present capacity of a table to the wanted one.
 
-    ``switches`` are known earlier switches to on-demand; AWS itself tells only the last.
+    ``switches`` are known earlier switches to on-demand. AWS itself reports only the last one.
     """
     calls = tuple(_calls(before, after))
     return StagedChange(
@@ -382,7 +382,7 @@ def _wait(client: Any, table: str, clock: Clock, timeout_seconds: float) -> None
 
 
 def write_record(path: Path, change: StagedChange, now: float) -> None:
-    """Write what a table had before a change."""
+    """Write the capacity that a table had before a change to a record file."""
     data = {
         "format": _RECORD_FORMAT,
         "at": now,

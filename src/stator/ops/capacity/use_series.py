@@ -27,9 +27,10 @@ class Dimension:
 
     @property
     def is_front(self) -> bool:
-        """Whether programs ask for its units: all but an index's writes, which follow the table's.
+        """Whether programs ask for its units.
 
-        If an index has too few write units, the write to the table is refused.
+        The writes of an index are the exception: they follow the table's writes. If an index has
+        too few write units, the write to the table is refused.
         """
         return self.index is None or self.kind == "read"
 

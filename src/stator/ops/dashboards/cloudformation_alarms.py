@@ -50,7 +50,10 @@ def _resource(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _logical_id(alarm_name: str) -> str:
-    """Return a name of letters and digits. A hash keeps names apart that differ in signs only."""
+    """Return a name of letters and digits.
+
+    A hash keeps names apart that differ only in punctuation.
+    """
     words = re.split(r"[^A-Za-z0-9]+", alarm_name.removeprefix("stator "))
     readable = "".join(word[:1].upper() + word[1:] for word in words)
     return f"Alarm{readable[:180]}{hashlib.sha256(alarm_name.encode()).hexdigest()[:6]}"

@@ -25,8 +25,9 @@ _RULES_SECONDS: Final = 60.0
 class HottestKey:
     """A partition key of a table or index, in the busiest of the last minutes.
 
-    ``write_units`` is a second, where a read unit counts as a third. ``limit_share`` is that as a
-    share of what one key can use. ``throttled`` counts refused requests of all these minutes.
+    ``write_units`` is its rate in write units a second; a read unit counts as a third of one.
+    ``limit_share`` is that rate as a share of what one key can use. ``throttled`` counts the
+    refused requests of all the minutes looked at.
     """
 
     table: str
@@ -48,7 +49,7 @@ class InsightsSwitch:
 
 @dataclass(frozen=True, slots=True)
 class KeysNow:
-    """The hottest keys, the places without insights, and why nothing could be read, or ''."""
+    """The hottest keys, the places without Contributor Insights, and a problem or ''."""
 
     keys: tuple[HottestKey, ...]
     switches: tuple[InsightsSwitch, ...]

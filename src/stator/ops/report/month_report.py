@@ -23,7 +23,7 @@ _CURES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SuggestedChange:
-    """Something to change at a table, why, and what it saves a month if that is known."""
+    """A change to make to a table, the reason, and the dollars it saves a month, if known."""
 
     table: str
     text: str
@@ -38,7 +38,7 @@ class SuggestedChange:
 
 @dataclass(frozen=True, slots=True)
 class MonthReport:
-    """What tables used in a month, what that cost, and what to change."""
+    """The use of tables in a month, its cost, and the changes to make."""
 
     span: MonthSpan
     prices: RegionPrices
@@ -77,7 +77,7 @@ class MonthReport:
 def suggested_changes(
     places: Sequence[PlaceMonth], advice: CapacityAdvice | None
 ) -> tuple[SuggestedChange, ...]:
-    """Return what to change: refusals first, then by what it saves."""
+    """Return the changes to make: those for refusals first, the others by the dollars they save."""
     found = [
         SuggestedChange(place.table, _refusal(place, reason, events))
         for place in places

@@ -96,7 +96,7 @@ class MonthSpan:
 
     @classmethod
     def of(cls, month: Month, now: float) -> MonthSpan:
-        """Return a whole month, or what there is of the present one.
+        """Return a whole month, or the hours of the present month that are over.
 
         Raises ConfigurationError for a month that has not begun or that CloudWatch has forgotten.
         """

@@ -55,8 +55,8 @@ def pattern_use(
 ) -> tuple[PatternUse, ...]:
     """Return the use of patterns on these tables and indexes, the most expensive first.
 
-    A pattern pays for its share of the units of a place. Units that no pattern counted, of
-    programs without metrics, belong to none.
+    Each pattern bears its share of the cost of a place. Units of programs without metrics belong to
+    no pattern.
     """
     counted: dict[_Key, dict[str, float]] = {}
     for kind in KINDS:

@@ -347,7 +347,7 @@ class Leaderboard(OnDb[D]):
     def _checked(self, meta: Item) -> int:
         """Return the number of shards stored in ``meta``, the board's META item.
 
-        Raises ConfigurationError if the histogram width stored there differs from this object's.
+        Raises ConfigurationError if the histogram width in ``meta`` differs from this object's.
         """
         if meta["_histogram"] != self._width():
             stored_width = meta["_histogram"]["S"] or None

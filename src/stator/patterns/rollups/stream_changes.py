@@ -62,7 +62,7 @@ _NEVER: Final = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class RollupDifference:
-    """The effect of changes to readings on one roll-up: the values gained and the values lost.
+    """The effect of changed readings on one roll-up: the values that it gains and loses.
 
     ``made`` is the time of the earliest change, in seconds since the epoch.
     """
@@ -304,7 +304,8 @@ class RollupChanges:
                     self._remember(key, rollup)
                 return
         raise TransactionConflict(
-            f"{self._label}: other writers changed the items in each of {_ATTEMPTS} attempts"
+            f"{self._label}: other writers changed the items in each of {_ATTEMPTS} attempts",
+            hint="try again later",
         )
 
     def _marker(self, name: str) -> Statement:
@@ -334,7 +335,8 @@ class RollupChanges:
                 return
             yield Pause(self._context.backoff(attempt))
         raise TransactionConflict(
-            f"{self._label}: {key.period} changed during each of {_ATTEMPTS} attempts to sum it up"
+            f"{self._label}: {key.period} changed during each of {_ATTEMPTS} attempts to sum it up",
+            hint="try again later",
         )
 
     def _recompute(

@@ -17,7 +17,7 @@ class Bucket:
     """One bucket of a series: the readings of one series key in one period.
 
     ``by`` is the series key, and ``text`` names the period, such as 2026-11-16. ``spreads`` lists
-    every spread that the bucket has had. The last one is the current one.
+    every spread that the bucket has had. The last spread is the current one.
     """
 
     by: str

@@ -200,7 +200,7 @@ class BucketDirectory:
         return True
 
     def reserve(self, by: str, text: str, units_per_second: float, reason: str) -> Work[bool]:
-        """Give a bucket the shards that a rate of writes needs, which somebody else has measured.
+        """Give a bucket the shards that a rate of writes needs, as another process has measured it.
 
         Returns whether this call has raised the number. A bucket without an entry gets none.
         """
@@ -438,5 +438,5 @@ class BucketDirectory:
 
 
 def _is_spread(bucket: Bucket, adaptive: AdaptiveShards) -> bool:
-    """Whether a bucket has more shards or tables than a cool one."""
+    """Whether a bucket has more shards or tables than a bucket with little traffic."""
     return bucket.shards > adaptive.least or bucket.tables > 1

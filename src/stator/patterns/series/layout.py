@@ -167,9 +167,9 @@ class SeriesLayout:
         return SEPARATOR.join((self._head, by, bucket, str(shard)))
 
     def bucket_of_partition(self, partition: str) -> tuple[str, str] | None:
-        """Return the series key and the bucket of a shard's partition key, or None if it is none.
+        """Return the series key and the bucket in the partition key of a shard.
 
-        The series key is key text.
+        Returns None for any other partition key. The series key is key text.
         """
         if not partition.startswith(self._head + SEPARATOR):
             return None

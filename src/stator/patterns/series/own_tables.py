@@ -30,7 +30,11 @@ from stator.tables.writes.expressions import Expressions
 
 @dataclass(frozen=True, slots=True, order=True)
 class OwnTable:
-    """A table that a series has created: for a period, or "" for all time, and its number there."""
+    """A table that a series has created.
+
+    ``period`` is the period whose readings it holds, or "" for all time. ``number`` counts the
+    tables of that period from 0.
+    """
 
     period: str
     number: int

@@ -54,7 +54,8 @@ class TreeJob:
     """A move or deletion that is not finished.
 
     ``node`` is the node that was moved or is being deleted. After a move, the job corrects the
-    paths below ``node``, one child after another. ``after`` is the last child item that is done.
+    paths below ``node``, one child after another. ``after`` is the sort key of the last child item
+    whose path is corrected.
     """
 
     name: str

@@ -41,7 +41,7 @@ _PAGE = 40  # two statements for each child, in a transaction of at most a hundr
 
 @dataclass(slots=True)
 class _Budget:
-    """How many more nodes one job may correct, and the new jobs for the remaining nodes."""
+    """How many nodes one job may still correct, and the new jobs for the other nodes."""
 
     left: int
     jobs: list[TreeJob] = field(default_factory=list)
@@ -235,7 +235,7 @@ class TreeJobs:
         budget.jobs.append(job)
 
     def _remember(self, job: TreeJob, position: Item) -> Work[None]:
-        """Record how far a job has got, so that another process can resume it there."""
+        """Record how far a job has got, so that another process can resume it at this point."""
         request = self.items.job_progress(job.name, position[self.items.place.sort]["S"])
         with contextlib.suppress(ConditionFailed):  # another process has finished it
             yield Call("UpdateItem", request, self.label)

@@ -130,7 +130,7 @@ class CopyReport:
 
     @property
     def ok(self) -> bool:
-        """Whether every item was written. ``verified`` says whether the tables agree."""
+        """Whether every item was written. The field ``verified`` says whether the tables agree."""
         return not self.failed
 
     def to_data(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``Ingest``: what becomes of the records of topics.
+"""``Ingest``: how an app writes the records of topics into the tables of a design.
 
     app = Ingest(fleet, "tests")
 
@@ -51,7 +51,7 @@ _WAIT_SECONDS: Final = 0.05
 
 
 class Ingest:
-    """What becomes of the records of topics: the routes from topics to a design's entities.
+    """The routes by which the records of topics are written as entities of a design.
 
     ``name`` is the consumer group, unless a run names another. Progress is stored under it, so it
     stays the same from run to run.
@@ -100,8 +100,8 @@ class Ingest:
         A record without a value deletes the entity with its key. ``key`` returns the identity that
         such a record names; by default the key is the identity's only field, as text.
 
-        ``guard`` says which records are refused; the guide compares them. It is ``version`` if
-        ``version`` names a field, and ``position`` otherwise. Of records with ``version``, the
+        ``guard`` says which records are refused; the guide compares the guards. It is ``version``
+        if ``version`` names a field, and ``position`` otherwise. Of records with ``version``, the
         newest wins, whatever the order.
 
         ``decode`` reads the bytes: by default they are JSON. The entity's fields are taken from the
@@ -261,7 +261,7 @@ class Ingest:
         *,
         dead_letters: DeadRecords | None = None,
     ) -> IngestProgress:
-        """Write records that the caller has, in this thread, and return what became of them.
+        """Write records that the caller passes, in this thread, and return their outcomes.
 
         For tests without Kafka, and for replays from files. The records of a partition must be in
         order. Records that were written before change nothing.

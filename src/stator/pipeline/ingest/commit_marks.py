@@ -1,4 +1,4 @@
-"""Commit marks: up to which offset every record of a lane is done.
+"""Commit marks: for each lane, the offset up to which every record is done.
 
 Records are read in blocks and done in any order. An offset may be committed when all records before
 it are done.
@@ -23,7 +23,10 @@ class CommitMarks:
         self._committed: dict[Lane, int] = {}
 
     def started(self, starts: Mapping[Lane, int]) -> None:
-        """Set where lanes begin. It is committed, too: a group begins at the latest record once."""
+        """Set the offsets at which lanes begin.
+
+        They are committed, too, so that a group that starts at the latest record does so only once.
+        """
         with self._lock:
             self._marks |= starts
 
@@ -34,7 +37,7 @@ class CommitMarks:
             self._advance(block.lane)
 
     def done(self, blocks: Iterable[RecordBlock]) -> None:
-        """Count one part of each block as done. A block may occur several times."""
+        """Count one event of each block as done. A block occurs once for each of its events."""
         with self._lock:
             lanes = set()
             for block in blocks:

@@ -5,9 +5,9 @@
      "headers": {"trace": "7f"}}
 
 They are stored in the design's own table, in a file with one JSON object per line, or in a topic,
-which gets the record's own bytes and the rest as headers. A letter is stored before the offset of
-its record is committed. If the process dies in between, the record arrives again: in the table the
-letter replaces itself, in a file or topic it stands twice.
+which gets the record's own bytes, and the other members as headers. A letter is stored before the
+offset of its record is committed. If the process dies in between, the record arrives again: in the
+table the letter replaces itself, in a file or topic it stands twice.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FLUSH_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class DeadRecord:
-    """A record that could not be ingested: by which route, and why."""
+    """A record that could not be ingested, with its route and the reason."""
 
     record: SourceRecord
     route: str
@@ -77,7 +77,7 @@ class DeadRecords(Protocol):
         ...
 
     def close(self) -> None:
-        """Store what is left, and release what the place holds."""
+        """Store the letters that are not stored yet, and close files and connections."""
         ...
 
 
@@ -152,10 +152,10 @@ class DeadRecordTable:
 
 
 class DeadRecordTopic:
-    """Produces letters to a topic: the record's own key, value and headers, and these besides.
+    """Produces letters to a topic, with the record's key, value and headers, and further headers.
 
     The headers ``dead.topic``, ``dead.partition``, ``dead.offset``, ``dead.route`` and
-    ``dead.reason`` say where the record came from, and why it is here.
+    ``dead.reason`` say where the record came from, and why it is a dead letter.
     """
 
     def __init__(self, kafka: KafkaOptions, topic: str) -> None:

@@ -75,7 +75,7 @@ def unknown_fields(given: str) -> UnknownFields:
 
 
 def entity_reader(of: EntityMap, unknown: UnknownFields, now: Callable[[], float]) -> Reader:
-    """Return a function from a decoded value to an entity."""
+    """Return a function that turns a decoded value into an entity."""
     encoder = EntityEncoder(of, {}, False, now)
     stored = of.info.stored_names
     known = {*of.all_fields, *stored, CLASS_TAG}
@@ -90,9 +90,9 @@ def entity_reader(of: EntityMap, unknown: UnknownFields, now: Callable[[], float
 
 
 def class_reader(cls: type[Any] | None, unknown: UnknownFields) -> Reader:
-    """Return a function from a decoded value to an event of a dataclass; None leaves it as it is.
+    """Return a function that turns a decoded value into an event of a dataclass.
 
-    Entities are dataclasses, too.
+    If ``cls`` is None, the function returns the value unchanged. Entities are dataclasses, too.
     """
     if cls is None:
         return lambda value: value

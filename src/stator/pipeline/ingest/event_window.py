@@ -1,10 +1,11 @@
 """The window: events that were read and are not yet written, in one queue for each key.
 
 A writer takes *runs*: the events of a key, in their order. The key is then in flight, and its
-further events wait, so events of one key never overtake each other. Whatever waits is folded into
-one write when its turn comes: a key that gets many events costs few writes.
+further events wait, so events of one key never overtake each other. All waiting events of a key are
+folded into one write when its turn comes: a key that gets many events costs few writes.
 
-The window never blocks who fills it. Its size is known, and the source pauses when it is full.
+The window never blocks the thread that fills it. That thread pauses the source when the window is
+full.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class EventWindow:
 
     @property
     def share(self) -> float:
-        """How full the window is: 1.0 or more means that nothing should be added."""
+        """How full the window is. At 1.0 or more, no event should be added."""
         with self._changed:
             events = sum(self._held.values())
             return max(events / self._records, self._held_bytes / self._bytes)
@@ -205,7 +206,7 @@ class EventWindow:
             )
 
     def stop(self) -> None:
-        """Hand out no more runs, and wake all who wait."""
+        """Hand out no more runs, and wake all waiting threads."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()

@@ -1,8 +1,8 @@
-"""The writer: carries out runs of events, and says what became of each event.
+"""The writer: carries out runs of events, and returns the outcome of each event.
 
 Guarded writes of several runs go out together. A refused fold is planned again: with the numbers
-that the stored item lacks, or else in halves, until the event at fault stands alone. So one bad
-event does not take its neighbours with it.
+that the stored item lacks, or else in halves, until the event at fault is alone. So one bad event
+does not make its neighbours fail.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class EventWriter:
         self._handlers = HandlerWriter(context, max_attempts)
 
     def write(self, runs: Sequence[EventRun]) -> Work[WrittenRuns]:
-        """Write the runs, and return what became of their events.
+        """Write the runs, and return the outcomes of their events.
 
         Raises an error of ``FATAL``. Events that were written before may then be written again,
         which changes nothing.
@@ -92,7 +92,8 @@ class EventWriter:
     ) -> None:
         """Plan a write of up to ``limit`` events of a run, and add it to ``planned``.
 
-        If even a single event cannot be planned, it is dead, and its outcome goes to ``found``.
+        If even a single event cannot be planned, it becomes a dead letter. Its outcome is added to
+        ``found``.
         """
         while True:
             try:

@@ -19,7 +19,10 @@ from stator.tables.schema.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class GuardCost:
-    """Write units by outcome, and read units of a replay. ``per`` is what one write holds."""
+    """Write units by outcome, and read units of a replay.
+
+    ``per`` names the contents of one write.
+    """
 
     new: float
     replaced: float

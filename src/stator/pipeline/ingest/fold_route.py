@@ -152,7 +152,7 @@ class BoundFold:
         raise AssertionError(outcome)
 
     def _unfolded(self, events: Sequence[PendingEvent], stored: Item | None) -> RunOutcome:
-        """Keep the events after the stored mark. The item has the others.
+        """Keep only the events after the stored mark. The item already includes the others.
 
         If the mark is not the reason, another writer added the numbers that the item lacked, or the
         item is gone. The update is then planned again, after a while.

@@ -94,7 +94,7 @@ class FoldedChanges:
         return made
 
     def start_sums(self, missing: Collection[str]) -> None:
-        """Set the sums of these attributes instead of adding to them: the item lacks them."""
+        """Set these attributes to their sums instead of adding: the item lacks them."""
         for name in missing:
             self.assigned[name] = number_value(EXACT.add(self.starts[name], self.added.pop(name)))
 

@@ -4,8 +4,8 @@ The transaction also moves the lane's position, an item in the design's own tabl
 
     PK  INGEST#payments#orders#3    SK  POSITION    next  1842
 
-on condition that it is not yet past the record. A record that arrives again finds the position
-behind it, and its transaction is refused as a whole. Handlers of a partition run one after the
+on condition that the position is not yet past the record. If a record arrives again, the position
+is already past it, and the whole transaction is refused. Handlers of a partition run one after the
 other, in the order of the records.
 """
 
@@ -55,7 +55,10 @@ class HandlerRoute:
 
 
 class BoundHandler:
-    """A handler with its tables. ``HandlerWriter`` runs it: it has no guarded write."""
+    """A handler bound to its tables.
+
+    ``HandlerWriter`` runs it, because a handler has no guarded write.
+    """
 
     def __init__(self, route: HandlerRoute, context: Context, app: str) -> None:
         self.route = route
@@ -86,7 +89,7 @@ class HandlerWriter:
         self._max_attempts = max_attempts
 
     def write(self, route: BoundHandler, run: EventRun) -> Work[RunOutcome]:
-        """Handle the events of a lane in their order, up to the first that must be repeated."""
+        """Handle the events of a lane in their order, up to the first one to be retried."""
         result = RunOutcome()
         for at, event in enumerate(run.events):
             attempts = run.attempts if at == 0 else 0
@@ -144,7 +147,10 @@ class HandlerWriter:
 
 
 def _called(route: BoundHandler, event: PendingEvent, transaction: Transaction) -> Exception | None:
-    """Call the user's function. Return what it raises: runners pass on only our own errors."""
+    """Call the user's function.
+
+    Return the error that it raises, because runners pass on only errors of Stator.
+    """
     try:
         route.route.function(event.content, transaction)
     except Exception as error:
@@ -157,7 +163,7 @@ def _already_ingested(item: Item | None) -> ConditionFailed:
 
 
 def _is_outage(error: Exception) -> bool:
-    """Whether an error is the service's and will pass, so that it does not count as an attempt."""
+    """Whether an error is a temporary one of the service, which does not count as an attempt."""
     causes: list[BaseException | None] = [error]
     if isinstance(error, TransactionFailed):
         causes += [each for _, _, each in error.failures]

@@ -1,8 +1,8 @@
 """The intake: from records to written items, whatever the source is.
 
-Records come in through ``take_in``; ``write_once`` writes some of what waits; ``uncommitted`` says
-how far every record is done. Sources and their threads conduct these (``running_ingest``), and so
-do simulations, in one thread and in random order.
+Records come in through ``take_in``; ``write_once`` writes some of the waiting events;
+``uncommitted`` says up to which offset every record is done. Sources and their threads conduct
+these (``running_ingest``), and so do simulations, in one thread and in random order.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _BACKOFF: Final = Backoff(base_seconds=0.05, cap_seconds=5.0)
 
 @dataclass(slots=True)
 class IngestProgress:
-    """What an ingest has done since it started.
+    """The counts and the lag of an ingest since it started.
 
     ``records`` were read. ``written`` is the number of writes that were applied, and ``folded`` the
     number of records that were written together with another. ``stale`` records were in the table
-    already, or something newer was. ``dead`` became dead letters. ``unrouted`` had no route.
+    already, or a newer record was. ``dead`` became dead letters. ``unrouted`` had no route.
 
     ``waiting`` records are read and not yet written. ``lag_seconds`` is the age of the oldest
     record that is not yet written, and ``lag_records`` how many the topics have beyond those that
@@ -76,9 +76,9 @@ class IngestProgress:
 
 
 class Intake:
-    """What one consumer has read and not yet committed. Any thread may call its methods.
+    """The records that one consumer has read and not yet committed.
 
-    Only one thread calls ``take_in``.
+    Any thread may call its methods. Only one thread calls ``take_in``.
     """
 
     def __init__(
@@ -263,14 +263,14 @@ class Intake:
         return marks
 
     def forget(self, lanes: Collection[Lane]) -> None:
-        """Drop what was read of these lanes: another consumer reads them now."""
+        """Drop the records read from these lanes, because another consumer reads the lanes now."""
         self.window.forget(lanes)
         self.marks.forget(lanes)
         for lane in lanes:
             self._next.pop(lane, None)
 
     def start(self, starts: Mapping[Lane, int]) -> None:
-        """Note where the source begins to read lanes."""
+        """Record the offsets at which the source begins to read lanes."""
         self._next |= starts
         self.marks.started(starts)
 

@@ -91,7 +91,7 @@ class KafkaOptions:
 
 @dataclass(frozen=True, slots=True)
 class LaneCallbacks:
-    """What a source calls when partitions come and go.
+    """The functions that a source calls when partitions are assigned or revoked.
 
     ``assigned`` also gets the offsets at which the partitions begin, as far as they are known.
     """
@@ -222,7 +222,8 @@ class KafkaSource:
     def _start_offsets(self, consumer: Any, partitions: Sequence[Any]) -> dict[Lane, int]:
         """Return where to begin: at the committed offset, or where the options say.
 
-        Raises StreamError if a topic ends before the committed offset: its records are others.
+        Raises StreamError if a topic ends before the committed offset, because it was deleted and
+        created again.
         """
         starts: dict[Lane, int] = {}
         for each in consumer.committed(list(partitions), timeout=_PATIENCE_SECONDS):
@@ -287,7 +288,10 @@ class KafkaSource:
         return found
 
     def _failed(self, error: Any) -> None:
-        """Handle an error of the client: most of them pass."""
+        """Handle an error of the Kafka client.
+
+        Most of these errors are temporary, and are only logged.
+        """
         name = self._error_codes.get(error.code())
         if name in _UNSUPPORTED and self._options.protocol == "auto" and self.protocol != "classic":
             log.info("the broker has no consumer protocol; using the classic one")
@@ -303,11 +307,11 @@ class KafkaSource:
         log.warning("Kafka: %s", error.str())
 
     def pause(self) -> None:
-        """Fetch nothing more for the moment."""
+        """Stop fetching records, until ``resume``."""
         self._set_paused(self.lanes - self._paused, paused=True)
 
     def resume(self) -> None:
-        """Fetch again."""
+        """Fetch records again, after ``pause``."""
         self._set_paused(set(self._paused), paused=False)
 
     @property
@@ -326,7 +330,10 @@ class KafkaSource:
             self._paused -= lanes
 
     def commit(self, marks: Mapping[Lane, int]) -> bool:
-        """Commit offsets: the next ones to read. Returns whether the broker took them."""
+        """Commit offsets, which are the next ones to read.
+
+        Returns whether the broker accepted them.
+        """
         wanted = [
             self._kafka.TopicPartition(lane.topic, lane.partition, offset)
             for lane, offset in marks.items()
@@ -345,7 +352,7 @@ class KafkaSource:
     def unread(self, positions: Mapping[Lane, int]) -> int | None:
         """Return how many records the lanes have after these positions, or None if unknown.
 
-        It asks no broker: the answer is from the last fetch.
+        No request is sent: the answer is from the last fetch.
         """
         total = 0
         for lane in list(self.lanes):
@@ -391,7 +398,7 @@ class GroupView:
         return found
 
     def committed(self, lanes: Collection[Lane]) -> dict[Lane, int]:
-        """Return what the group has committed of these lanes: the next offsets to read."""
+        """Return the offsets that the group has committed for these lanes: the next to read."""
         partitions = [self._kafka.TopicPartition(*lane) for lane in lanes]
         answers = self._client.committed(partitions, timeout=_PATIENCE_SECONDS)
         return {Lane(each.topic, each.partition): each.offset for each in answers}

@@ -13,8 +13,8 @@ class IngestOptions:
     """How an ingest reads, writes and commits.
 
     ``start`` is where a group begins that has committed nothing: ``earliest`` or ``latest``.
-    ``writers`` is how many requests are in flight. ``window_records`` and ``window_bytes`` bound
-    what is read and not yet written. A full window pauses the source.
+    ``writers`` is how many requests are in flight. ``window_records`` and ``window_bytes`` limit
+    the records that are read and not yet written. A full window pauses the source.
 
     Offsets are committed every ``commit_seconds``. When partitions go to another consumer, or when
     the ingest stops, it has ``drain_seconds`` to write what it has read.

@@ -91,7 +91,7 @@ class BoundPut:
         self._shape = frozenset({*own, *(name for each in family for name in each.attributes)})
 
     def _refuse_tombstones_in_indexes(self) -> None:
-        """Refuse an index whose keys a tombstone has: readers of the index would find it there."""
+        """Refuse an index whose keys a tombstone has: readers of the index would find it."""
         table = self.of.table
         stays = {*self.of.key_names, self.ttl, self.version}
         for index in table.indexes:

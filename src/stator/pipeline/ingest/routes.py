@@ -45,7 +45,7 @@ FATAL: Final = (
 
 @dataclass(slots=True)
 class RunOutcome:
-    """What became of the events of a run.
+    """The outcomes of the events of a run.
 
     ``left`` must be written again, at once or after a while (``error`` is the reason). ``dead`` are
     refused for good.
@@ -61,7 +61,7 @@ class RunOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RouteOptions:
-    """What all routes have: a topic, a decoder, a name of the source, and what to take."""
+    """The options of any route: topic, decoder, name of the source, and filter."""
 
     topic: str
     decode: Decoder
@@ -85,7 +85,7 @@ class DeclaredRoute(Protocol):
 
 
 class BoundRoute(Protocol):
-    """A route that knows its tables."""
+    """A route bound to the tables of a schema."""
 
     options: RouteOptions
 

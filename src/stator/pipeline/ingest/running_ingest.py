@@ -140,7 +140,7 @@ class RunningIngest:
             self.intake.marks.committed(marks)
 
     def _drain(self, lanes: Sequence[Lane] | None) -> None:
-        """Give the writers time to write what was read of these lanes."""
+        """Give the writers time to write the records read from these lanes."""
         self.intake.window.wait_drained(lanes, self._options.drain_seconds)
 
     # -- callbacks of the source, in the reading thread
@@ -163,7 +163,7 @@ class RunningIngest:
     # -- from outside
 
     def progress(self) -> IngestProgress:
-        """Return what was read and written, what waits, and the lag."""
+        """Return the counts of records read, written and waiting, and the lag."""
         progress = self.intake.progress()
         unread = self._unread
         lag = progress.lag_seconds
@@ -206,7 +206,10 @@ class RunningIngest:
                 if not ends:
                     return
                 if self.wait(_POLL_SECONDS):
-                    raise StreamError("the ingest was stopped before it caught up")
+                    raise StreamError(
+                        "the ingest was stopped before it caught up",
+                        hint="start it again; it continues from the committed offsets",
+                    )
                 if deadline is not None and time.monotonic() > deadline:
                     raise StreamError(
                         f"the ingest did not catch up within {timeout_seconds:g} seconds",
@@ -221,9 +224,10 @@ class RunningIngest:
         self._stopping.set()
 
     def stop(self, timeout_seconds: float = 60.0) -> None:
-        """Write what was read, for ``drain_seconds``, commit it, and leave the group.
+        """Write the records that were read, commit them, and leave the group.
 
-        Raises the error that ended the ingest, if there was one.
+        The writes take at most ``drain_seconds``. Raises the error that ended the ingest, if there
+        was one.
         """
         check_seconds("stop", or_zero=True, timeout_seconds=timeout_seconds)
         self.tell_to_stop()

@@ -48,10 +48,11 @@ class SourceRecord:
 
 @dataclass(slots=True, eq=False)
 class RecordBlock:
-    """Consecutive records of one lane that were read together. ``left`` are not yet done.
+    """Consecutive records of one lane that were read together.
 
-    ``next_offset`` is the offset after the last of them. ``at`` is the time of the first.
-    ``is_forgotten`` says that another consumer reads the lane from now on.
+    ``left`` is the number of their events that are not yet done. ``next_offset`` is the offset
+    after the last of them. ``at`` is the time of the first. ``is_forgotten`` says that another
+    consumer reads the lane from now on.
     """
 
     lane: Lane
@@ -63,7 +64,7 @@ class RecordBlock:
 
 @dataclass(slots=True, eq=False)
 class PendingEvent:
-    """What one route makes of one record: something to write.
+    """The event that one route makes of one record, to be written.
 
     ``key`` names the item and the lane. Events with equal keys are written in their order. What
     ``content`` is depends on the route.

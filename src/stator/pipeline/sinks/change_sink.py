@@ -87,7 +87,7 @@ class ChangeSink(ABC):
     def __init__(self, name: str, options: SinkOptions | None = None) -> None:
         """Create a sink. ``name`` must be unique in the app and the same from run to run.
 
-        Items that wait for the sink are stored under its name.
+        Items that are set aside or parked for the sink are stored under its name.
         """
         given: Any = dict(options or {})
         unknown = sorted(given.keys() - SinkOptions.__annotations__.keys())

@@ -29,9 +29,10 @@ log = logging.getLogger("stator.views")
 
 @dataclass(frozen=True, slots=True)
 class GenerationHead:
-    """What the head says. ``process`` is the process that builds a generation, if it is known.
+    """The content of a view's head item.
 
-    ``numbered`` is the highest number that a generation had, also of those that failed.
+    ``process`` is the process that builds a generation, if it is known. ``numbered`` is the highest
+    number that any generation has had, failed ones included.
     """
 
     app: str
@@ -134,7 +135,10 @@ class GenerationHeads:
         except TransactionCanceled as cancelled:
             codes = [reason.get("Code") for reason in cancelled.reasons]
             if codes[0] == "ConditionalCheckFailed":
-                raise LeaseLost(f"the lease on shard {scope.shard} was lost") from None
+                raise LeaseLost(
+                    f"the lease on shard {scope.shard} was lost",
+                    hint="nothing to do: another worker continues from its checkpoint",
+                ) from None
             if codes[1] != "ConditionalCheckFailed":
                 raise
 

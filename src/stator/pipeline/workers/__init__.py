@@ -25,10 +25,11 @@ leases. Each is work (``tables.work``): a generator that does no I/O itself. Thr
 production (``worker_threads``). In the tests, a single loop runs several workers. It chooses the
 order of their steps, and injects crashes, delays and refused requests.
 
-A subscriber may also ask for the design's own table (``handlers.subscribers.TableSubscriber``).
-There workers see their own leases change. Changes that no subscriber wants are skipped without a
-batch. After skipped changes, the checkpoint is written only now and then. The checkpoint is itself
-in the design's own table, so each write of it adds a change to the same stream.
+A subscriber may also ask for the design's own table (``handlers.subscribers.TableSubscriber``). In
+the stream of that table, workers see their own leases change. Changes that no subscriber wants are
+skipped without a batch. After skipped changes, the checkpoint is written only now and then. The
+checkpoint is itself in the design's own table, so each write of it adds a change to the same
+stream.
 
 Invariants.
 - A lease has one owner (``coordination.lease``). Taking it increments ``fence``; every later write

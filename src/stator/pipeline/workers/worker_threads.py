@@ -203,7 +203,10 @@ class RunningWorker:
         while not (self.worker.has_caught_up(since) and self._group_has_caught_up(since)):
             if self._over.wait(_POLL_SECONDS):
                 self._raise()
-                raise StreamError("the worker was stopped before it caught up")
+                raise StreamError(
+                    "the worker was stopped before it caught up",
+                    hint="start it again; it continues from its checkpoints",
+                )
             waited += _POLL_SECONDS
             if timeout_seconds is not None and waited > timeout_seconds:
                 lag = self.progress().lag_seconds

@@ -5,7 +5,8 @@ the dispatcher answers, and the reply is written. All this happens within one ca
 ``data_received``. Other cases take slower paths:
 
 * Bytes that ``read_whole`` does not accept (parts of a request, chunks, several requests at once,
-  bad HTTP) go to the HTTP parser, which calls back. A request that began in the parser ends there.
+  bad HTTP) go to the HTTP parser, which calls back. If the parser begins a request, it also reads
+  the rest of it.
 * A reply whose commit is not durable yet waits in ``_pending``, and the replies behind it wait too.
   So pipelined replies leave in the order of their requests.
 * If the client does not read its replies, or is too many requests ahead of them, requests already
@@ -308,8 +309,8 @@ class Connection(asyncio.Protocol):
     def _decline_upgrade(self, data: bytes, upgrade: HttpParserUpgrade) -> None:
         """Ignore an Upgrade offer, as HTTP allows.
 
-        The parser has stopped before the body, because it expects the other protocol to start
-        there. This method feeds it the same request again, without the offer. Java's own HTTP
+        The parser has stopped before the body, because it expects the body to be of the other
+        protocol. This method feeds it the same request again, without the offer. Java's own HTTP
         client offers HTTP/2 in this way.
         """
         while self._headers is not _NO_HEADERS and not self._deaf:

@@ -196,7 +196,7 @@ def is_the_field(key: PlannedKeyAttribute) -> bool:
 def is_simple(known: EntityInfo, key: PlannedKeyAttribute) -> bool:
     """Whether every item has the key attribute, and it consists only of text and whole fields.
 
-    Simple keys have no condition, shard number, derived part or optional field.
+    Such a simple key has no condition, shard number, derived part or optional field.
     """
     if key.when or key.template.native:
         return False

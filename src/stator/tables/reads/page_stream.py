@@ -163,7 +163,7 @@ class PageStream:
         return self._first, self._last
 
     def put_back(self, items: list[Item], last: Item | None) -> None:
-        """Return items to the front of the stream, so that they are taken again.
+        """Put items back at the front of the stream, so that they are taken again.
 
         ``last`` is the item that was taken before them, or None.
         """

@@ -31,13 +31,13 @@ _THROTTLED: Final = "PKT"
 
 
 class InsightsDynamoDB(Protocol):
-    """The call of boto3's DynamoDB client that is needed."""
+    """The one method of boto3's DynamoDB client that this module calls."""
 
     def describe_contributor_insights(self, **request: Any) -> dict[str, Any]: ...
 
 
 class InsightsCloudWatch(Protocol):
-    """The call of boto3's CloudWatch client that is needed."""
+    """The one method of boto3's CloudWatch client that this module calls."""
 
     def get_insight_rule_report(self, **request: Any) -> dict[str, Any]: ...
 
@@ -108,7 +108,10 @@ class ContributorInsights:
     def _contributors(
         self, rule: str, kind: str, until: datetime, minutes: int
     ) -> Iterator[tuple[str, list[float]]]:
-        """Yield each key of a rule's report with its values by minute, if the rule is of use."""
+        """Yield each key of a rule's report with its values by minute.
+
+        Yields nothing for a rule that counts neither consumption nor throttling by partition key.
+        """
         if kind not in (_CONSUMED, _THROTTLED):
             return
         report = self._cloudwatch.get_insight_rule_report(
@@ -126,7 +129,10 @@ class ContributorInsights:
 
 
 def _kind(rule: str) -> str:
-    """Return PKC, PKT, SKC or SKT: DynamoDBContributorInsights-PKC-shop-1700000000000."""
+    """Return the kind in the name of a rule.
+
+    It is PKC for DynamoDBContributorInsights-PKC-shop-1700000000000, and else PKT, SKC or SKT.
+    """
     _, _, rest = rule.partition("-")
     return rest.partition("-")[0]
 

@@ -78,7 +78,10 @@ def _holds(request: Mapping[str, Any], base: Item | None) -> bool:
 
 
 def _outcome(planned: Statement, base: Item | None) -> Item:
-    """Return the item after the update. An update that cannot be applied raises its own error."""
+    """Return the item after the update.
+
+    An update that cannot be applied raises the error that it would get from DynamoDB.
+    """
     request = planned.request
     names, values = _placeholders(request)
     new = _normal(request["Key"] if base is None else base)

@@ -143,7 +143,10 @@ def price_file(path: Path | None = None) -> PriceFile:
                 document = from_price_list(document, _newest()["free_tier"])
             return parse(document)
         except OSError as error:
-            raise DesignError(f"the price file {path} cannot be read: {error.strerror}") from error
+            raise DesignError(
+                f"the price file {path} cannot be read: {error.strerror}",
+                hint="check its path, or leave it out for the prices that come with Stator",
+            ) from error
         except (ValueError, KeyError, TypeError, ArithmeticError) as error:
             problem = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             raise DesignError(

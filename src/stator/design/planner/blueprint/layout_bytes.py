@@ -5,7 +5,8 @@ it is in, and the discriminator. Native keys are fields that it has anyway. An i
 does not project everything has its own key, the table's key and the projected fields.
 
 A sparse index adds its keys to some items only. The average item size includes only this share of
-the keys. An entry of one sparse index has no keys of another whose condition excludes its own.
+the keys. An entry of a sparse index has no keys of another sparse index whose condition excludes
+the first one's.
 """
 
 from __future__ import annotations

@@ -53,7 +53,10 @@ class KeyAttributes:
         return tuple(text for is_field, text in self.pieces if is_field)
 
     def named(self, default: Callable[[], str]) -> tuple[str, ...]:
-        """Return the attributes. ``default`` returns the name that the design gives."""
+        """Return the attributes.
+
+        ``default`` returns the name that the design gives to an attribute.
+        """
         return self.names or (default(),)
 
 

@@ -87,7 +87,7 @@ def _written(entity: type[Entity], pieces: tuple[Piece, ...]) -> tuple[Part, ...
 
 
 def tidy(parts: list[Part]) -> tuple[Part, ...]:
-    """Join neighbouring texts, and drop empty texts."""
+    """Join neighbouring text parts of a template, and drop empty ones."""
     tidy: list[Part] = []
     for part in parts:
         if part.kind == "text" and tidy and tidy[-1].kind == "text":

@@ -196,8 +196,8 @@ def _could_be_keyed(served: ServedNeed) -> bool:
 def _same_directions(path: AccessPath, need: Need) -> bool:
     """Whether one query, read forward or backward, returns the items in the order of the need.
 
-    It does if the fields of the order are all written in the needed directions, or all in the
-    opposite ones.
+    It does if all fields of the order are written in the needed directions, or all of them in the
+    opposite directions.
     """
     if not need.is_mixed and not path.turned:
         return True

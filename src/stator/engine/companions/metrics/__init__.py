@@ -1,4 +1,4 @@
-"""Metrics: aggregates by the minute, how the engine records its own, and how long they are kept.
+"""Metrics: aggregates by the minute, the engine's recorder of them, and how long they are kept.
 
 ``traffic_recorder`` turns the traffic of tables (``engine.tables.traffic``) into the metrics of the
 namespace AWS/DynamoDB. ``metric_store`` keeps them and those that users put. What CloudWatch makes

@@ -28,7 +28,10 @@ _FAR_SHARE: Final = 0.1
 
 
 def alike_weeks(needs: Sequence[int]) -> Iterator[list[int]]:
-    """Yield the week's needs with days that are alike, each way once. Each covers ``needs``."""
+    """Yield the week's needs with similar days made equal, once for each grouping.
+
+    Every result covers ``needs``.
+    """
     days = _days(needs)
     seen: set[tuple[int, ...]] = set()
     for groups in (*_merged_groups(days), _WORK_WEEK):

@@ -50,7 +50,7 @@ def choose_levels(
 
 
 def _candidates(needs: Iterable[int]) -> list[int]:
-    """Return at most eight of the needs that cover all of them with the least excess."""
+    """Return at most eight of the needs, chosen to cover all needs with the least excess."""
     counts = Counter(needs)
     if len(counts) > _DISTINCT:
         counts = _in_steps(counts)
@@ -78,7 +78,7 @@ def _candidates(needs: Iterable[int]) -> list[int]:
 
 
 def _in_steps(counts: Counter[int]) -> Counter[int]:
-    """Let needs within a tenth of each other be the highest of them."""
+    """Replace needs that differ by at most a tenth with the highest of them."""
     found: Counter[int] = Counter()
     top = 0
     for need in sorted(counts, reverse=True):

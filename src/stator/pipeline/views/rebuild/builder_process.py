@@ -14,7 +14,7 @@ import socket
 
 
 def this_process(number: int | None = None) -> str:
-    """Return the name of this process, or of the process ``number`` beside it."""
+    """Return the name of this process, or of process ``number`` on the same machine."""
     return f"{socket.gethostname()} {_namespace()} {os.getpid() if number is None else number}"
 
 

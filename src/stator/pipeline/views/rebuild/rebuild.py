@@ -147,7 +147,7 @@ class Rebuild:
         *,
         await_worker: bool = False,
     ) -> None:
-        """``process`` names the process that builds, for another that finds its mark.
+        """``process`` names the building process, for others that find its mark.
 
         With ``await_worker``, the rebuild waits up to ``wait_seconds`` for a worker that has just
         been started to write the head of a new view, instead of failing at once.
@@ -254,7 +254,7 @@ class Rebuild:
         """Remove this rebuild's mark from the head, unless the readers were already switched.
 
         Call it when the rebuild failed. Does nothing if another builder has taken over. An error of
-        the database is only logged, for the mark ends by itself.
+        the database is only logged, because the mark expires by itself.
         """
         if not self._until:
             return  # it never tried to take the head
@@ -327,7 +327,10 @@ class Rebuild:
             )
         except ConditionFailed:
             name = self._view.layout.name
-            raise LeaseLost(f"another process took over the rebuild of {name}") from None
+            raise LeaseLost(
+                f"another process took over the rebuild of {name}",
+                hint="nothing to do: that process goes on with it",
+            ) from None
 
     # -- the starts
 
@@ -467,7 +470,7 @@ class Rebuild:
 def rebuild_together(builds: Sequence[Rebuild]) -> Work[list[RebuildReport]]:
     """Rebuild several views. A table that several views share is scanned only once.
 
-    If it fails, no mark of it stays on the heads of the views.
+    If the rebuild fails, it removes its marks from the heads of the views.
     """
     if not builds:
         return []
@@ -505,7 +508,7 @@ def _rebuild(builds: Sequence[Rebuild]) -> Work[None]:
 
 
 def _scan(those: Sequence[Rebuild], builds: Sequence[Rebuild]) -> Work[None]:
-    """Scan one table, and count every item in each of ``those``, the rebuilds of this table.
+    """Scan one table, and count every item in each rebuild of this table (``those``).
 
     The leases of all rebuilds in ``builds`` are renewed meanwhile.
     """

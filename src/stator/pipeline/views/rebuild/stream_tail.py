@@ -96,7 +96,7 @@ class StreamTail:
         return page
 
     def _find_children(self) -> Work[bool]:
-        """Find the children of shards that have ended, to read them next.
+        """Find the child shards of shards that have ended, to read the child shards next.
 
         Returns whether there are new children.
         """

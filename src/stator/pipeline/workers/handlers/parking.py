@@ -248,7 +248,10 @@ class Parking:
         except TransactionCanceled as cancelled:
             codes = [reason.get("Code") for reason in cancelled.reasons]
             if codes[0] == "ConditionalCheckFailed":
-                raise LeaseLost(f"the lease on shard {lease.name} was lost") from None
+                raise LeaseLost(
+                    f"the lease on shard {lease.name} was lost",
+                    hint="nothing to do: another worker continues from its checkpoint",
+                ) from None
             if "ConditionalCheckFailed" in codes:
                 raise ConditionFailed from None
             raise

@@ -127,9 +127,9 @@ class Consumer(LeaseHolder):
     def _kept(self, records: list[Record]) -> list[Record]:
         """Return the records to handle.
 
-        These are all records, except in the stream of the design's own table. There, records that
-        no subscriber wants are skipped: each checkpoint is a change to that table, and handling it
-        would lead to another checkpoint without end.
+        These are all records, except in the stream of the design's own table. Of that stream,
+        records that no subscriber wants are skipped: each checkpoint is a change to that table, and
+        handling it would lead to another checkpoint without end.
         """
         place = self.context.schema.place
         if self.lease.table != place.table:

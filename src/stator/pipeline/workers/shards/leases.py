@@ -287,7 +287,7 @@ class LeaseTable:
 
 
 def is_bookkeeping(keys: Item, place: Place) -> bool:
-    """Whether an item is one of the workers' own: a lease, a beginning, or a parked change."""
+    """Whether workers keep the item for themselves: a lease, a beginning, or a parked change."""
     return str(keys.get(place.partition, {}).get("S", "")).startswith(_WORK)
 
 

@@ -43,7 +43,7 @@ class Later:
 class Unknown:
     """An answer was lost, and the repeated write was refused, so the first attempt may have worked.
 
-    ``stored`` is the item that is there now. It does not show who wrote it.
+    ``stored`` is the item that is stored now. It does not show who wrote it.
     """
 
     error: StatorError

@@ -15,8 +15,8 @@ another entity version. For a put, that matters: an item that is gone must be in
 another version replaced. So the writer reads refused items with strong consistency, 100 in a
 request, evaluates the condition on them, and takes the next step.
 
-A table is written with single conditional requests if its name is an ARN, if PartiQL is forbidden
-there, or if the endpoint does not know it. AWS supports no PartiQL across accounts
+A table is written with single conditional requests if its name is an ARN, if the caller may not use
+PartiQL on it, or if the endpoint does not know PartiQL. AWS supports no PartiQL across accounts
 ("DynamoDB API operations supported by resource-based policies" in the Developer Guide).
 """
 
