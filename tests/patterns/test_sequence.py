@@ -232,16 +232,16 @@ def test_explain_shows_the_cost() -> None:
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_takes_a_block_of_its_own(servers: Any, tmp_path: Path) -> None:
     options: Any = {"access_key_id": "test", "secret_access_key": "test", "region": "us-east-1"}
-    db = connect(shop(), servers.address("http"), prefix=f"fork{os.getpid()}-", **options)
-    db.ensure()
-    numbers = Sequence(db, "blocks", block=10)
-    assert [numbers.next() for _ in range(3)] == [1, 2, 3]
-    process = os.fork()
-    if process == 0:
-        try:
-            (tmp_path / "child").write_text(" ".join(str(numbers.next()) for _ in range(3)))
-        finally:
-            os._exit(0)
-    os.waitpid(process, 0)
-    assert [numbers.next() for _ in range(3)] == [4, 5, 6]
-    assert (tmp_path / "child").read_text() == "11 12 13"
+    with connect(shop(), servers.address("http"), prefix=f"fork{os.getpid()}-", **options) as db:
+        db.ensure()
+        numbers = Sequence(db, "blocks", block=10)
+        assert [numbers.next() for _ in range(3)] == [1, 2, 3]
+        process = os.fork()
+        if process == 0:
+            try:
+                (tmp_path / "child").write_text(" ".join(str(numbers.next()) for _ in range(3)))
+            finally:
+                os._exit(0)
+        os.waitpid(process, 0)
+        assert [numbers.next() for _ in range(3)] == [4, 5, 6]
+        assert (tmp_path / "child").read_text() == "11 12 13"
