@@ -96,12 +96,21 @@ def test_what_is_written_is_read_back(tmp_path: Path, name: str) -> None:
         (HEAD, "yesterday,t,,1,1,0,0,", "row 2: Invalid isoformat string: 'yesterday'"),
         (HEAD, "2026-11-02T00:00:00Z,t,,one,1,0,0,", "row 2: could not convert string to float"),
         (HEAD, "2026-11-02T00:00:00Z,t,,-1,1,0,0,", "row 2: a negative number"),
+        (HEAD, "2026-11-02T00:00:00Z,t,,nan,1,0,0,", "row 2: a value that is no number"),
+        (HEAD, "2026-11-02T00:00:00Z,t,,1,inf,0,0,", "row 2: a value that is no number"),
     ],
 )
 def test_a_wrong_file_says_what_is_wrong(tmp_path: Path, head: str, row: str, problem: str) -> None:
     with pytest.raises(ConfigurationError, match=problem) as raised:
         read_history(written(tmp_path, row, head=head))
     assert raised.value.hint
+
+
+def test_a_mistyped_year_does_not_make_a_history_of_centuries(tmp_path: Path) -> None:
+    rows = ("0226-11-02T00:00:00Z,t,,1,1,0,0,", "2026-11-02T00:00:00Z,t,,1,1,0,0,")
+    with pytest.raises(ConfigurationError, match="from 0226-11-02 to 2026-11-02") as raised:
+        read_history(written(tmp_path, *rows))
+    assert "at most 732 days" in str(raised.value.hint)
 
 
 def test_an_empty_file_and_one_that_is_not_parquet_are_refused(tmp_path: Path) -> None:

@@ -269,11 +269,19 @@ def test_a_table_that_does_not_exist_is_named(services: Services) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["no", "{}", '{"format": 2}', '{"format": 1, "before": {"table": "t"}}']
-)
+    "text",
+    [
+        "no", "[]", "{}", '{"format": 2}', '{"format": 1}',
+        '{"format": 1, "before": {"table": "t"}}',
+        '{"format": 1, "before": [], "at": 0, "switched_to_on_demand": false}',
+        '{"format": 1, "before": {"table": "t"}, "at": "x", "switched_to_on_demand": false}',
+        '{"format": 1, "before": {"table": "t"}, "at": 0, "switched_to_on_demand": false}',
+    ],
+)  # fmt: skip
 def test_a_file_that_is_no_record_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "record.json"
     path.write_text(text)
     with pytest.raises(ConfigurationError, match="record") as raised:
         read_record(path)
     assert "--apply wrote" in str(raised.value.hint)
+    assert known_switches(tmp_path, "other") == []  # another file that happens to lie there

@@ -62,11 +62,11 @@ def client(server: BackgroundServer, folder: Path, protocol: str = "json", **opt
 
 
 ALARM = {
-    "AlarmName": "a <b> & c",
+    "AlarmName": "a <b> & ä",
     "Namespace": "Shop",
     "MetricName": "Load",
     "Statistic": "Sum",
-    "Dimensions": [{"Name": "host", "Value": "ä"}],
+    "Dimensions": [{"Name": "host", "Value": "a < b"}],
     "Period": 60,
     "EvaluationPeriods": 1,
     "Threshold": 1.5,

@@ -18,6 +18,7 @@ from stator.model.service import service_model
 
 _WRONG_TYPE: Final = "SerializationException"
 _MOST_ERRORS: Final = 10
+_NOT_NUMBERS: Final = ("NaN", "Infinity", "-Infinity")
 _KINDS: Final[dict[str, tuple[type, ...]]] = {
     "string": (str,),
     "integer": (int,),
@@ -71,6 +72,8 @@ class _Check:
             return self._map(shape, value, path)
         if kind == "timestamp":
             return _seconds(value, path)
+        if kind == "double" and isinstance(value, str) and value in _NOT_NUMBERS:
+            value = float(value)  # JSON has no numbers for these; operations refuse them
         accepted = _KINDS[kind]
         if not isinstance(value, accepted) or (isinstance(value, bool) and kind != "boolean"):
             raise _wrong_type(value, path, kind)

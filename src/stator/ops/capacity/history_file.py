@@ -18,11 +18,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
 from stator.errors import ConfigurationError
-from stator.ops.capacity.use_series import KINDS, MINUTE, Dimension, TableHistory, UseSeries
+from stator.ops.capacity.use_series import (
+    DAY_MINUTES,
+    KINDS,
+    MINUTE,
+    Dimension,
+    TableHistory,
+    UseSeries,
+)
 
 COLUMNS: Final = (
     "time", "table", "index", "read_units", "write_units", "read_throttles", "write_throttles",
@@ -30,6 +38,7 @@ COLUMNS: Final = (
 )  # fmt: skip
 _NEEDED: Final = ("time", "table", "read_units", "write_units")
 _COARSE: Final = 300
+_MOST_DAYS: Final = 732
 _VALUES: Final = COLUMNS[3:]
 _SIZE: Final = _VALUES.index("size_bytes")
 
@@ -51,6 +60,11 @@ def read_history(path: Path) -> tuple[TableHistory, ...]:
             raise ConfigurationError(
                 f"{path}, row {number}: a negative number", hint="units and events are 0 or more"
             )
+        if not all(map(isfinite, values)):
+            raise ConfigurationError(
+                f"{path}, row {number}: a value that is no number",
+                hint="leave a value out that was not measured",
+            )
         place.rows[at] = values
         found[table].setdefault(None, _Rows())  # an index alone has an idle table
     if not found:
@@ -62,6 +76,12 @@ def _history(table: str, places: Mapping[str | None, _Rows]) -> TableHistory:
     times = sorted({at for place in places.values() for at in place.rows})
     period = _period(places.values())
     start, end = times[0], times[-1] + period
+    if end - start > _MOST_DAYS * DAY_MINUTES * MINUTE:
+        raise ConfigurationError(
+            f"the history of {table} reaches from {_day(start)} to {_day(end)}",
+            hint=f"at most {_MOST_DAYS} days can be replayed: check the times of the first and "
+            "the last row",
+        )
     minutes = (end - start) // MINUTE
     series: list[UseSeries] = []
     sizes: dict[str | None, float] = {}
@@ -70,6 +90,10 @@ def _history(table: str, places: Mapping[str | None, _Rows]) -> TableHistory:
         sizes[index] = max((values[_SIZE] for values in rows.values()), default=0.0)
         series += [_series(Dimension(index, kind), rows, start, minutes, period) for kind in KINDS]
     return TableHistory(table, start, tuple(series), period, sizes)
+
+
+def _day(at: int) -> str:
+    return datetime.fromtimestamp(at, UTC).date().isoformat()
 
 
 def _series(

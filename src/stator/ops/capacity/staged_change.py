@@ -404,7 +404,13 @@ def _record(path: Path) -> dict[str, Any]:
         data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if data["format"] != _RECORD_FORMAT:
             raise ValueError(f"its format is {data['format']}")
-    except (ValueError, KeyError, TypeError) as error:
+        _ = data["before"]["table"], data["switched_to_on_demand"], float(data["at"])
+    except KeyError as error:
+        raise ConfigurationError(
+            f"{path} is not a record of a change: it lacks {error}",
+            hint="name a file that stator advise --apply or stator scale --apply wrote",
+        ) from None
+    except (ValueError, TypeError) as error:
         raise ConfigurationError(
             f"{path} is not a record of a change: {error}",
             hint="name a file that stator advise --apply or stator scale --apply wrote",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from stator.engine.companions.metrics.series import Dimensions, Metric
@@ -14,11 +15,24 @@ MISSING: Final = "MissingRequiredParameterException"
 VALIDATION: Final = "ValidationError"
 
 _DAY: Final = 86_400
+_DIMENSION_TEXT: Final = re.compile(r"[ -~]+")
+"""ASCII without control characters."""
 _SHORT_PERIODS: Final = (1, 5, 10, 20, 30)
 
 
 def read_dimensions(entries: list[dict[str, str]], where: str = "Dimensions") -> Dimensions:
-    """Return the dimensions of a metric. Raises CompanionRefused if a name occurs twice."""
+    """Return the dimensions of a metric.
+
+    Raises CompanionRefused if a name occurs twice, or if a text is blank or not ASCII.
+    """
+    for entry in entries:
+        for member in ("Name", "Value"):
+            text = entry[member]
+            is_wrong = _DIMENSION_TEXT.fullmatch(text) is None or not text.strip()
+            if is_wrong or (member == "Name" and text[0] == ":"):
+                raise CompanionRefused(
+                    INVALID_VALUE, f"The value {text} for parameter {where}.{member} is invalid."
+                )
     pairs = {entry["Name"]: entry["Value"] for entry in entries}
     if len(pairs) < len(entries):
         raise CompanionRefused(INVALID_VALUE, f"The parameter {where} has a dimension name twice.")

@@ -13,6 +13,7 @@ from stator.model.scope import Scope
 
 _KIND: Final = "tags"
 _MOST_TAGS: Final = 50
+_RESERVED: Final = "aws:"
 
 
 class ResourceTags:
@@ -46,6 +47,11 @@ class ResourceTags:
 
     def add(self, scope: Scope, arn: str, tags: list[dict[str, str]]) -> None:
         """Add tags to a resource. A tag with the key of an existing one replaces it."""
+        for tag in tags:
+            if tag["Key"].lower().startswith(_RESERVED):
+                raise CompanionRefused(
+                    INVALID_VALUE, f"Tag keys cannot begin with {_RESERVED}; {tag['Key']} does."
+                )
         merged = {**self._of(scope, arn), **{tag["Key"]: tag["Value"] for tag in tags}}
         if len(merged) > _MOST_TAGS:
             raise CompanionRefused(INVALID_VALUE, f"A resource can have at most {_MOST_TAGS} tags.")

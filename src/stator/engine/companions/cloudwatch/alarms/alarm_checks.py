@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import isfinite
 from typing import Any, Final
 
 from stator.engine.companions.cloudwatch.alarms.alarm import ACTIONS_OF
@@ -86,6 +87,8 @@ def _check_comparison(definition: dict[str, Any]) -> None:
     if comparison not in (BANDS if with_band else COMPARISONS):
         other = "an alarm without ThresholdMetricId" if with_band else "anomaly detection"
         raise _invalid(f"The ComparisonOperator {comparison} is for {other}.")
+    if not isfinite(definition.get("Threshold", 0.0)):
+        raise _invalid(f"The Threshold must be a number, not {definition['Threshold']}.")
     if with_band and "Metrics" not in definition:
         raise _invalid("ThresholdMetricId must be the Id of an element of Metrics.")
 

@@ -18,7 +18,7 @@ from stator.engine.companions.cloudwatch.expressions.syntax import MathError
 from stator.engine.companions.metrics.series import Metric
 
 _TOKEN: Final = re.compile(
-    r"""\s*(?:(?P<sign>[()])|(?:(?P<key>[\w.:/-]+|"[^"]+")\s*=\s*)?(?P<value>"[^"]*"|[^\s()="]+))"""
+    r"""\s*(?:(?P<sign>[()])|(?:(?P<key>[\w.:/-]+|"[^"]+")\s*=\s*)?(?P<value>"[^"]*"|[^\s()="{}]+))"""
 )
 _SCHEMA: Final = re.compile(r"\s*\{([^}]*)\}")
 Test = Callable[[Metric], bool]
@@ -37,6 +37,8 @@ def parse_search(text: str) -> Test:
     tests: list[Test] = []
     schema = _SCHEMA.match(text)
     if schema is not None:
+        if not schema[1].strip():
+            raise MathError("the braces of the search text name no namespace")
         namespace, *dimensions = (part.strip().strip('"') for part in schema[1].split(","))
         tests.append(_schema_test(namespace, frozenset(dimensions)))
         text = text[schema.end() :]
