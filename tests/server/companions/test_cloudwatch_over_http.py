@@ -16,6 +16,7 @@ from typing import Any
 
 import boto3
 import botocore
+import botocore.loaders
 import botocore.session
 import pytest
 from botocore.exceptions import ClientError
@@ -48,6 +49,8 @@ def client(server: BackgroundServer, folder: Path, protocol: str = "json", **opt
     copy.parent.mkdir(parents=True, exist_ok=True)
     copy.write_text(json.dumps(model))
     core = botocore.session.Session()
+    # Not the loader that all tests share: it would keep this model.
+    core.register_component("data_loader", botocore.loaders.create_loader())
     core.get_component("data_loader").search_paths.insert(0, str(folder))
     return boto3.Session(botocore_session=core).client(
         "cloudwatch",
