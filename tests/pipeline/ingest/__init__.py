@@ -19,4 +19,5 @@ put_route: test_intake.py, test_ingest_schedules.py
 routes: test_intake.py
 running_ingest: test_kafka_ingest.py, test_kafka_crashes.py
 source_record: test_intake.py
+topic_identity: test_kafka_ingest.py
 """

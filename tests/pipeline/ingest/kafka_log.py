@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import uuid4
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -36,3 +37,33 @@ def committed(address: str, group: str, topic: str, partitions: Sequence[int]) -
     finally:
         consumer.close()
     return [max(0, each.offset) for each in found]
+
+
+def read_all(address: str, topic: str, count: int) -> list[Any]:
+    """The first ``count`` messages of a topic."""
+    settings = {"group.id": uuid4().hex, "auto.offset.reset": "earliest"}
+    consumer = Consumer({"bootstrap.servers": address, **settings})
+    consumer.subscribe([topic])
+    found: list[Any] = []
+    try:
+        while len(found) < count:
+            message = consumer.poll(20)
+            assert message is not None and message.error() is None
+            found.append(message)
+    finally:
+        consumer.close()
+    return found
+
+
+def recreate(address: str, topic: str) -> None:
+    """Delete a topic and create it again, with one partition."""
+    admin = AdminClient({"bootstrap.servers": address})
+    admin.delete_topics([topic])[topic].result(30)
+    while topic in admin.list_topics(timeout=10).topics:
+        time.sleep(0.05)
+    while True:
+        try:
+            admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+            return
+        except KafkaException:  # the old one is still being deleted
+            time.sleep(0.1)

@@ -52,6 +52,8 @@ _FINAL: Final = (
     "INVALID_GROUP_ID",
 )
 _UNSUPPORTED: Final = ("UNSUPPORTED_VERSION", "_UNSUPPORTED_FEATURE")
+# librdkafka wraps the broker's refusal of KIP-848 in a fatal error without a code of its own.
+_NO_HEARTBEAT: Final = "not supported: ConsumerGroupHeartbeat"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,18 +135,14 @@ class KafkaSource:
 
     # -- start
 
-    def open(self) -> None:
-        """Check that the broker answers and has the topics, and join the group.
-
-        Raises ConfigurationError within seconds if not.
-        """
-        self._check()
-        self._subscribe()
-
     def _client_config(self) -> dict[str, Any]:
         return {**self._options.config, "bootstrap.servers": self._options.servers}
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Check that the broker answers and has the topics.
+
+        Raises ConfigurationError within seconds if not.
+        """
         servers = self._options.servers
         try:
             # A consumer, and not an admin client: it needs no further permissions.
@@ -172,13 +170,36 @@ class KafkaSource:
                 " the Kafka user",
             )
 
+    def topic_ids(self) -> dict[str, str]:
+        """Return Kafka's ids of the topics. A topic that is created again has another id.
+
+        Brokers before 2.8 have none, and a user without permission to describe gets none.
+        """
+        from confluent_kafka.admin import AdminClient
+
+        admin = AdminClient(self._client_config(), logger=log)
+        asked = admin.describe_topics(
+            self._kafka.TopicCollection(self._topics), request_timeout=_PATIENCE_SECONDS
+        )
+        found: dict[str, str] = {}
+        for topic, answer in asked.items():
+            try:
+                described = answer.result(2 * _PATIENCE_SECONDS)
+            except self._kafka.KafkaException as error:
+                log.warning("topic %s cannot be described: %s", topic, error.args[0].str())
+                continue
+            if str(described.topic_id).strip("A=0"):  # not the id of all zeros
+                found[topic] = str(described.topic_id)
+        return found
+
     def _refused_config(self, error: Exception) -> ConfigurationError:
         return ConfigurationError(
             f"the Kafka client refuses its configuration: {error}",
             hint="check the configuration and the server addresses",
         )
 
-    def _subscribe(self) -> None:
+    def join(self) -> None:
+        """Join the group. ``read`` then returns records once partitions are assigned."""
         config: dict[str, Any] = {
             "queued.max.messages.kbytes": 16_384,
             "max.poll.interval.ms": 300_000,
@@ -293,13 +314,15 @@ class KafkaSource:
         Most of these errors are temporary, and are only logged.
         """
         name = self._error_codes.get(error.code())
-        if name in _UNSUPPORTED and self._options.protocol == "auto" and self.protocol != "classic":
+        is_fatal = error.fatal() or error.code() == self._kafka.KafkaError._FATAL
+        is_unsupported = name in _UNSUPPORTED or (is_fatal and _NO_HEARTBEAT in error.str())
+        if is_unsupported and self._options.protocol == "auto" and self.protocol != "classic":
             log.info("the broker has no consumer protocol; using the classic one")
             self._consumer.close()
             self.protocol = "classic"
-            self._subscribe()
+            self.join()
             return
-        if error.fatal() or name in _FINAL or name in _UNSUPPORTED:
+        if is_fatal or is_unsupported or name in _FINAL:
             raise StreamError(
                 f"Kafka refuses to go on: {error.str()}",
                 hint="check the topic, the group and the permissions of the Kafka user",

@@ -26,6 +26,7 @@ from stator.pipeline.ingest.kafka_source import (
 )
 from stator.pipeline.ingest.options import IngestOptions
 from stator.pipeline.ingest.source_record import Lane
+from stator.pipeline.ingest.topic_identity import check_topic_ids
 from stator.tables.db import Db
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ class RunningIngest:
         )
         callbacks = LaneCallbacks(self._assigned, self._revoked, self._lost)
         self._source = KafkaSource(kafka, app.topics, self.group, self._options.start, callbacks)
-        self._source.open()
+        self._source.check()
+        check_topic_ids(db, app.name, app.declared(), self._source.topic_ids())
+        self._source.join()
         self._stopping = threading.Event()
         self._over = threading.Event()
         self._hurry = threading.Event()
