@@ -45,9 +45,10 @@ _BACKOFF: Final = Backoff(base_seconds=0.05, cap_seconds=5.0)
 class IngestProgress:
     """The counts and the lag of an ingest since it started.
 
-    ``records`` were read. ``written`` is the number of writes that were applied, and ``folded`` the
-    number of records that were written together with another. ``stale`` records were in the table
-    already, or a newer record was. ``dead`` became dead letters. ``unrouted`` had no route.
+    ``records`` were read. The next four count what routes made of them; with two routes, a record
+    counts twice. ``written`` is the number of writes that were applied, ``folded`` of records that
+    were written together with another, ``stale`` of those that the table had already, or a newer one,
+    and ``dead`` of dead letters. ``unrouted`` records had no route.
 
     ``waiting`` records are read and not yet written. ``lag_seconds`` is the age of the oldest
     record that is not yet written, and ``lag_records`` how many the topics have beyond those that
