@@ -128,7 +128,7 @@ def plain(servers: str, topic: str, url: str, records: int) -> float:
         messages = consumer.consume(1000, 0.2)
         with table.batch_writer(overwrite_by_pkeys=["meter"]) as batch:
             for message in messages:
-                batch.put_item(Item=json.loads(message.value(), parse_float=Decimal))
+                batch.put_item(Item=json.loads(message.value() or b"", parse_float=Decimal))
         if messages:
             done += len(messages)
             consumer.commit(asynchronous=False)

@@ -99,7 +99,7 @@ PASSED_ON: Final = (
     "stator.patterns.series.buckets.BucketShards",
     "stator.patterns.tree.tree.Descent",
     # between handlers, views, sinks and workers
-    "stator.pipeline.ingest.routes.DeclaredRoute",
+    "stator.pipeline.ingest.routes.route.DeclaredRoute",
     "stator.pipeline.views.metrics.Additive",
     "stator.pipeline.views.metrics.Ordered",
     "stator.pipeline.views.projection.ProjectionPages",

@@ -25,13 +25,15 @@ State = Literal["ok", "absent", "wrong"]
 
 _FEATURES: Final = {
     "arrow": "Parquet and Arrow files",
+    "avro": "Avro records of topics",
     "blobs": "LZ4 and zstd",
     "boto3": "boto3 in tests, S3 and SQS, SNS, Kinesis sinks",
     "ion": "Amazon Ion files",
-    "kafka": "the Kafka sink",
+    "kafka": "the Kafka sink, and records of Kafka topics",
     "msgspec": "msgspec models",
     "opentelemetry": "traces",
     "prometheus": "metrics for Prometheus",
+    "protobuf": "Protobuf records of topics",
     "pydantic": "pydantic models",
 }
 _SERVER: Final = ("127.0.0.1", 8000)

@@ -98,6 +98,7 @@ hold the classes by subject; import them from ``stator.errors``.
     |   +-- IdentityUnknown               the key of a change does not hold the item's identity
     |   +-- NotAnEntity                   the item belongs to no entity of the design
     |   +-- TryLater                      raised by handlers: a dependency is unavailable, retry
+    |   +-- RegistryUnavailable           the schema registry of a topic does not answer
     |   +-- SinkRefused                   a sink's receiver rejects the change and always will
     +-- BulkError                         a load, an export or a copy cannot continue
     |   +-- RowRefused                    a row cannot become an item
@@ -170,6 +171,7 @@ from stator.errors.pipeline import (
     JournalDamaged,
     JournalDiffers,
     NotAnEntity,
+    RegistryUnavailable,
     RowRefused,
     SinkRefused,
     StreamError,
@@ -299,6 +301,7 @@ __all__ = [
     "PatternRefused",
     "PayloadDiffers",
     "RecoveryUnavailable",
+    "RegistryUnavailable",
     "ReplicatedWriteConflict",
     "ReplyDamaged",
     "ReplyLost",

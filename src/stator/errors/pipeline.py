@@ -47,6 +47,10 @@ class SinkRefused(StreamError):
     """
 
 
+class RegistryUnavailable(StreamError):
+    """The schema registry of a topic does not answer, so its records cannot be decoded."""
+
+
 class BulkError(StatorError):
     """A load, an export or a copy cannot continue."""
 

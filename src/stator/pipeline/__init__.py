@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from stator.pipeline.ingest.dead_records import DeadRecords as DeadRecords
     from stator.pipeline.ingest.dead_records import DeadRecordTable as DeadRecordTable
     from stator.pipeline.ingest.dead_records import DeadRecordTopic as DeadRecordTopic
-    from stator.pipeline.ingest.decoders import Decoder as Decoder
-    from stator.pipeline.ingest.decoders import Json as Json
     from stator.pipeline.ingest.explanation import GuardCost as GuardCost
     from stator.pipeline.ingest.explanation import IngestExplanation as IngestExplanation
     from stator.pipeline.ingest.explanation import RouteExplanation as RouteExplanation
@@ -33,6 +31,13 @@ if TYPE_CHECKING:
     from stator.pipeline.ingest.running_ingest import RunningIngest as RunningIngest
     from stator.pipeline.ingest.source_record import Lane as Lane
     from stator.pipeline.ingest.source_record import SourceRecord as SourceRecord
+    from stator.pipeline.ingest.values.decoders import Decoder as Decoder
+    from stator.pipeline.ingest.values.decoders import Json as Json
+    from stator.pipeline.ingest.values.registered_values import Avro as Avro
+    from stator.pipeline.ingest.values.registered_values import JsonSchema as JsonSchema
+    from stator.pipeline.ingest.values.registered_values import Protobuf as Protobuf
+    from stator.pipeline.ingest.values.schema_registry import RegisteredSchema as RegisteredSchema
+    from stator.pipeline.ingest.values.schema_registry import SchemaRegistry as SchemaRegistry
     from stator.pipeline.sinks.audit import AuditLog as AuditLog
     from stator.pipeline.sinks.audit_chain import AuditEntry as AuditEntry
     from stator.pipeline.sinks.audit_chain import AuditProblem as AuditProblem
@@ -81,12 +86,14 @@ _HOME_OF = homes_of(
         "stator.pipeline.ingest.dead_records": (
             "DeadRecord DeadRecordFile DeadRecordList DeadRecords DeadRecordTable DeadRecordTopic"
         ),
-        "stator.pipeline.ingest.decoders": "Decoder Json",
+        "stator.pipeline.ingest.values.decoders": "Decoder Json",
         "stator.pipeline.ingest.explanation": "GuardCost IngestExplanation RouteExplanation",
         "stator.pipeline.ingest.intake": "IngestProgress",
         "stator.pipeline.ingest.kafka_source": "KafkaOptions",
         "stator.pipeline.ingest.options": "IngestOptions",
+        "stator.pipeline.ingest.values.registered_values": "Avro JsonSchema Protobuf",
         "stator.pipeline.ingest.running_ingest": "RunningIngest",
+        "stator.pipeline.ingest.values.schema_registry": "RegisteredSchema SchemaRegistry",
         "stator.pipeline.ingest.source_record": "Lane SourceRecord",
         "stator.pipeline.sinks.audit": "AuditLog",
         "stator.pipeline.sinks.audit_chain": "AuditEntry AuditProblem AuditReport Seal",

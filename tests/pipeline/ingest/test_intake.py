@@ -14,7 +14,7 @@ from stator.data import Transaction
 from stator.errors import ResourceNotFound, TooManyErrors
 from stator.pipeline import DeadRecordFile, DeadRecordTable, Ingest, IngestOptions
 from stator.pipeline.ingest.dead_records import DeadRecord
-from stator.pipeline.ingest.guards import checksum_of
+from stator.pipeline.ingest.routes.guards import checksum_of
 
 from .meters import (
     Account,

@@ -22,8 +22,9 @@ hold records that are in the item and records that are not. Its condition fails.
 then says which of them to leave out, and the rest is folded again. A suspended consumer that wakes
 up finds higher marks in the items, and changes nothing.
 
-``app`` is what users write. ``routes`` and ``guards`` turn records into guarded writes, ``folds``
-combines them. ``event_window`` holds what is read and not yet written; ``commit_marks`` says what
-may be committed. ``event_writer`` writes. ``ingest_worker`` conducts these, ``kafka_source`` reads
-from Kafka. What goes the other way, from tables to Kafka, is in ``pipeline.sinks``.
+``app`` is what users write. ``values`` decodes, and ``routes`` turns records into guarded writes.
+``event_window`` holds what is read and not yet written; ``commit_marks`` says what may be
+committed. ``event_writer`` writes. ``intake`` conducts these, ``running_ingest`` gives them
+threads, and ``kafka_source`` reads from Kafka. What goes the other way, from tables to Kafka, is in
+``pipeline.sinks``.
 """

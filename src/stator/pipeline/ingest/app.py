@@ -27,18 +27,18 @@ from stator.design.design import Design
 from stator.design.entities.conditions import FieldRef
 from stator.errors import ConfigurationError, DesignError, ResourceNotFound
 from stator.pipeline.ingest.dead_records import DeadRecords, DeadRecordTable
-from stator.pipeline.ingest.decoders import Decoder, decoder_of, unknown_fields
 from stator.pipeline.ingest.explanation import IngestExplanation, explained
-from stator.pipeline.ingest.fold_route import FoldRoute
-from stator.pipeline.ingest.guards import HANDLER_GUARDS, PUT_GUARDS, HandlerGuard, PutGuard
-from stator.pipeline.ingest.handler_route import HandlerRoute
 from stator.pipeline.ingest.intake import IngestProgress, Intake
 from stator.pipeline.ingest.kafka_source import KafkaOptions
 from stator.pipeline.ingest.options import IngestOptions
-from stator.pipeline.ingest.put_route import PutRoute
-from stator.pipeline.ingest.routes import DeclaredRoute, RouteOptions
+from stator.pipeline.ingest.routes.fold_route import FoldRoute
+from stator.pipeline.ingest.routes.guards import HANDLER_GUARDS, PUT_GUARDS, HandlerGuard, PutGuard
+from stator.pipeline.ingest.routes.handler_route import HandlerRoute
+from stator.pipeline.ingest.routes.put_route import PutRoute
+from stator.pipeline.ingest.routes.route import DeclaredRoute, RouteOptions
 from stator.pipeline.ingest.running_ingest import RunningIngest
 from stator.pipeline.ingest.source_record import SourceRecord
+from stator.pipeline.ingest.values.decoders import Decoder, decoder_of, unknown_fields
 from stator.tables.db import Db
 from stator.tables.schema.schema import Schema
 from stator.tables.writes.transactions import Transaction

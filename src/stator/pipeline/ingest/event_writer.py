@@ -15,10 +15,10 @@ from typing import Any, Final
 from stator.errors import ServiceError, StatorError, Throttled, ValidationFailed
 from stator.model.values import Item
 from stator.pipeline.ingest.event_window import EventRun
-from stator.pipeline.ingest.fold_route import BoundFold
-from stator.pipeline.ingest.handler_route import BoundHandler, HandlerWriter
-from stator.pipeline.ingest.put_route import BoundPut
-from stator.pipeline.ingest.routes import FATAL, RunOutcome, reason_of
+from stator.pipeline.ingest.routes.fold_route import BoundFold
+from stator.pipeline.ingest.routes.handler_route import BoundHandler, HandlerWriter
+from stator.pipeline.ingest.routes.put_route import BoundPut
+from stator.pipeline.ingest.routes.route import FATAL, RunOutcome, reason_of
 from stator.pipeline.ingest.source_record import PendingEvent
 from stator.tables.context import Context
 from stator.tables.work import Call, Work

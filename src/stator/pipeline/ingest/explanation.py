@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from stator.pipeline.ingest.fold_route import FoldRoute
-from stator.pipeline.ingest.handler_route import HandlerRoute
-from stator.pipeline.ingest.put_route import PutRoute
-from stator.pipeline.ingest.routes import DeclaredRoute
+from stator.pipeline.ingest.routes.fold_route import FoldRoute
+from stator.pipeline.ingest.routes.handler_route import HandlerRoute
+from stator.pipeline.ingest.routes.put_route import PutRoute
+from stator.pipeline.ingest.routes.route import DeclaredRoute
 from stator.tables.schema.schema import Schema
 
 

@@ -18,6 +18,7 @@ from stator.backoff import Backoff
 from stator.design.capacity_units import write_units
 from stator.errors import (
     ConnectionTrouble,
+    RegistryUnavailable,
     ServiceError,
     SlowDown,
     StatorError,
@@ -29,7 +30,7 @@ from stator.pipeline.ingest.dead_records import DeadRecord, DeadRecords
 from stator.pipeline.ingest.event_window import EventRun, EventWindow
 from stator.pipeline.ingest.event_writer import EventWriter
 from stator.pipeline.ingest.options import IngestOptions
-from stator.pipeline.ingest.routes import FATAL, BoundRoute, DeclaredRoute, RunOutcome
+from stator.pipeline.ingest.routes.route import FATAL, BoundRoute, DeclaredRoute, RunOutcome
 from stator.pipeline.ingest.source_record import Lane, PendingEvent, RecordBlock, SourceRecord
 from stator.tables.context import Context
 from stator.tables.runner import Runner
@@ -151,6 +152,8 @@ class Intake:
                         decoded[id(decoder)] = decoder.decode(record)
                     value = decoded[id(decoder)]
                 found = route.event(record, value)
+            except RegistryUnavailable:
+                raise  # no record is at fault
             except Exception as error:  # of the record, or of the user's functions
                 is_routed = True
                 self._bury(DeadRecord(record, name, _message(error)))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from stator.errors import ConditionFailed, ConfigurationError
-from stator.pipeline.ingest.routes import DeclaredRoute
+from stator.pipeline.ingest.routes.route import DeclaredRoute
 from stator.tables.db import Db
 
 

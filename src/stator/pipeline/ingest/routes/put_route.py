@@ -19,8 +19,7 @@ from stator.design.entities.entity_versions import VERSION_ATTRIBUTE
 from stator.errors import DesignError, OutcomeUnknown, RowRefused, StatorError
 from stator.model.values import Item, Value, item_size
 from stator.pipeline.bulk.load.entity_rows import coercion
-from stator.pipeline.ingest.decoders import class_reader, entity_reader
-from stator.pipeline.ingest.guards import (
+from stator.pipeline.ingest.routes.guards import (
     CHECKSUM,
     PutGuard,
     checksum_guard,
@@ -30,8 +29,14 @@ from stator.pipeline.ingest.guards import (
     position_guard,
     version_guard,
 )
-from stator.pipeline.ingest.routes import RouteOptions, RunOutcome, reason_of, refuse_unsupported
+from stator.pipeline.ingest.routes.route import (
+    RouteOptions,
+    RunOutcome,
+    reason_of,
+    refuse_unsupported,
+)
 from stator.pipeline.ingest.source_record import PendingEvent, SourceRecord
+from stator.pipeline.ingest.values.decoders import class_reader, entity_reader
 from stator.tables.context import Context
 from stator.tables.schema.entity_map import INGESTED, TOMBSTONE, EntityMap
 from stator.tables.writes.guarded.guard_condition import GuardCondition

@@ -25,11 +25,11 @@ from stator.errors import (
     TransactionFailed,
 )
 from stator.model.values import Item
-from stator.pipeline.ingest.decoders import class_reader
 from stator.pipeline.ingest.event_window import EventRun
-from stator.pipeline.ingest.guards import HandlerGuard, offset_value
-from stator.pipeline.ingest.routes import FATAL, RouteOptions, RunOutcome
+from stator.pipeline.ingest.routes.guards import HandlerGuard, offset_value
+from stator.pipeline.ingest.routes.route import FATAL, RouteOptions, RunOutcome
 from stator.pipeline.ingest.source_record import PendingEvent, SourceRecord
+from stator.pipeline.ingest.values.decoders import class_reader
 from stator.tables.context import Context
 from stator.tables.work import BlockingCall, Work
 from stator.tables.writes.expressions import Expressions

@@ -1,6 +1,6 @@
 """Routes: what an app does with the records of a topic, before and after it has a database.
 
-A declared route (``put_route``, ``fold_route``, ``handler_route``) is what the user wrote. ``bind``
+A declared route, such as a ``PutRoute``, is what the user wrote. ``bind``
 checks it against a schema. A bound route turns a record into an event to write (``event``), the
 events of a key into a guarded write (``plan``), and the outcome into what is left (``after``).
 """
@@ -24,8 +24,8 @@ from stator.errors import (
     UnknownOperation,
     UnrecognizedClient,
 )
-from stator.pipeline.ingest.decoders import Decoder, UnknownFields
 from stator.pipeline.ingest.source_record import PendingEvent, SourceRecord
+from stator.pipeline.ingest.values.decoders import Decoder, UnknownFields
 from stator.tables.context import Context
 from stator.tables.schema.entity_map import EntityMap
 

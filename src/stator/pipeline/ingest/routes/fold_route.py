@@ -13,11 +13,16 @@ from typing import Any
 
 from stator.errors import DesignError, OutcomeUnknown, TransactionConflict
 from stator.model.values import Item
-from stator.pipeline.ingest.decoders import class_reader
-from stator.pipeline.ingest.folds import FoldedChanges, check_foldable, number_value
-from stator.pipeline.ingest.guards import mark_attribute, offset_value, position_guard
-from stator.pipeline.ingest.routes import RouteOptions, RunOutcome, reason_of, refuse_unsupported
+from stator.pipeline.ingest.routes.folds import FoldedChanges, check_foldable, number_value
+from stator.pipeline.ingest.routes.guards import mark_attribute, offset_value, position_guard
+from stator.pipeline.ingest.routes.route import (
+    RouteOptions,
+    RunOutcome,
+    reason_of,
+    refuse_unsupported,
+)
 from stator.pipeline.ingest.source_record import PendingEvent, SourceRecord
+from stator.pipeline.ingest.values.decoders import class_reader
 from stator.tables.context import Context
 from stator.tables.schema.entity_map import EntityMap
 from stator.tables.writes.guarded.guard_condition import GuardCondition
