@@ -48,8 +48,8 @@ class IngestProgress:
 
     ``records`` were read. The next four count what routes made of them; with two routes, a record
     counts twice. ``written`` is the number of writes that were applied, ``folded`` of records that
-    were written together with another, ``stale`` of those that the table had already, or a newer one,
-    and ``dead`` of dead letters. ``unrouted`` records had no route.
+    were written together with another, ``stale`` of those that the table had already, or a newer
+    one, and ``dead`` of dead letters. ``unrouted`` records had no route.
 
     ``waiting`` records are read and not yet written. ``lag_seconds`` is the age of the oldest
     record that is not yet written, and ``lag_records`` how many the topics have beyond those that
