@@ -251,6 +251,31 @@ def test_a_repeated_put_whose_answer_was_lost_is_not_of_unknown_outcome() -> Non
     assert late.all(tickets_by_status("open"))
 
 
+def test_updates_and_deletes_by_pattern_find_every_shard() -> None:
+    engine = Engine.open()
+    db = connect(design(), engine)
+    found = spread(db, engine)
+    before = shards_of(engine)
+    late = connect(design(), engine)
+
+    def note(each: Ticket) -> None:
+        each.note = "seen"
+
+    def close(each: Ticket) -> None:
+        each.status = "closed"
+
+    planned = late.update_where(tickets_by_status("open"), note, dry_run=True)
+    assert planned.count == len(found)
+    assert late.update_where(tickets_by_status("open"), note).written == len(found)
+    assert shards_of(engine) == before
+    first = late.update_where(tickets_by_status("open"), close, limit=25)
+    assert first.written == 25 and late.count(tickets_by_status("closed")) == 25
+    rest = late.update_where(tickets_by_status("open"), close, cursor=first.cursor)
+    assert first.written + rest.written == len(found)
+    assert late.delete_where(tickets_by_status("closed")).written == len(found)
+    assert shards_of(engine) == {}
+
+
 # --- pages --------------------------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import date
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
@@ -382,3 +383,24 @@ def test_a_table_of_many_terabytes_is_simulated_with_the_partitions_that_matter(
     assert found.place("log").partitions_before > 500
     assert len(found.place("log").rows) < 100
     assert found.pattern("record").refused == 0
+
+
+class QueuedJob(Entity):
+    job_id: str = ident()
+    state: Literal["waiting", "done"]
+
+
+def test_adaptive_shards_are_told_as_the_cure() -> None:
+    @read(rps=1, returns=10, shards="adaptive")
+    def jobs_in(state: Literal["waiting", "done"]) -> Query[QueuedJob]:
+        return find(QueuedJob).where(QueuedJob.state == state)
+
+    @write(rps=10)
+    def add() -> Any:
+        return creates(QueuedJob)
+
+    design = Design("jobs", [QueuedJob], [jobs_in, add], volumes={QueuedJob: 1000})
+    traffic = TrafficShape(minutes=3, spikes=(Spike("add", 400, 0, 180),))
+    found = design.simulate(traffic).pattern("add")
+    assert found.cure is not None and found.cure.index == "GSI1"
+    assert found.advice.endswith("its shards are adaptive, so programs do this while they run")

@@ -344,6 +344,15 @@ class _Simulator:
             self._advice(record, hottest, cure, after, finished),
         )
 
+    def _adapts(self, cure: ShardCure) -> bool:
+        """Whether the shards of the key follow the traffic, which a simulation does not show."""
+        return any(
+            part.adaptive
+            for key in self.plan.entity(cure.entity).keys
+            if key.index == cure.index
+            for part in key.template.parts
+        )
+
     def _advice(
         self,
         record: FlowRecord,
@@ -363,6 +372,8 @@ class _Simulator:
         if cure is not None:
             where = cure.entity if cure.index is None else f"{cure.entity} in {cure.index}"
             found = f"spread each key of {where} over {cure.shards} shards"
+            if self._adapts(cure):
+                return f"{found}; its shards are adaptive, so programs do this while they run"
             return found if cure.is_verified or after is not None else f"{found}, or change the key"
         if reason.endswith(KEY_RANGE):
             if after is None:

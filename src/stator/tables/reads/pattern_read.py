@@ -203,8 +203,7 @@ class PatternRead:
 
     def cursor(self) -> str | None:
         """Return the cursor of the next page of a forward read, or None at the end."""
-        if not self._is_open:
-            return self._given
+        assert self._is_open, "the caller has opened the read"
         return self._forward_cursor([stream.position for stream in self.streams], self.returned)
 
     def _forward_cursor(self, positions: list[Position], returned: int) -> str | None:

@@ -330,8 +330,9 @@ class PatternUpdate:
         values = {name: getattr(found.entity, name, None) for name in of.fields} | known
         for key in of.plan.keys:
             if key.index is not None and fields_of(key) & known.keys():
-                new = of.key_value(key, values)
-                after.pop(key.name, None)
+                new, old = of.key_value(key, values), after.pop(key.name, None)
+                if new is not None and old is not None and of.is_same_value(key.name, new, old):
+                    new = old
                 if new is not None:
                     after[key.name] = new
         stamps = {name for name in (of.version, of.write_token) if name is not None}
@@ -538,6 +539,7 @@ class PatternWrite:
 
     def run(self) -> Work[PatternWriteResult]:
         result, read, options = PatternWriteResult(), self._read, self.options
+        yield from read.open()
         while (position := read.cursor()) is not None:
             result.cursor = position
             window = yield from self._window(result.found)
@@ -561,6 +563,7 @@ class PatternWrite:
         count = units = 0
         sample: list[Mapping[str, Any]] = []
         place, now = self.context.schema.place, self.context.now()
+        yield from read.open()
         while read.cursor() is not None and count != options.limit:
             for found in (yield from _measured(self._window(count), consumed)):
                 count += 1
