@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import Final
 
-from stator.design.entities.derived_parts import source_field
+from stator.design.entities.derived_parts import derived_part, source_field
 from stator.design.entities.entity import Entity, info
 from stator.design.planner.cost_model import CostModel, Placement, PlacementKind, Projection
 from stator.design.planner.keys.handwritten_keys import Handwritten, parse
@@ -200,7 +200,9 @@ class EntityChoices:
         if dollars is None:
             return None
         filtered = bool(served.left_equal or served.left_spans)
-        is_wide = bool(served.left_equal) and served.amplification > WIDE_FILTER
+        # Periods do not count: the values of a year or a month do not multiply with the tenants.
+        fields = [name for name in served.left_equal if derived_part(name) is None]
+        is_wide = bool(fields) and served.amplification > WIDE_FILTER
         burdens = (
             (FILTERED_DOLLARS, filtered),
             (WIDE_FILTER_DOLLARS, is_wide and not placement.is_base),
