@@ -3,7 +3,8 @@
 ``capacity`` replays the use of tables over every way to pay for it, recommends one, and carries it
 out (``stator advise``, ``stator scale``). ``dashboards`` writes dashboards and alarms from a
 design, for Grafana, Prometheus, CloudWatch, CloudFormation and Terraform (``stator dashboards``,
-``stator alarms``). ``live`` reads what tables use at this moment (``stator top --tables``).
+``stator alarms``). ``live`` reads what tables use at this moment (``stator top --tables``),
+``report`` what they used in a month and what that cost (``stator report``).
 
 This floor talks to AWS, or to an endpoint that answers like it, through botocore clients that the
 caller passes. It serves no requests and moves no data; ``stator.server`` and ``stator.pipeline``

@@ -202,3 +202,58 @@ def test_auto_scaling_over_http(account: Account) -> None:
     assert len(alarms["MetricAlarms"]) == 4
     with refused("ObjectNotFoundException", "No scaling policy found"):
         account.scaling.delete_scaling_policy(**target, PolicyName="other")
+
+
+# -- the calls of both programs, in the order in which they make them
+
+
+def test_a_suffix_while_a_key_is_hot_hides_what_was_written_before(account: Account) -> None:
+    account.dynamodb.create_table(
+        TableName="feed",
+        KeySchema=[
+            {"AttributeName": "PK", "KeyType": "HASH"},
+            {"AttributeName": "SK", "KeyType": "RANGE"},
+        ],
+        AttributeDefinitions=[
+            {"AttributeName": name, "AttributeType": "S"} for name in ("PK", "SK")
+        ],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    for key in ("user", "user#0", "user#7"):  # before, and while it is taken for hot
+        item = {"PK": {"S": key}, "SK": {"S": f"s-{key}"}, "OriginalPK": {"S": "user"}}
+        account.dynamodb.put_item(TableName="feed", Item=item)
+
+    def found(keys: list[str]) -> int:
+        return sum(
+            account.dynamodb.query(
+                TableName="feed",
+                KeyConditionExpression="PK = :p AND begins_with(SK, :s)",
+                ExpressionAttributeValues={":p": {"S": key}, ":s": {"S": "s"}},
+            )["Count"]
+            for key in keys
+        )
+
+    assert found([f"user#{shard}" for shard in range(10)]) == 2  # a reader while it is hot
+    assert found(["user"]) == 1  # and afterwards
+
+
+def test_a_week_of_hours_is_one_answer_and_says_nothing_of_the_busiest_second(
+    account: Account,
+) -> None:
+    account.create()
+    for _ in range(3):
+        account.engine.call("GetItem", {"TableName": "orders", "Key": {"pk": {"S": "a"}}})
+    account.clock.advance(3600)
+    end = datetime.fromtimestamp(account.clock.now(), UTC)
+    points = account.points(
+        "ConsumedReadCapacityUnits", "Sum", "Average", "Maximum",
+        StartTime=end - timedelta(days=7), Period=3600,
+    )  # fmt: skip
+    used = [each for each in points if each["Sum"]]
+    assert [(each["Sum"], each["Average"], each["Maximum"]) for each in used] == [(1.5, 0.5, 0.5)]
+    account.dynamodb.update_table(TableName="orders", BillingMode="PAY_PER_REQUEST")
+    account.dynamodb.update_table(
+        TableName="orders", BillingMode="PROVISIONED", ProvisionedThroughput=UNITS
+    )
+    described = account.dynamodb.describe_table(TableName="orders")["Table"]
+    assert described["BillingModeSummary"]["BillingMode"] == "PROVISIONED"
