@@ -1,4 +1,4 @@
-"""What a refused request says: whose limit was reached, and who should slow down.
+"""The content of a refusal: whose limit was reached, and who should slow down.
 
 DynamoDB names the limit in ``ThrottlingReasons``, and the table or index by its ARN:
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/throttling-diagnosing.html

@@ -78,7 +78,7 @@ class RetryQuota:
 
 
 class SharedRetries:
-    """What the calls of one client share: the retry policy, two quotas, and the paces of limits."""
+    """The state that all calls of a client share: the retry policy, two quotas, and the paces."""
 
     __slots__ = ("chance", "hot_keys", "pacing", "policy", "quota")
 

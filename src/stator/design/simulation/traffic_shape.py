@@ -230,5 +230,6 @@ def _check(what: str, value: float, *, or_zero: bool = False) -> None:
     if math.isfinite(value) and (value > 0 or (or_zero and value == 0)):
         return
     raise ConfigurationError(
-        f"{what} is {value:g}", hint=f"use a number {'of 0 or more' if or_zero else 'above 0'}"
+        f"{what} is {value:g}, which is out of range",
+        hint=f"use a number {'of 0 or more' if or_zero else 'above 0'}",
     )

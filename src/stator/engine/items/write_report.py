@@ -1,4 +1,4 @@
-"""What a write reports in addition to its values: consumed capacity and item collection metrics."""
+"""The metrics in the answer to a write: consumed capacity and item collection metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a meter has counted, as lines of text for the person who runs a server.
+"""The counts of a capacity meter, as lines of text for the person who runs a server.
 
 DynamoDB has no request that shows partitions, so neither has the server: ``stator serve`` prints
 this report when it ends, and on SIGUSR1. Hot keys come from each partition's sample of its latest

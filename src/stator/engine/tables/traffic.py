@@ -1,4 +1,4 @@
-"""What a table and its global indexes did since their traffic was last taken.
+"""The traffic of a table and its global indexes since the recorder of metrics last took it.
 
 Requests append to plain lists, which is the cheapest thing a request can do. The recorder of the
 engine's metrics (``engine.companions.metrics.recorder``) takes the lists, and turns them into

@@ -1,4 +1,4 @@
-"""What a token bucket serves of demand that is even over some seconds, without a loop over them.
+"""The units of an even demand that a token bucket serves over some seconds, without a loop.
 
 ``serve_evenly`` equals a ``TokenBucket`` that is asked second by second for requests of one unit:
 each second serves what is asked, as far as units are left, and then the bucket refills, up to its

@@ -56,7 +56,8 @@ class CapacityBounds:
     def __post_init__(self) -> None:
         if self.least < 1:
             raise ConfigurationError(
-                f"the least units are {self.least}", hint="a table has at least 1 unit"
+                f"the least units are {self.least}, which is too few",
+                hint="a table has at least 1 unit",
             )
         if self.most < self.least:
             raise ConfigurationError(

@@ -148,7 +148,7 @@ class CapacityOption:
 
 @dataclass(frozen=True, slots=True)
 class OptionSearch:
-    """What the options are made for: a history, prices, and how much may be refused.
+    """The input of the options: a history, prices, and the share that may be refused.
 
     ``most_throttled`` is the share of the demanded units that may be refused. ``warm`` is the
     table's warm throughput, ``table_class`` its present class, and ``maxima`` the on-demand maxima

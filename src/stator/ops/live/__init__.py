@@ -1,1 +1,1 @@
-"""What tables use at this moment, from CloudWatch and DescribeTable. ``table_use`` reads it."""
+"""The present use of tables, from CloudWatch and DescribeTable. ``table_use`` reads it."""

@@ -23,10 +23,10 @@ Invariants:
 - A table exists before an entry names it.
 - An entry lives at least as long as the items of its bucket.
 
-With adaptive shards, a writer raises ``_shards`` of a hot bucket. Whoever is first wins; the others
-find the number in the refusal. Where a limit of the whole table refuses writes, a writer creates
-another table and raises ``_tables`` in the same way. ``_needed`` is the largest number that the
-bucket has needed so far, and ``_units`` the write units of all processes, added when a process
+With adaptive shards, a writer raises ``_shards`` of a hot bucket. The first process wins; the
+others find the number in the refusal. Where a limit of the whole table refuses writes, a writer
+creates another table and raises ``_tables`` in the same way. ``_needed`` is the largest number that
+the bucket has needed so far, and ``_units`` the write units of all processes, added when a process
 refreshes what it remembers. Both are hints: they decide how many shards a bucket gets, and never
 where a reader looks. A hot bucket is refreshed every ``HOT_REFRESH_SECONDS``. The next bucket
 starts with as many shards as this one needed, but with no fewer than half of what it had.

@@ -6,7 +6,7 @@
                                                          _tables 2    _needed_tables 2
 
 ``directory`` decides how many shards a bucket gets; this module stores it, so that the numbers only
-grow and whoever is first wins.
+grow and the first writer wins.
 """
 
 from __future__ import annotations

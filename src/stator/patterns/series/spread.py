@@ -1,4 +1,4 @@
-"""Over how many shards and tables the readings of a bucket are spread.
+"""The spread of a bucket: the numbers of shards and tables over which its readings are divided.
 
 A reading's hash gives its shard, and the shard's number gives its table: shard 5 of a bucket in 2
 tables is in table 1, the second one. So a number of shards and a number of tables together say

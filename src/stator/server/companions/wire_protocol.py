@@ -1,4 +1,4 @@
-"""What a protocol does: it reads a request, and writes an answer or an error."""
+"""The interface of a wire protocol: it reads a request, and writes an answer or an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The identity of a metric: who owns it, its namespace, name, dimensions and unit."""
+"""The identity of a metric: its account and region, namespace, name, dimensions and unit."""
 
 from __future__ import annotations
 

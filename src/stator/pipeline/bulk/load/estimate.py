@@ -38,7 +38,7 @@ _SHOWN_LETTERS = 5
 
 @dataclass(frozen=True, slots=True)
 class RefusedUnits:
-    """What a load with a condition costs if the condition is false for every row."""
+    """The units of a load with a condition if the condition is false for every row."""
 
     write_units: int
     read_units: float

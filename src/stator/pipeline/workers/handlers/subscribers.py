@@ -49,7 +49,7 @@ class HandlerFailure:
 
 @dataclass(frozen=True, slots=True)
 class HandlerScope:
-    """What a subscriber gets in addition to the records.
+    """The context that a subscriber gets in addition to the records.
 
     ``fence`` is the fencing token of the shard's lease. Call ``check`` before each record: it
     raises LeaseLost once the lease has ended, because another worker then handles the remaining

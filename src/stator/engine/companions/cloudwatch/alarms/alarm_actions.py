@@ -1,4 +1,4 @@
-"""What alarms set off: services register here for the ARNs of their actions.
+"""The actions that alarms start: services register here for the ARNs of their actions.
 
 Application Auto Scaling registers for the ARNs of its policies. Actions that nobody has registered
 for, such as those of SNS, are only written into the alarm's history.

@@ -1,4 +1,4 @@
-"""The band of the usual: ANOMALY_DETECTION_BAND(m1, 2).
+"""The band of expected values: ANOMALY_DETECTION_BAND(m1, 2).
 
 AWS learns a model of up to two weeks and does not publish it. This one is simple: the values of the
 same time of the day, half an hour before and after, on the days of the two weeks before. If both
