@@ -18,7 +18,8 @@ stream. Two forms:
 
 Some batches have a name but no number, such as a parked change that is retried. Such a batch is
 applied in one transaction with an item of that name: ``applied_marker``. If the marker exists, so
-does the effect.
+does the effect. Changes whose shard is unknown, as on AWS Lambda, are applied in the same way, each
+with a marker of its own (``coordination.named_changes``).
 
 What fails: when two writers write the same changes, the second writer's condition fails. It reads
 the position from the refusal, drops the changes that are already applied, and writes the rest, if
@@ -40,6 +41,8 @@ from stator.tables.writes.statements import Statement
 
 _SEQUENCE_DIGITS: Final = 40
 _SHARD_SECONDS: Final = 48 * 3600.0
+# How long a marker stays: much longer than a stream can deliver a change again.
+APPLIED_SECONDS: Final = 7 * 86_400.0
 
 
 def sequence_text(sequence: str) -> str:

@@ -4,6 +4,7 @@ batch_writes: test_views.py
 generations: test_views.py, test_view_schedules.py
 layout: test_views.py
 metrics: test_views.py, test_sources.py
+named_partials: test_views_on_lambda.py, ../test_lambda_schedules.py
 partials: test_view_schedules.py, with simulated.py
 projection: test_views.py
 ranks: test_view_schedules.py

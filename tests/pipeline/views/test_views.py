@@ -441,13 +441,11 @@ def test_a_stream_that_shows_too_little_is_refused(engine: Engine) -> None:
             keep(db, make_hours())
 
 
-def test_a_snapshot_and_lambda_are_refused(db: Db) -> None:
+def test_a_snapshot_is_refused(db: Db) -> None:
     app = StreamApp(fleet, "summaries")
     app.add(make_hours())
     with pytest.raises(ConfigurationError, match="cannot start from a snapshot"):
         app.start(db, WorkerOptions(start="snapshot"))
-    with pytest.raises(ConfigurationError, match="which Lambda does not pass"):
-        app.lambda_handler(db)
 
 
 def test_declarations_that_make_no_sense_are_explained(db: Db) -> None:

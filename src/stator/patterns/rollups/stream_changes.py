@@ -25,6 +25,10 @@ before that moment may already be in the count. It is not added but causes the i
 again (``_recount``). In a period under constant writes, this repeats for as long as changes arrive
 within seconds of a count, so rebuild only periods that are over.
 
+*Changes of an unknown shard.* AWS Lambda does not say which shard a change is from, and may handle
+several batches of a shard at once. So ``apply_each`` marks each change as applied by an item of its
+own, in the transaction that adds it.
+
 *Named batches.* ``Series.apply`` takes a batch with a name instead of sequence numbers. Each
 transaction that applies a part of the batch also puts an item named after that part. A repeated
 part finds its item and is skipped.
@@ -33,12 +37,18 @@ part finds its item and is skipped.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Final
 
-from stator.coordination.position import ShardPositions, applied_marker, unapplied
+from stator.coordination.named_changes import apply_named, parts_of
+from stator.coordination.position import (
+    APPLIED_SECONDS,
+    ShardPositions,
+    applied_marker,
+    unapplied,
+)
 from stator.errors import ConditionFailed, RequestRefused, TransactionConflict, TransactionFailed
 from stator.model.limits import TRANSACTION_ITEMS
 from stator.model.periods import following, period_start
@@ -55,7 +65,6 @@ log = logging.getLogger("stator.series")
 
 Images = tuple[Item | None, Item | None]
 _ATTEMPTS: Final = 25
-_APPLIED_SECONDS: Final = 7 * 86_400.0
 _REMEMBERED: Final = 20_000
 _NEVER: Final = float("inf")
 
@@ -312,8 +321,54 @@ class RollupChanges:
         return applied_marker(
             self._layout.place,
             f"{self._layout.tables_partition}#{name}",
-            self._context.now() + _APPLIED_SECONDS,
+            self._context.now() + APPLIED_SECONDS,
         )
+
+    # -- changes of an unknown shard
+
+    def apply_each(
+        self, changes: Mapping[str, RollupUpdates], check: Callable[[], Any]
+    ) -> Work[None]:
+        """Apply changes by their names, each once. An applied change is skipped.
+
+        ``changes`` has the effect of each change by its name.
+        """
+        keys = list(dict.fromkeys(key for updates in changes.values() for key in updates))
+        shards: dict[str, int] = {}
+        for key in keys:
+            shards[key.by] = max(shards.get(key.by, 0), key.shard + 1)
+        for by, count in shards.items():
+            yield from self._book.open_shards(by, count)
+        for part in parts_of(changes, lambda updates: updates):
+            if len(part) == 1 and len(next(iter(part.values()))) >= TRANSACTION_ITEMS:
+                [(name, updates)] = part.items()
+                yield from self.apply(updates, name)
+            else:
+                named = {f"{self._layout.tables_partition}#{name}": part[name] for name in part}
+                effects = _NamedEffects(self)
+                yield from apply_named(
+                    self._context, self._layout.place, named, effects, check, self._label
+                )
+        for key in keys:
+            yield from self.settle(key)
+
+    def folded_puts(
+        self, changes: Sequence[RollupUpdates]
+    ) -> Work[tuple[list[RollupKey], list[StoredRollup], list[dict[str, Any]]]]:
+        """Return the roll-ups that changes affect, their new contents, and the puts to send."""
+        folded: RollupUpdates = {}
+        for updates in changes:
+            for key, difference in updates.items():
+                folded[key] = folded.get(key, RollupDifference()) + difference
+        wanted, puts = [], []
+        for key, difference in folded.items():
+            stored = yield from self._stored(key)
+            wanted.append(self._next(stored.plus(difference), stored))
+            puts.append({"Put": self._request(key, stored, wanted[-1])})
+        return list(folded), wanted, puts
+
+    def remember(self, key: RollupKey, rollup: StoredRollup) -> None:
+        self._remember(key, rollup)
 
     # -- values computed again from the readings
 
@@ -430,6 +485,29 @@ class RollupChanges:
             self._known.clear()
         self._known[key] = rollup
         return rollup
+
+
+class _NamedEffects:
+    """Writes the roll-ups that named changes affect, as part of a transaction."""
+
+    def __init__(self, changes: RollupChanges) -> None:
+        self._changes = changes
+        self._keys: list[RollupKey] = []
+        self._wanted: list[StoredRollup] = []
+
+    def actions(self, changes: Sequence[RollupUpdates]) -> Work[list[dict[str, Any]]]:
+        self._keys, self._wanted, puts = yield from self._changes.folded_puts(changes)
+        return puts
+
+    def applied(self) -> None:
+        for key, rollup in zip(self._keys, self._wanted):
+            self._changes.remember(key, rollup)
+
+    def refused(self, at: int, item: Item | None) -> None:
+        self._changes.remember(self._keys[at], StoredRollup.read(item))
+
+    def invalid(self) -> bool:
+        return False
 
 
 def _parts(updates: RollupUpdates) -> Iterator[list[RollupKey]]:

@@ -74,6 +74,7 @@ class RollupUpdater:
     def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
         changes = self._series.of(scope.context).changes
         found: dict[RollupKey, list[NumberedDifference]] = {}
+        named: dict[str, RollupUpdates] = {}
         failures: list[HandlerFailure] = []
         for record in records:
             try:
@@ -88,9 +89,16 @@ class RollupUpdater:
                 name = f"{record.shard}#{record.sequence}"
                 yield from retry(scope.context, scope.check, partial(changes.apply, updates, name))
                 continue
+            if scope.is_lambda:
+                if updates:
+                    named[f"{scope.stream}#{record.sequence}"] = updates
+                continue
             sequence = sequence_text(record.sequence)
             for key, difference in updates.items():
                 found.setdefault(key, []).append(NumberedDifference(sequence, difference))
+        if named:
+            each = partial(changes.apply_each, named, scope.check)
+            yield from retry(scope.context, scope.check, each)
         parts = [
             retry(scope.context, scope.check, partial(changes.add, key, numbered, scope.shard))
             for key, numbered in found.items()

@@ -23,7 +23,7 @@ from stator.tables.writes.expressions import Expressions
 
 # An expression may have 4 KB and 300 operators (AWS, "Expressions in DynamoDB", limits); each
 # number takes about 14 bytes.
-_MAX_NUMBERS: Final = 120
+MAX_NUMBERS: Final = 120
 _REMEMBERED: Final = 200_000
 APPLIED: Final = AppliedPosition("applied")
 
@@ -75,16 +75,21 @@ class Partials:
         measured: Iterable[MeasuredChange],
         check: Callable[[], Any],
     ) -> Work[None]:
-        groups = _by_group(measured)
+        groups = entries_by_group(measured)
         if not groups:
             return
-        yield from retry(
-            self._context, check, partial(self._list, generation, {group.by for group in groups})
-        )
+        yield from self.list_groups(generation, groups, check)
         parts = [
             self._add(generation, group, shard, entries, check) for group, entries in groups.items()
         ]
         gathered((yield Gather(parts)))
+
+    def list_groups(
+        self, generation: int, groups: Iterable[ViewGroup], check: Callable[[], Any]
+    ) -> Work[None]:
+        """Add groups to the view's stored list of groups, before they are written."""
+        names = {group.by for group in groups}
+        yield from retry(self._context, check, partial(self._list, generation, names))
 
     def _list(self, generation: int, names: set[str]) -> Work[None]:
         """Add groups to the view's stored list of groups, before their first partial is written.
@@ -152,29 +157,36 @@ class Partials:
         ``refusal``. Return DynamoDB's reply.
         """
         entries, sums = change
-        key = {
+        rewritten, written = yield from retry(
+            self._context, check, partial(self.rewritten, generation, group, shard, sums)
+        )
+        if rewritten is None:
+            raise refusal
+        request = self._request(generation, group, shard, entries, written, rewritten)
+        return (yield from retry_call(self._context, check, Call("UpdateItem", request, LABEL)))
+
+    def rewritten(
+        self, generation: int, group: ViewGroup, shard: str, sums: dict[str, Number]
+    ) -> Work[tuple[RewrittenPartial | None, dict[str, Number]]]:
+        """Read a partial. Return the totals that must be replaced to add ``sums``, if any.
+
+        Also returns the amounts that ADD can still add.
+        """
+        request = {
             "TableName": self._layout.place.table,
             "Key": self._layout.partial(generation, group, shard),
             "ConsistentRead": True,
         }
-        reply = yield from retry_call(self._context, check, Call("GetItem", key, LABEL))
+        reply = yield Call("GetItem", request, LABEL)
         stored: Item = reply.get("Item") or {}
         totals = {
             name: EXACT.add(wide_number(stored, name), amount) for name, amount in sums.items()
         }
         wide = {name for name, total in totals.items() if is_wide(total) or is_wide(sums[name])}
         if not wide:
-            raise refusal
-        written = {name: amount for name, amount in sums.items() if name not in wide}
-        request = self._request(
-            generation,
-            group,
-            shard,
-            entries,
-            written,
-            _Rewritten(stored, {n: totals[n] for n in wide}),
-        )
-        return (yield from retry_call(self._context, check, Call("UpdateItem", request, LABEL)))
+            return None, sums
+        left = {name: amount for name, amount in sums.items() if name not in wide}
+        return RewrittenPartial(stored, {name: totals[name] for name in wide}), left
 
     def _remember(self, key: tuple[int, ViewGroup, str], sequence: str) -> None:
         if len(self._applied) > _REMEMBERED:
@@ -188,25 +200,11 @@ class Partials:
         shard: str,
         entries: Sequence[PartialEntry],
         sums: dict[str, Number],
-        rewritten: _Rewritten | None = None,
+        rewritten: RewrittenPartial | None = None,
     ) -> dict[str, Any]:
         written = Expressions()
         # Changes that cancel each other out still move the position: one may come again alone.
-        changes = f"SET {APPLIED.assignment(written, entries[-1].sequence)}"
-        end = self._source.end(group.bucket)
-        if end is not None:
-            changes += (
-                f", {written.name(self._layout.place.ttl)} = {written.value({'N': str(int(end))})}"
-            )
-        if rewritten is not None:
-            changes += rewritten.changes(written)
-        added = [
-            f"{written.name(name)} {written.value({'N': str(amount)})}"
-            for name, amount in sums.items()
-            if amount
-        ]
-        if added:
-            changes += f" ADD {', '.join(added)}"
+        changes = self.additions(written, group, entries[-1].sequence, sums, rewritten)
         condition = APPLIED.below(written, entries[0].sequence)
         if rewritten is not None:
             condition += f" AND {APPLIED.unchanged(written, rewritten.stored)}"
@@ -221,9 +219,36 @@ class Partials:
             }
         )
 
+    def additions(
+        self,
+        written: Expressions,
+        group: ViewGroup,
+        applied: str,
+        sums: dict[str, Number],
+        rewritten: RewrittenPartial | None = None,
+    ) -> str:
+        """Return the update expression that adds ``sums`` to a partial and sets ``applied``.
+
+        Adds its names and values to ``written``.
+        """
+        changes = f"SET {APPLIED.assignment(written, applied)}"
+        end = self._source.end(group.bucket)
+        if end is not None:
+            changes += (
+                f", {written.name(self._layout.place.ttl)} = {written.value({'N': str(int(end))})}"
+            )
+        if rewritten is not None:
+            changes += rewritten.changes(written)
+        added = [
+            f"{written.name(name)} {written.value({'N': str(amount)})}"
+            for name, amount in sums.items()
+            if amount
+        ]
+        return changes + (f" ADD {', '.join(added)}" if added else "")
+
 
 @dataclass(frozen=True, slots=True)
-class _Rewritten:
+class RewrittenPartial:
     """A partial as it was read (``stored``), and the new totals that replace some of its sums.
 
     A sum with too many digits for a DynamoDB Number is replaced, because ADD cannot change it.
@@ -250,7 +275,7 @@ class _Rewritten:
         return text + (f" REMOVE {', '.join(map(written.name, gone))}" if gone else "")
 
 
-def _by_group(measured: Iterable[MeasuredChange]) -> dict[ViewGroup, list[PartialEntry]]:
+def entries_by_group(measured: Iterable[MeasuredChange]) -> dict[ViewGroup, list[PartialEntry]]:
     """Return the amounts that changes add to and subtract from each group, in the stream's order.
 
     A change that alters no sum is left out: both of its images add the same amounts to the same
@@ -278,7 +303,7 @@ def _first_part(entries: Sequence[PartialEntry]) -> tuple[list[PartialEntry], di
     sums: dict[str, Number] = {}
     for entry in entries:
         is_same = taken and taken[-1].sequence == entry.sequence
-        if len(sums) > _MAX_NUMBERS and not is_same:
+        if len(sums) > MAX_NUMBERS and not is_same:
             break
         taken.append(entry)
         add(sums, entry.sums, entry.sign)

@@ -9,6 +9,7 @@ from typing import Any
 from stator.errors import ConfigurationError, DesignError, ImageNotShown
 from stator.pipeline.views.generations import GenerationHeads
 from stator.pipeline.views.layout import ViewLayout
+from stator.pipeline.views.named_partials import NamedPartials
 from stator.pipeline.views.partials import MeasuredChange, Partials
 from stator.pipeline.views.ranks import Ranks
 from stator.pipeline.views.rebuild.compaction import Compaction
@@ -32,6 +33,7 @@ class MaintainedView:
         self.layout = ViewLayout(context.schema.place, name)
         self.heads = GenerationHeads(self.layout)
         self.partials = Partials(context, self.layout, self.source)
+        self.named = NamedPartials(context, self.layout, self.partials)
         self.ranks = Ranks(context, self.layout, self.source.end)
         self.compaction = Compaction(context, self.layout)
         self.has_sums = has_sums
@@ -66,7 +68,9 @@ class MaintainedView:
                 ]
                 without = {id(each.record) for each, _ in refused}
                 measured = [each for each in measured if id(each.record) not in without]
-            if self.has_sums:
+            if self.has_sums and scope.is_lambda:
+                yield from self.named.apply(generation, scope.stream, measured, scope.check)
+            elif self.has_sums:
                 yield from self.partials.apply(generation, shard, measured, scope.check)
         return failures
 
@@ -173,10 +177,10 @@ class ViewUpdater:
 
         Returns one failure for each change that could not be counted.
         """
-        if not scope.shard:
+        if not scope.shard and not scope.is_lambda:
             raise ConfigurationError(
                 f"the view {self._name} got a change without its shard, and cannot count it",
-                hint="run the app with `stator work`, which passes the shard",
+                hint="run the app with `stator work`, or with app.lambda_handler(db) on AWS Lambda",
             )
         return self.in_database(scope.context).handle(records, scope)
 

@@ -37,6 +37,12 @@ def read_event(event: Any, context: Context) -> list[Record]:
     return sorted(records, key=lambda record: int(record.sequence))
 
 
+def stream_label(records: Sequence[Record]) -> str:
+    """Return the label of the stream of an event's records: the time at which it was enabled."""
+    arn = str(records[0].raw.get("eventSourceARN", "")) if records else ""
+    return arn.partition("/stream/")[2]
+
+
 def _records(event: Any) -> Sequence[Any]:
     if not isinstance(event, Mapping):
         raise ConfigurationError(
@@ -75,6 +81,8 @@ def _read(raw: Any, context: Context) -> Record:
             f" {', '.join(tables)}",
             hint="map the stream of one of these tables, or pass the right prefix= to connect()",
         )
+    if not arn.partition("/stream/")[2]:
+        raise _malformed(f"eventSourceARN is {arn}, which names no stream")
     return read_record(raw, name, "")
 
 

@@ -221,10 +221,21 @@ class Worker:
             group = yield from self._leases.load()
         except ResourceNotFound:
             raise _no_table(self._context.schema.place.table) from None
+        if group.runner != "workers" and exact_subscribers(self._app.subscribers):
+            yield from self._claim()
         group = yield from self._make_leases(group)
         yield from self._balance(group)
         if lists:
             self._looked_at = now
+
+    def _claim(self) -> Work[None]:
+        if (yield from self._leases.claim("workers")) == "lambda":
+            name = exact_subscribers(self._app.subscribers)[0].name
+            raise ConfigurationError(
+                f"{self._app.name} runs on AWS Lambda: workers would count its changes again in"
+                f" {name}",
+                hint="give the app and its views other names here, or run it on Lambda only",
+            )
 
     def _list_streams(self) -> Work[None]:
         for table in self._tables():

@@ -212,6 +212,14 @@ class Rebuild:
                 f"no worker has started the view {self._view.layout.name} yet",
                 hint="run its app with `stator work`, then rebuild the view",
             )
+        group = yield from LeaseTable(self.context, head.app, 1.0, 0.0).load()
+        if group.runner == "lambda":
+            raise StreamError(
+                f"the view {self._view.layout.name} is kept by AWS Lambda and cannot be rebuilt:"
+                " a rebuild needs workers, which know how far each shard was read",
+                hint="declare the view under another name in an app for `stator work`, and rebuild"
+                " that one",
+            )
         now = self.context.now()
         generation = max(head.numbered, head.building or 0) + 1
         written = Expressions()

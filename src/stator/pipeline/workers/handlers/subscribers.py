@@ -56,7 +56,9 @@ class HandlerScope:
     records. ``stream`` is the stream's label, which sorts later for later streams of a table.
     ``guard`` returns a transaction action that fails once the lease is lost. ``is_retry`` is set
     for changes that were set aside or parked. ``done`` maps the id() of a record that is retried to
-    the names of the functions that have handled it.
+    the names of the functions that have handled it. ``is_lambda`` is set on AWS Lambda, which does
+    not say which shard a change is from and may handle several batches of a shard at once: a
+    subscriber that counts changes must recognise each one by itself.
     """
 
     context: Context
@@ -68,6 +70,7 @@ class HandlerScope:
     guard: Callable[[], dict[str, Any]] | None = None
     is_retry: bool = False
     done: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    is_lambda: bool = False
 
 
 @runtime_checkable

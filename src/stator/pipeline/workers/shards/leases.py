@@ -1,17 +1,22 @@
 """The leases on shards, as items, and where a group began to read.
 
     PK  WORK#billing   SK  STREAM#shop                      start, at, opened, skipped, ready
+    PK  WORK#billing   SK  RUNNER                           runner
     PK  WORK#billing   SK  LEASE#shop#shardId-0001...-0a3f  owner, fence, until, position, wanted
 
 Each lease is a fenced lease (``coordination.lease``) with a checkpoint in it. ``position`` is where
 to read on: ``TRIM_HORIZON``, ``AT:<seconds>``, the sequence number of the last handled change, or
-``END``. Both kinds of items carry ``_format``.
+``END``. All these items carry ``_format``.
+
+An app that counts changes (views, roll-ups) runs either in workers or on AWS Lambda, because each
+of them has its own way to recognise a repeated change. ``runner`` says which: "workers" or
+"lambda". The first to start stores it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from stator.coordination.lease import LeaseHold, LeaseItem, seconds
 from stator.coordination.stored_format import StoredFormat
@@ -25,6 +30,7 @@ from stator.tables.writes.expressions import Expressions
 
 OLDEST: Final = "TRIM_HORIZON"
 END: Final = "END"
+Runner = Literal["workers", "lambda"]
 # The lease on a snapshot stands among those on shards (see snapshot.py).
 SNAPSHOT: Final = "SNAPSHOT"
 FIRST: Final = "FIRST"
@@ -94,11 +100,13 @@ class Beginning:
 class WorkerGroup:
     """All leases and beginnings of a group of workers, as read at one moment.
 
-    ``leases`` has the leases by their names.
+    ``leases`` has the leases by their names. ``runner`` is "workers" or "lambda", or empty text if
+    nothing is stored.
     """
 
     leases: dict[str, ShardLease] = field(default_factory=dict)
     beginnings: dict[str, Beginning] = field(default_factory=dict)
+    runner: str = ""
 
 
 class LeaseTable:
@@ -126,7 +134,28 @@ class LeaseTable:
             elif sort.startswith("STREAM#"):
                 beginning = _read_beginning(item)
                 group.beginnings[beginning.table] = beginning
+            elif sort == "RUNNER":
+                group.runner = item["runner"]["S"]
         return group
+
+    def claim(self, runner: Runner) -> Work[str]:
+        """Store what runs an app that counts changes. Return what is stored.
+
+        A group that has read a stream without storing it was run by workers.
+        """
+        group = yield from self.load()
+        if not group.runner and group.beginnings and runner != "workers":
+            return "workers"
+        if not group.runner:
+            item: Item = {
+                **self._place.key(self._partition, "RUNNER"),
+                "runner": {"S": runner},
+                **_FORMAT.attributes(),
+            }
+            if (yield from self._put_new(item)):
+                return runner
+            group = yield from self.load()
+        return group.runner
 
     # -- making
 
