@@ -111,6 +111,12 @@ class Group:
             assert process.wait(60) == 0, path.with_suffix(".err").read_text()
         return sum(self._last(path).get("stale", 0) for path in self._outputs)
 
+    def end(self) -> None:
+        """End what is still running."""
+        for process in self.processes.values():
+            process.kill()
+            process.wait()
+
 
 def _run(kafka: KafkaServer, folder: Path, protocol: str, rounds: int, per_second: int) -> None:
     chance = random.Random(7)
@@ -137,14 +143,18 @@ def _run(kafka: KafkaServer, folder: Path, protocol: str, rounds: int, per_secon
             group.wait_busy(3)
             for _ in range(rounds):
                 group.kill(chance)
+                group.wait_busy(1)
                 group.suspend(chance, 4.5)
                 group.wait_busy(2)
+            stopping.set()
+            writer.join()
+            _wait_for_totals(db, sent)
+            time.sleep(1)  # for zombies
+            stale = group.stop()
         finally:
             stopping.set()
             writer.join()
-        _wait_for_totals(db, sent)
-        time.sleep(1)  # for zombies
-        stale = group.stop()
+            group.end()
         _check(db, sent)
         _check_that_nothing_went_back(db)
         assert stale > 0, "no write was refused: the run proved nothing"
