@@ -22,6 +22,7 @@ from typing import Any, cast
 import pytest
 
 from stator import Db, Engine, TableSettings, connect
+from stator.pipeline import Ingest, KafkaOptions
 from tests.engine.streams.reading import read_all
 from tests.targets import stator_server
 
@@ -204,6 +205,34 @@ def _images(db: Db, arn: str) -> Iterator[tuple[dict[str, Any], str]]:
         image = record["dynamodb"].get("NewImage")
         if image is not None:
             yield image, json.dumps(record["dynamodb"]["Keys"], sort_keys=True)
+
+
+_MEMBER = """
+import sys
+from confluent_kafka import Consumer
+settings = {"group.id": sys.argv[3], "group.instance.id": "one", "group.protocol": "consumer"}
+consumer = Consumer({"bootstrap.servers": sys.argv[1], **settings})
+consumer.subscribe([sys.argv[2]], on_assign=lambda *_: print("assigned", flush=True))
+while True:
+    consumer.poll(0.1)
+"""
+
+
+def test_a_static_member_waits_for_the_name_of_its_dead_predecessor(kafka: KafkaServer) -> None:
+    topic = new_topic(kafka.address)
+    produce(kafka.address, topic, [("m1", {"meter": "m1", "value": 1})])
+    command = [sys.executable, "-c", _MEMBER, kafka.address, topic, f"group-{topic}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as member:
+        assert member.stdout is not None
+        assert member.stdout.readline() == b"assigned\n"
+        member.kill()
+    app = Ingest(meters, f"group-{topic}")
+    app.put(Reading, topic=topic)
+    with connect(meters, ":memory:") as db:
+        db.ensure()
+        with app.start(db, KafkaOptions(kafka.address, instance="one")) as running:
+            running.catch_up(60)
+        assert db.get_one(Reading, meter="m1").value == 1
 
 
 def test_every_total_is_exact_after_kills_and_zombies(kafka: KafkaServer, tmp_path: Path) -> None:

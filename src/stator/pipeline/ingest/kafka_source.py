@@ -14,6 +14,7 @@ All callbacks of the client run inside ``read`` and ``close``, in the thread tha
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -52,6 +53,10 @@ _FINAL: Final = (
     "INVALID_GROUP_ID",
 )
 _UNSUPPORTED: Final = ("UNSUPPORTED_VERSION", "_UNSUPPORTED_FEATURE")
+# A static member that was killed keeps its name until its session is over. The classic protocol
+# gives the name to the newcomer at once.
+_INSTANCE_IN_USE: Final = "instance ID is still used"
+_REJOIN_SECONDS: Final = 1.0
 # librdkafka wraps the broker's refusal of KIP-848 in a fatal error without a code of its own.
 _NO_HEARTBEAT: Final = "not supported: ConsumerGroupHeartbeat"
 
@@ -320,6 +325,12 @@ class KafkaSource:
             log.info("the broker has no consumer protocol; using the classic one")
             self._consumer.close()
             self.protocol = "classic"
+            self.join()
+            return
+        if is_fatal and _INSTANCE_IN_USE in error.str():
+            log.warning("waits for its place in the group: a dead process still has it")
+            self._consumer.close()
+            time.sleep(_REJOIN_SECONDS)
             self.join()
             return
         if is_fatal or is_unsupported or name in _FINAL:
