@@ -90,6 +90,7 @@ LINES: Final[dict[str, str]] = {
     "verify": "verify data",
     "advise": "advise --history history.csv",
     "scale without a server": "scale lab --at http://127.0.0.1:9 --target 70 --min 5 --max 50",
+    "report without a server": "report --table lab --at http://127.0.0.1:9 --month 2026-10",
     "dashboards": "dashboards grafana lab.py --out board.json",
     "alarms": "alarms prometheus lab.py --out rules.yml",
     "demo that cannot start": "demo --scale 1",
