@@ -12,7 +12,7 @@ from stator import Design, Entity, Query, connect, find, ident, read
 from stator.addresses import EngineTransport
 from stator.clock import VirtualClock
 from stator.engine import Engine
-from stator.errors import ItemNotFound, Throttled, ThroughputExceeded
+from stator.errors import ItemNotFound, OutcomeUnknown, Throttled, ThroughputExceeded
 from stator.model.values import Item
 from stator.tables.db import Db
 from stator.tables.reads.pattern_read import Page, PatternRead, ReadOptions
@@ -98,7 +98,7 @@ HOT_INDEX = [
         "resource": "arn:aws:dynamodb:us-east-1:000000000000:table/tickets/index/GSI1",
     }
 ]
-_PASSING = (ThroughputExceeded, Throttled)
+_PASSING = (ThroughputExceeded, Throttled, OutcomeUnknown)  # each job may be repeated
 
 
 class TicketWorld:
@@ -143,7 +143,7 @@ class TicketWorld:
         for kind, each in jobs:
             while True:
                 try:
-                    if kind == "put":
+                    if kind != "update":
                         yield from self._sent(db, lambda: planner.put(each))  # noqa: B023
                     else:
                         recording = Recording(of)
@@ -158,6 +158,8 @@ class TicketWorld:
                 except ItemNotFound:
                     pass
                 break
+            if kind == "put again":
+                continue  # another writer may be changing it
             self.busy.discard(each.ticket_id)
             if each.status == "open":
                 self.open[each.ticket_id] = each
@@ -178,9 +180,10 @@ class TicketWorld:
                 found.append(("put", each))
             elif kind < 0.8:  # the same value again, perhaps by a process that knows nothing
                 each = self.made[self.chance.choice(free)]
-                found.append(("put", each))
                 if each.ticket_id in self.open:
+                    found.append(("put again", each))
                     continue  # it stays open meanwhile
+                found.append(("put", each))
             else:
                 each = self.made[self.chance.choice(free)]
                 found.append(("update", made(int(each.ticket_id[1:]), "done")))
