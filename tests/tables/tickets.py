@@ -160,8 +160,8 @@ class TicketWorld:
                 break
             if kind == "put again":
                 continue  # another writer may be changing it
-            self.busy.discard(each.ticket_id)
-            if each.status == "open":
+            if each.status == "open":  # the last job of the ticket
+                self.busy.discard(each.ticket_id)
                 self.open[each.ticket_id] = each
 
     @staticmethod
