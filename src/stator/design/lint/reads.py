@@ -15,6 +15,7 @@ from stator.design.entities.shapes import Maybe, Scalar
 from stator.design.lint.facts import Facts, LargestValue
 from stator.design.lint.finding import Finding
 from stator.design.patterns.ask import Ask
+from stator.design.patterns.condition_contents import references
 from stator.design.patterns.param import Param
 from stator.design.patterns.pattern import Pattern
 from stator.design.plan.plan import PatternPlan, Step
@@ -127,33 +128,30 @@ def _compared_with_number(ask: Ask, field: EntityField) -> str | None:
 
 
 def ttl_for_correctness(facts: Facts) -> Iterator[Finding]:
-    """Report counts that include expired items.
+    """Report counts that are right only because the data layer adds a condition on the expiry time.
 
-    The data layer leaves expired items out of what it returns. It can leave them out of a count
-    only if the index holds the expiry time.
+    DynamoDB deletes expired items late, so a program that sends the pattern's request without that
+    condition counts too many. A pattern that names the condition is not reported.
     """
-    indexes = {
-        (table.name, index.name): index for table in facts.plan.tables for index in table.indexes
-    }
     for pattern, plan in facts.planned_reads():
-        for step in plan.steps:
-            index = indexes.get((step.table, step.index or ""))
-            if not step.is_count or index is None or index.projection == "ALL":
+        if not any(step.is_count for step in plan.steps):
+            continue
+        ask = pattern.trace()
+        named = {each.name for test in (*ask.tests, *ask.filters) for each in references(test)}
+        for entity in ask.targets:
+            field = _ttl(entity)
+            if field is None or field.name in named or not _matters(info(entity).name, field):
                 continue
-            held = {*index.included, *index.partition, *index.sort}
-            for entity in pattern.trace().targets:
-                field = _ttl(entity)
-                if field is None or field.name in held or not _matters(info(entity).name, field):
-                    continue
-                yield facts.on_pattern(
-                    "ST404",
-                    "warning",
-                    pattern.name,
-                    f"{pattern.name} counts expired items of {info(entity).name}: DynamoDB deletes "
-                    f"them up to a few days late, and {index.name} does not hold {field.name}",
-                    f"add .filter({info(entity).name}.{field.name} > now), with `now: datetime` as "
-                    f"a parameter of the pattern; the index then holds {field.name}",
-                )
+            shown = f"{info(entity).name}.{field.name}"
+            yield facts.on_pattern(
+                "ST404",
+                "note",
+                pattern.name,
+                f"{pattern.name} does not say that it leaves out expired items: DynamoDB deletes "
+                f"them up to a few days late, and only the data layer tests {shown}",
+                f"add .filter({shown} > now), with `now: datetime` as a parameter of the pattern; "
+                f"the documents and the request of the pattern then show the condition",
+            )
 
 
 def _ttl(entity: type[Any]) -> EntityField | None:

@@ -203,7 +203,7 @@ class TreeItems:
         return Statement("Delete", request, f"take {node.text} away", lost_race)
 
     def check(self, node: StoredNode, *, path: bool) -> Statement:
-        """Return a check that a node's parent is as it was read, and that no job deletes the node.
+        """Return a check that the node still has this parent, and that no job deletes it.
 
         With ``path``, the check also requires that the node's stored path is unchanged.
         """

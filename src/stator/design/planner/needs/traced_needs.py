@@ -134,10 +134,10 @@ def _sorted_tests(
 
 
 def _asks_for_none(test: Comparison, ask: Ask, known: EntityInfo) -> bool:
-    """Whether a test asks for items without a value that a sparse index could hold.
+    """Whether a test asks for the items in which a field is None, and an index can hold these alone.
 
-    Such an index is impossible if the field stores None as NULL, because then every item has the
-    attribute.
+    The index holds the items that lack the field's attribute. It is impossible if the field stores
+    None as NULL, because then no item lacks the attribute.
     """
     is_none = test.operator == "not_exists" or (test.operator == "=" and test.values[0] is None)
     declared = known.fields.get(test.field.name)

@@ -99,6 +99,7 @@ class SchemaRegistry:
 
     def _get(self, path: str) -> dict[str, Any]:
         request = urllib.request.Request(self.url + path, headers=self._headers)  # noqa: S310
+        trouble = "no answer"
         for attempt in range(_ATTEMPTS):
             try:
                 with urllib.request.urlopen(request, timeout=self._timeout_seconds) as reply:  # noqa: S310
