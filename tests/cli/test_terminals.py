@@ -55,11 +55,13 @@ lab = Design("lab", [Sample, EntityWithALongName],
 """
 APPS: Final = """
 from lab import Sample, lab
-from stator.pipeline import Projection, StreamApp, View, count
+from stator.pipeline import Ingest, Projection, StreamApp, View, count
 
 app = StreamApp(lab, "app")
 app.on.any(Sample, name="seen")(lambda change: None)
 app.add(View("sizes", of=Sample, by=Sample.size, samples=count()))
+intake = Ingest(lab, "intake")
+intake.put(Sample, topic="samples-of-the-lab")
 """
 
 # A command line for each family of commands, by the name of its command.
@@ -85,6 +87,8 @@ LINES: Final[dict[str, str]] = {
     "copy": "copy data copied --table lab --create --restart",
     "views": "views list apps.py:app --at data",
     "work": "work apps.py:app --at data --catch-up",
+    "ingest": "ingest apps.py:intake --explain",
+    "ingest without a broker": "ingest apps.py:intake --kafka 127.0.0.1:9 --at data",
     "top": "top apps.py:app --at data --once",
     "parked": "parked list apps.py:app --at data",
     "verify": "verify data",
@@ -103,7 +107,7 @@ LINES: Final[dict[str, str]] = {
 # Their output has no times and no rates, so two runs print the same.
 STEADY: Final = (
     "plan", "plan of a table", "plan of layouts", "check", "check against a lock file", "cost",
-    "doctor", "simulate", "an error", "an error with a hint", "wrong usage",
+    "doctor", "simulate", "ingest", "an error", "an error with a hint", "wrong usage",
 )  # fmt: skip
 # Words of progress bars, which only a terminal shows.
 PROGRESS: Final = {"measuring", "verifying", "load", "copy", "export", "items", "failed", "WCU",

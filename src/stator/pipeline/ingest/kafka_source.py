@@ -151,8 +151,9 @@ class KafkaSource:
         servers = self._options.servers
         try:
             # A consumer, and not an admin client: it needs no further permissions.
+            # It logs nothing: what it finds is raised.
             client = self._kafka.Consumer(
-                {**self._client_config(), "group.id": self._group}, logger=log
+                {"log_level": 0, **self._client_config(), "group.id": self._group}, logger=log
             )
         except self._kafka.KafkaException as error:
             raise self._refused_config(error) from error
