@@ -16,6 +16,7 @@ checks.checked_options: test_checked_options.py
 checks.unused_options: test_absent_names.py
 commands.check: test_check.py
 commands.copy: test_bulk.py
+commands.motion.lambda_run: ../pipeline/test_lambda_run.py
 commands.motion.ingest: ../pipeline/ingest/test_ingest_command.py
 commands.operate.alarms: watch/test_monitored_options.py
 commands.cost: test_cost.py

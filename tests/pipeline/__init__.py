@@ -3,6 +3,8 @@
 workers.app: test_workers.py
 workers.aws_lambda: test_lambda.py
 workers.lambda_event: test_lambda.py
+workers.lambda_batch: test_lambda_batch.py
+workers.mapped_function: test_lambda_run.py
 workers.group_state: test_workers.py, test_work_command.py, test_worker_errors.py
 workers.metrics: test_work_command.py, test_worker_errors.py
 workers.options: test_workers.py, test_set_aside.py

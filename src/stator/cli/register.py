@@ -131,6 +131,12 @@ GROUPS: Final[dict[str, tuple[CommandEntry, ...]]] = {
             "Write the records of Kafka topics into tables, each once.",
         ),
         CommandEntry(
+            "lambda",
+            "stator.cli.commands.motion.lambda_run",
+            "streams",
+            "Run a Lambda function on the stream of a table.",
+        ),
+        CommandEntry(
             "views",
             "stator.cli.commands.views",
             "views",
