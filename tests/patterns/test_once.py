@@ -57,6 +57,16 @@ def test_a_failure_can_be_tried_again(target: Target) -> None:
     assert once.run("k", lambda: 7) == 7
 
 
+def test_a_result_outlives_a_failure_that_is_reported_afterwards(target: Target) -> None:
+    """As after a ``finish`` whose answer was lost: the work is done, and is not repeated."""
+    once = Once(target.connect(shop()), "payments")
+    for result in (1, None):
+        attempt = once.begin(f"k{result}")
+        once.finish(attempt, result)
+        once.fail(attempt)
+        assert once.run(f"k{result}", lambda: 2) == result
+
+
 def test_threads_that_come_together_do_it_once(target: Target) -> None:
     db = target.connect(shop())
     done: list[int] = []

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given, settings
@@ -299,6 +299,22 @@ def test_roll_ups_outlive_the_readings() -> None:
     clock.advance(2 * 86_400)
     assert readings.rollup("hour", of=Reading.value).range("s1", T0, T0 + DAYS) == []
     assert len(readings.rollup("day", of=Reading.value).range("s1", T0, T0 + DAYS)) == 1
+
+
+@pytest.mark.parametrize("by", ["write", "stream"])
+def test_an_expired_reading_is_not_counted_again(by: Literal["write", "stream"]) -> None:
+    clock = VirtualClock(T0.timestamp())
+    readings = series(connect(shop(), clock=clock), keep=timedelta(days=1), rollups_from=by)
+    readings.add(reading(1, 5))
+    clock.advance(86_400 + 60)
+    with pytest.raises(RequestRefused, match="older than keep=1 day"):
+        readings.add(reading(1, 5))
+    result = readings.add_many([reading(1, 5), reading(2, 7)], on_error="collect")
+    assert [failed.change for failed in result.failures] == [reading(1, 5)]
+    assert result.written == 1
+    plain = series(connect(shop(), clock=clock), keep=timedelta(days=1), rollups=[])
+    plain.add(reading(1, 5))  # nothing counts it
+    assert plain.count("s1") == 0
 
 
 def test_roll_ups_stay_when_tables_are_dropped() -> None:

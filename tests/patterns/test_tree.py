@@ -463,6 +463,23 @@ def test_it_does_what_a_dictionary_does(steps: list[tuple[Any, ...]]) -> None:
         assert tree.count() == len(model)
 
 
+def test_a_move_may_take_nodes_below_the_deepest_level_and_back(target: Target) -> None:
+    """Only the target of an addition or a move is checked; deeper nodes are as reachable."""
+    tree = files(target.connect(shop()))
+    for line in ("a", "b"):
+        for level in range(56):
+            tree.add(folder(f"{line}{level}"), f"{line}{level - 1}" if level else None)
+    tree.move("b0", "a55")
+    assert names(tree.path("b55")) == [*(f"a{n}" for n in range(56)), *(f"b{n}" for n in range(56))]
+    assert names(tree.children("b54")) == ["b55"] and tree.count("a0") == 111
+    for refused in (lambda: tree.add(folder("c"), "b55"), lambda: tree.move("a1", "b55")):
+        with pytest.raises((TreeTooDeep, TreeCycle)):
+            refused()
+    tree.move("b50", "a0")
+    assert names(tree.path("b51")) == ["a0", "b50", "b51"]
+    assert tree.delete("a0") == 112
+
+
 def test_what_does_not_make_sense_is_refused() -> None:
     class Versioned(Entity):
         id: str = ident()

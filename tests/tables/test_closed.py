@@ -138,3 +138,21 @@ def test_a_folder_opened_before_a_fork_is_refused_in_the_child(tmp_path: Path) -
     assert len(list(db.fetch(orders_of_user("u1")))) == 2
     db.close()
     engine.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_db_in_memory_opened_before_a_fork_is_refused_in_the_child() -> None:
+    db = connect(shop())
+    db.put(order(1))
+
+    def check() -> None:
+        for call in (lambda: db.put(order(2)), lambda: db.get(Order, order_id="o1")):
+            with pytest.raises(StorageForked, match="the engine in memory was opened before"):
+                call()
+        db.close()
+        with connect(shop()) as own:
+            own.put(order(3))
+
+    assert in_a_fork(check) == 0
+    db.put(order(2))
+    assert len(list(db.fetch(orders_of_user("u1")))) == 2

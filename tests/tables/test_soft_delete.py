@@ -57,6 +57,13 @@ class Note(Entity):
     deleted_at: datetime | None = soft_delete(days=30)
 
 
+class Kept(Entity):
+    kept_id: str = ident()
+    text: str = ""
+    hint: str | None = None
+    deleted_at: datetime | None = soft_delete()
+
+
 @read(rps=5, returns=5)
 def users_of(team: str) -> Query[User]:
     return find(User).where(User.team == team)
@@ -77,7 +84,7 @@ def number_of_notes(team: str) -> Any:
     return find(Note).where(Note.team == team).count()
 
 
-club = Design("club", [User, Note], [users_of, deleted_users_of, notes_of, number_of_notes])
+club = Design("club", [User, Note, Kept], [users_of, deleted_users_of, notes_of, number_of_notes])
 
 
 @pytest.fixture
@@ -348,6 +355,16 @@ def test_an_update_with_or_create_replaces_a_deleted_item_as_if_there_were_none(
     db.create(User(user_id="9", team="a", email="ann@x"))  # the deleted item's value is free
     with pytest.raises(UniqueTaken):
         db.create(User(user_id="8", team="a", email="new@x"))
+
+
+def test_an_update_with_or_create_that_only_takes_attributes_away(db: Db) -> None:
+    for text in ("", "old"):  # as the default, and not
+        db.put(Kept(kept_id="1", text=text))
+        db.delete(Kept, kept_id="1")
+        with db.update(Kept, kept_id="1", or_create=True) as kept:
+            kept.hint = None
+        assert db.get(Kept, kept_id="1") == Kept(kept_id="1")
+        db.delete(Kept, kept_id="1", purge=True)
 
 
 def test_restore_brings_back_the_items_own_expiry(db: Db) -> None:

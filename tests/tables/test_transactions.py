@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from decimal import Decimal
+from itertools import product as product_of
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from stator.errors import (
     UniqueTaken,
     VersionConflict,
 )
+from stator.tables.writes.transactions import Transaction
 from tests.targets import Target
 
 from .shop import Order, Product, User, order, shop, user
@@ -153,6 +156,38 @@ def test_limits_and_misuse_are_refused() -> None:
     with pytest.raises(RequestRefused, match="sent already"):
         tx.put(Product(sku="late"))
     assert list(db.scan(Product, allow=True)) == []
+
+
+def test_two_statements_about_one_item_are_refused_by_name(target: Target) -> None:
+    db = target.connect(shop())
+    db.put(Product(sku="s1", stock=1))
+    stored = db.get_one(Product, sku="s1")
+
+    def update(tx: Transaction) -> None:
+        with tx.update(Product, sku="s1") as product:
+            product.stock += 1
+
+    steps: dict[str, Callable[[Transaction], None]] = {
+        "create": lambda tx: tx.create(Product(sku="s1")),
+        "put": lambda tx: tx.put(Product(sku="s1")),
+        "delete": lambda tx: tx.delete(stored),
+        "check": lambda tx: tx.check(Product, sku="s1"),
+        "update": update,
+    }
+    for first, second in product_of(steps, repeat=2):
+        with (
+            pytest.raises(RequestRefused, match=rf"one item: {first} .*s1.*, and {second} .*s1"),
+            db.transaction() as tx,
+        ):
+            steps[first](tx)
+            steps[second](tx)
+    assert db.get(Product, sku="s1") == stored
+    with (
+        pytest.raises(RequestRefused, match=r"have one unique value: guard User\.email"),
+        db.transaction() as tx,
+    ):
+        for id in ("1", "2"):
+            tx.create(User(user_id=id, name="n", email="same@x"))
 
 
 class Account(Entity):

@@ -279,10 +279,15 @@ class LeaseItem:
             return refused.after_unknown
         return True
 
-    def delete(self, hold: LeaseHold) -> Work[bool]:
-        """Delete the item that carries the lease. Returns False if the lease was already lost."""
+    def delete(self, hold: LeaseHold, condition: Condition | None = None) -> Work[bool]:
+        """Delete the item that carries the lease, if ``condition`` holds as well.
+
+        Returns False if the lease was already lost, or the condition does not hold.
+        """
+        held = self.attributes.held(hold)
+        request = self._conditional(held if condition is None else both(held, condition))
         try:
-            yield Call("DeleteItem", self._conditional(self.attributes.held(hold)), self.label)
+            yield Call("DeleteItem", request, self.label)
         except ConditionFailed as refused:
             return refused.after_unknown
         return True

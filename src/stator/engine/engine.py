@@ -342,7 +342,7 @@ class Engine:
                 raise SerializationFailed from None
             parsed = _parse(operation, check_request(name, request))
             # Threads and locks do not survive a fork: another thread may have held the lock.
-            if self._forks != _FORKS[0] and not isinstance(self.storage, MemoryStorage):
+            if self._forks != _FORKS[0]:
                 raise StorageForked(self.storage.location)
             with self.lock:
                 if self._closed:

@@ -81,12 +81,16 @@ class TooManyOpenFiles(StorageFailed):
 
 
 class StorageForked(StorageError):
-    """A process uses an engine on disk that its parent process opened before a fork."""
+    """A process uses an embedded engine that its parent process opened before a fork.
+
+    ``path`` is the data folder, or "memory".
+    """
 
     def __init__(self, path: str) -> None:
+        opened = "the engine in memory" if path == "memory" else f"the data folder {path}"
         super().__init__(
-            f"the data folder {path} was opened before this process was forked",
-            hint="open the engine after the fork, in one process; several processes share a folder "
+            f"{opened} was opened before this process was forked",
+            hint="open the engine after the fork, in one process; several processes share tables "
             "through a server (`stator serve`)",
         )
         self.path = path

@@ -275,9 +275,14 @@ class Once(OnDb[D]):
         """Delete the record of an attempt, so that the next attempt may run.
 
         Call ``fail`` only if the work was certainly not done, because the next attempt does the
-        work again. Does nothing if another attempt took over.
+        work again. Does nothing if another attempt took over, or if the attempt has finished: its
+        result stays, even if the answer to ``finish`` was lost.
         """
-        yield from self._record(attempt.key).delete(LeaseHold(attempt.owner))
+
+        def is_running(written: Expressions) -> str:
+            return f"{written.name('state')} = {written.value({'S': 'running'})}"
+
+        yield from self._record(attempt.key).delete(LeaseHold(attempt.owner), is_running)
 
     def _give_up(self, attempt: Attempt, error: BaseException) -> Work[None]:
         """End an attempt whose work raised an error.

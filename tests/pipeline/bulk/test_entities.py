@@ -20,7 +20,11 @@ from stator.pipeline.bulk.export.export import ExportOptions
 from stator.pipeline.bulk.export.sources import table_export
 from stator.pipeline.bulk.load.estimate import estimate
 from stator.pipeline.bulk.load.load import LoadOptions, LoadPlan, load
-from stator.pipeline.bulk.targets import BulkTarget
+from stator.pipeline.bulk.targets import BulkTarget, ThreadUnits
+from stator.tables.connection import make_context
+from stator.tables.db import Db
+from stator.tables.runner import Runner
+from stator.testing import Fault, FaultyTransport, InterceptedCall
 
 from ...tables.shop import Order, Status, User
 from ...tables.shop import shop as make_shop
@@ -181,6 +185,35 @@ def test_unique_fields_are_guarded_and_their_duplicates_are_dead_letters(tmp_pat
         assert (again.written, again.failed) == (9, 1)
         with pytest.raises(ConfigurationError, match="conditions of their own"):
             load(str(path), target, LoadOptions(condition="attribute_not_exists(PK)"))
+
+
+def test_a_row_is_written_once_its_write_is_whatever_fails_afterwards(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "x.jsonl", [{"user_id": "u1", "email": "1@x", "name": "n"}])
+    is_stored = False
+
+    def fail_afterwards(call: InterceptedCall) -> Fault | None:
+        nonlocal is_stored
+        if is_stored and call.operation == "GetItem":
+            return Fault("lost answer")
+        is_stored = is_stored or call.operation == "TransactWriteItems"
+        return None
+
+    with Engine.open() as engine, BulkTarget.open(engine, design=shop, entity=User) as target:
+        transport = FaultyTransport(target.transport, fail_afterwards)
+        units = ThreadUnits()
+        context = make_context(shop, {})
+        db = Db(context, Runner(transport, context.clock, observers=(units,)))
+        with BulkTarget(
+            transport,
+            target.table,
+            schema=target.schema,
+            entity=target.entity,
+            db=db,
+            units=units,
+            context=context,
+        ) as through:
+            report = load(str(path), through, LoadOptions(window_rows=1, writers=1))
+        assert (report.written, report.failed) == (1, 0)
 
 
 def test_an_export_with_a_design_has_a_folder_for_each_entity(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ class Series(OnDb[D], Generic[D, E]):
         self._book = RollupBook(self.context, self.layout, tuple(rollups), from_stream=from_stream)
         book = self._book if rollups and not from_stream else None
         self._placement = SeriesPlacement(self.context, self.layout, self.directory, book)
-        self._writer = SeriesWriter(self._placement)
+        self._writer = SeriesWriter(self._placement, has_rollups=bool(rollups))
         self._rollups = RollupReader(self.context, self.layout, self.directory, self._book)
         self.changes = RollupChanges(self._rollups)
 

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from stator.design.entities.entity_versions import VERSION_ATTRIBUTE, ShapeVersion
-from stator.errors import ConditionFailed, SerializationFailed, StatorError
+from stator.errors import ConditionFailed, RequestRefused, SerializationFailed, StatorError
 from stator.errors.data import FailedWrite
 from stator.model.limits import BATCH_WRITE_ITEMS
 from stator.model.values import Item
@@ -39,15 +39,17 @@ from stator.tables.writes.expressions import Expressions
 class SeriesWriter:
     """Writes readings of one series, with or without roll-ups."""
 
-    def __init__(self, placement: SeriesPlacement) -> None:
+    def __init__(self, placement: SeriesPlacement, *, has_rollups: bool) -> None:
         self.placement = placement
         self.layout = placement.layout
+        self._has_rollups = has_rollups
         self._batches = ReadingBatchWriter(placement)
         self._transactions = (
             None if placement.book is None else ReadingTransactionWriter(placement, placement.book)
         )
 
     def add(self, entity: Any) -> Work[None]:
+        self._refuse_expired(entity)
         if self._transactions is None:
             yield from self.put(entity)
         else:
@@ -118,6 +120,7 @@ class SeriesWriter:
         Raises an error if the reading is of another class, or cannot be encoded as an item.
         """
         self.placement.check(entity)
+        self._refuse_expired(entity)
         bucket = self.layout.bucket_of(entity)
         try:
             orjson.dumps(self.layout.item(entity, bucket, 1))
@@ -126,6 +129,23 @@ class SeriesWriter:
                 f"a {type(entity).__name__} cannot be sent as JSON: {error}"
             ) from None
         return self.layout.by.of(entity), bucket
+
+    def _refuse_expired(self, entity: Any) -> None:
+        """Refuse a reading that has expired already, if the series has roll-ups.
+
+        It may have been counted before and deleted since, so that it would be counted twice.
+        """
+        layout = self.layout
+        if layout.keep is None or not self._has_rollups:
+            return
+        self.placement.check(entity)
+        item = layout.item(entity, layout.bucket_of(entity), 1)
+        if layout.is_expired(item, self.placement.context.now()):
+            raise RequestRefused(
+                f"{layout.info.name} at {layout.sort_text(entity)} is older than keep="
+                f"{layout.keep}: its roll-ups may have counted it before it was deleted",
+                hint="leave it out, or give the series a longer keep=",
+            )
 
 
 def _unless_newer(shape: ShapeVersion) -> dict[str, Any]:

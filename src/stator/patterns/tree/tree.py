@@ -248,7 +248,8 @@ class Tree(OnDb[D], Generic[D, E]):
         """Move a node, with everything below it, under ``parent``.
 
         Without ``parent``, it becomes a root. Raises TreeCycle if ``parent`` is the node itself or
-        one of its descendants.
+        one of its descendants, and TreeTooDeep if ``parent`` is on the deepest level. How deep the
+        moved nodes reach is not checked: they would all have to be read.
         """
         text = self._text(id)
         above = None if parent is None else self._text(parent)
@@ -416,7 +417,7 @@ class Tree(OnDb[D], Generic[D, E]):
                 ),
             ),
             (
-                f"at most {MOST_LEVELS} levels",
+                f"nothing is added or moved below level {MOST_LEVELS}",
                 "additions to one parent, and moves under one ancestor, compete for an item",
             ),
         )

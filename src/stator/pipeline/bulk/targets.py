@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import threading
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,7 +14,7 @@ from stator.clock import Clock, SystemClock
 from stator.design.design import Design
 from stator.design.table_settings import TableSettings
 from stator.engine import Engine
-from stator.errors import ConfigurationError, ResourceNotFound
+from stator.errors import ConfigurationError, PartlyDone, ResourceNotFound
 from stator.pipeline.bulk.retried_call import first_call, retried_call, retried_work
 from stator.tables.blobs.stores import BlobStore
 from stator.tables.connection import ConnectOptions, make_context
@@ -24,6 +25,8 @@ from stator.tables.observers import CallRecord
 from stator.tables.runner import Runner
 from stator.tables.schema.entity_map import EntityMap
 from stator.tables.schema.schema import Schema
+from stator.tables.writes.sender import write
+from stator.tables.writes.writes import WritePlanner
 from stator.transport import Transport
 
 _HTTP_WRITERS = 16
@@ -35,18 +38,23 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 class EntityPuts:
     """Writes entities one by one through a ``Db``, and replaces existing entities.
 
-    The ``Db`` maintains guards of unique values, versions and large values. ``units`` must be an
-    observer of its calls.
+    The writes maintain guards of unique values, versions and large values. Nothing is read back: a
+    row is stored once its write is, whatever a later step meets. ``units`` must be an observer of
+    the calls of ``db``.
     """
 
     def __init__(self, db: Db, units: ThreadUnits) -> None:
         self._db = db
         self._units = units
+        self._planner = WritePlanner(db.context)
 
     def put(self, entity: Any) -> float:
         """Write an entity, and return the write units that it consumed, guards included."""
         self._units.take()
-        self._db.upsert(entity)
+        upsert = write(self._db.context, lambda: self._planner.upsert(entity), "load")
+        # If a replaced blob could not be deleted, the row is stored all the same.
+        with suppress(PartlyDone):
+            self._db.run(upsert)
         return self._units.take()
 
 

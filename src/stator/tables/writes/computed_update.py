@@ -50,12 +50,13 @@ def computed_update(
         terms.add(f"attribute_not_exists({terms.expressions.name(of.table.partition)})")
     new = _outcome(planned, base) if holds else stored
     changed = {name: value for name, value in new.items() if stored.get(name) != value}
-    if not changed:  # UpdateItem needs an action, even if the item stays the same
-        changed = {name: value for name, value in stored.items() if name not in of.key_names}
     written = terms.expressions
-    sets = [f"{written.name(name)} = {written.value(value)}" for name, value in changed.items()]
     removals = [written.name(name) for name in stored if name not in new]
-    text = f"SET {', '.join(sets)}" + (f" REMOVE {', '.join(removals)}" if removals else "")
+    if not (changed or removals):  # UpdateItem needs an action, even if the item stays the same
+        changed = {name: value for name, value in stored.items() if name not in of.key_names}
+    sets = [f"{written.name(name)} = {written.value(value)}" for name, value in changed.items()]
+    clauses = {"SET": sets, "REMOVE": removals}
+    text = " ".join(f"{clause} {', '.join(each)}" for clause, each in clauses.items() if each)
     request = {
         "TableName": of.table.name,
         "Key": planned.request["Key"],

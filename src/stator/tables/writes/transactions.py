@@ -221,9 +221,40 @@ class Transaction:
                 )
             statements += yield from work
         statements = merge_guard_handovers(statements)
+        _refuse_two_of_one_item(self._context, statements)
         if statements and self._token is not None:
             statements.append(token_statement(self._context, self._token, self._intents))
         return statements
+
+
+def _refuse_two_of_one_item(context: Context, statements: list[Statement]) -> None:
+    """Raise RequestRefused if two statements are about one item, which DynamoDB does not take."""
+    schema, seen = context.schema, dict[str, Statement]()
+    for each in statements:
+        request = each.request
+        name = request["TableName"]
+        table = schema.tables.get(name)
+        if table is not None:
+            names = (table.partition, *((table.sort,) if table.sort is not None else ()))
+        elif name == schema.place.table:
+            names = (schema.place.partition, schema.place.sort)
+        else:
+            continue  # a table of a pattern object, which makes no two writes of an item
+        item = request.get("Key") or request["Item"]
+        key = f"{name} {[item[part] for part in names]!r}"
+        first = seen.setdefault(key, each)
+        if first is each:
+            continue
+        if first.guard is not None:
+            raise RequestRefused(
+                f"two items of the transaction have one unique value: {first.shown}",
+                hint="give them different values",
+            )
+        raise RequestRefused(
+            f"the transaction has two statements about one item: {first.shown}, and {each.shown}",
+            hint="DynamoDB takes one write or check for each item of a transaction: make them one, "
+            "for example an update with when=, or send two transactions",
+        )
 
 
 def target(
