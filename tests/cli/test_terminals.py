@@ -62,6 +62,10 @@ app.on.any(Sample, name="seen")(lambda change: None)
 app.add(View("sizes", of=Sample, by=Sample.size, samples=count()))
 intake = Ingest(lab, "intake")
 intake.put(Sample, topic="samples-of-the-lab")
+
+
+def handler(event: dict, context: object) -> None:
+    pass
 """
 
 # A command line for each family of commands, by the name of its command.
@@ -89,6 +93,7 @@ LINES: Final[dict[str, str]] = {
     "work": "work apps.py:app --at data --catch-up",
     "ingest": "ingest apps.py:intake --explain",
     "ingest without a broker": "ingest apps.py:intake --kafka 127.0.0.1:9 --at data",
+    "lambda": "lambda run apps.py:handler --stream lab --at data --catch-up",
     "top": "top apps.py:app --at data --once",
     "parked": "parked list apps.py:app --at data",
     "verify": "verify data",
