@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from stator import Entity, connect, ident, version
 from stator.errors import (
+    ConfigurationError,
     DesignError,
     ItemExists,
     ItemNotFound,
@@ -461,6 +462,15 @@ def test_it_does_what_a_dictionary_does(steps: list[tuple[Any, ...]]) -> None:
                 model[name] = above
         assert parents(db) == model
         assert tree.count() == len(model)
+
+
+def test_one_name_belongs_to_one_entity() -> None:
+    db = connect(shop())
+    assert files(db).name == files(db).name == "files"
+    with pytest.raises(ConfigurationError, match="'files' holds Folder already, and cannot hold P"):
+        Tree(db, Part, name="files")
+    Tree(db, Part, name="parts")
+    files(connect(shop()))
 
 
 def test_a_move_may_take_nodes_below_the_deepest_level_and_back(target: Target) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from stator import (
     Delete,
     Design,
     Entity,
+    Get,
     Query,
     connect,
     connect_async,
@@ -23,6 +25,7 @@ from stator import (
     patterns,
     read,
 )
+from stator.design.entities.entity import CALL_ARGUMENTS
 from stator.errors import ConfigurationError, DesignError, StatorError
 from stator.tables.argument_rules import checked_method, rules_of
 from stator.tables.db_operations import DbOperations
@@ -48,6 +51,11 @@ def by_n(n: int) -> Query[Prompted]:
 
 design = Design("prompted", [Prompted], [by_n])
 """
+
+
+@dataclass
+class Inner:
+    text: str
 
 
 class Thing(Entity, key=("THING#{id}", "THING")):
@@ -407,3 +415,43 @@ def test_a_design_without_a_source_file_is_checked() -> None:
     }  # fmt: skip
     exec(compile(SOURCE, "<prompt>", "exec", dont_inherit=True), names)
     assert names["design"].check().findings is not None
+
+
+def test_an_identity_field_is_not_named_like_an_argument_of_a_call() -> None:
+    """Such an item could not be updated or deleted by its class."""
+    arguments: set[str] = set()
+    for owner in (DbOperations, Transaction, Get, Delete):
+        methods = [owner.__init__, *(each for _, each in inspect.getmembers(owner))]
+        for method in filter(inspect.isfunction, methods):
+            names = inspect.signature(method).parameters
+            if "identity" in names and names["identity"].kind is inspect.Parameter.VAR_KEYWORD:
+                arguments |= names.keys() - {"self", "identity"}
+    assert arguments == CALL_ARGUMENTS
+    for name in sorted(arguments):
+        wrong = type("Wrong", (Entity,), {"__annotations__": {name: str}, name: ident()})
+        with pytest.raises(DesignError, match=rf"Wrong\.{name}: an identity field cannot have"):
+            Design("wrong", [wrong]).plan()
+        type("Right", (Entity,), {"__annotations__": {"id": str, name: str}, "id": ident()})
+
+
+class Pair(Entity):
+    pair_id: str = ident()
+    thing: Inner | None = None
+    names: frozenset[str] = frozenset()
+
+
+@pytest.mark.parametrize(
+    ("condition", "kind"),
+    [
+        (lambda pair: pair.thing == Inner("a"), "Inner"),
+        (lambda pair: pair.names == frozenset({"a"}), "frozenset"),
+        (lambda pair: pair.names == {"a"}, "set"),
+    ],
+)
+def test_a_comparison_with_a_whole_set_or_dataclass_says_what_is_not_possible(
+    condition: Callable[[Any], Any], kind: str
+) -> None:
+    db = connect(Design("pairs", [Pair]))
+    db.put(Pair(pair_id="1", thing=Inner("a"), names=frozenset({"a"})))
+    with pytest.raises(DesignError, match=rf"a condition cannot compare this {kind}\b"):
+        db.delete(Pair, pair_id="1", when=condition(Pair))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from stator.backoff import Backoff, BackoffTimer
 from stator.clock import Clock
+from stator.errors import ConfigurationError
 from stator.tables.blobs.stores import BlobStore
 from stator.tables.schema.schema import Schema
 from stator.tables.shards.index_shards import IndexShards
@@ -27,12 +28,27 @@ class Context:
     """Whether the tables are in the embedded engine of this process, not on a server."""
     index_shards: IndexShards = field(init=False)
     """The numbers of shards of hot index values, as this connection remembers them."""
+    _entities: dict[tuple[str, str], str] = field(init=False, default_factory=dict)
+    """The entity of each pattern object with entities of its own, by kind and name."""
 
     def __post_init__(self) -> None:
         self.index_shards = IndexShards(self.schema.place, self.clock)
 
     def now(self) -> float:
         return self.clock.now()
+
+    def take_name(self, kind: str, name: str, entity: str) -> None:
+        """Note that the pattern objects of this kind and name hold items of ``entity``.
+
+        Raises ConfigurationError if others on this connection hold those of another entity: each
+        would read the items of the other as its own.
+        """
+        first = self._entities.setdefault((kind, name), entity)
+        if first != entity:
+            raise ConfigurationError(
+                f"{kind} {name!r} holds {first} already, and cannot hold {entity}, too",
+                hint=f"give each {kind} a name of its own: {kind}(db, {entity}, name=...)",
+            )
 
     def backoff(self, attempt: int, backoff: Backoff = _BACKOFF) -> float:
         """Return the seconds to wait before a retry; ``attempt`` is 0 for the first retry."""

@@ -167,6 +167,15 @@ def shown_connection(kind: str, context: Context, runner: Runner | AsyncRunner) 
     return f"<{kind}{closed} {context.schema.design.name} at {where}: {tables}>"
 
 
+def _one_process(kind: str) -> RequestRefused:
+    return RequestRefused(
+        f"{'an' if kind == 'AsyncDb' else 'a'} {kind} cannot be copied or pickled: it holds an "
+        "open connection",
+        hint="share it among the threads of a process, and open another with "
+        f"{'connect_async' if kind == 'AsyncDb' else 'connect'}(...) in each process",
+    )
+
+
 def _work(given: Work[T]) -> Work[T]:
     """Return work as it is. Raises RequestRefused for anything that is not work."""
     found: Any = given
@@ -214,6 +223,9 @@ class Db(OnlyWith):
 
     def __repr__(self) -> str:
         return shown_connection("Db", self.context, self.runner)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise _one_process("Db")
 
     def close(self) -> None:
         """Close the connection. If the Db opened a folder, its engine is closed, too.
@@ -313,6 +325,9 @@ class AsyncDb(OnlyAsyncWith):
 
     def __repr__(self) -> str:
         return shown_connection("AsyncDb", self.context, self.runner)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise _one_process("AsyncDb")
 
     async def close(self) -> None:
         """Close the connection. If the AsyncDb opened a folder, its engine is closed, too.

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, ClassVar, dataclass_transform
+from typing import Any, ClassVar, Final, dataclass_transform
 from weakref import WeakKeyDictionary
 
 from stator.design.entities.codec import Codec, make_codec, with_fields
@@ -167,6 +167,15 @@ def _forget_inherited_references(cls: type) -> None:
             setattr(cls, name, dataclasses.field())
 
 
+CALL_ARGUMENTS: Final = frozenset(
+    {
+        *("entity", "when", "once", "returns", "or_create", "must_exist", "purge", "keep_blobs"),
+        *("consistent", "include_expired", "include_deleted", "changes"),
+    }
+)
+"""The arguments of calls that take an item's identity as further keyword arguments."""
+
+
 @dataclass(frozen=True)
 class EntityField:
     """One field: its stored shape, and the marker that sets its role."""
@@ -292,6 +301,14 @@ class EntityInfo:
                 f"an item's shape",
                 hint="give the field another name",
             )
+        for field in fields.values():
+            name = self.python_names.get(field.name, field.name)
+            if field.role == "ident" and name in CALL_ARGUMENTS:
+                raise DesignError(
+                    f"{self.name}.{name}: an identity field cannot have this name, because db.get, "
+                    f"db.update or db.delete has an argument {name!r} of its own",
+                    hint=f"give it another name, such as {name}_id",
+                )
         if CLASS_TAG in fields:
             raise DesignError(
                 f"{self.name}.{CLASS_TAG}: this attribute is reserved for the variant of an item",

@@ -63,14 +63,22 @@ class FilterWriter:
         """Add a condition on items. A missing attribute counts as the default of its field."""
         self._terms.append(self._write(condition, known))
 
-    def term(self, condition: Condition, known: EntityInfo, key: str | None = None) -> str:
+    def term(
+        self,
+        condition: Condition,
+        known: EntityInfo,
+        key: str | None = None,
+        *,
+        creates: bool = False,
+    ) -> str:
         """Return one condition as expression text.
 
         Its placeholders are unique within this writer. ``key`` is an attribute that every item has.
         If it is given, an attribute that an item lacks counts as the field's default. Otherwise the
-        condition is about the attributes as they are.
+        condition is about the attributes as they are. With ``creates``, an absent item has the
+        defaults as well.
         """
-        self._key, self._is_as_stored = key, key is None
+        self._key, self._is_as_stored = None if creates else key, key is None
         try:
             return self._write(condition, known)
         finally:

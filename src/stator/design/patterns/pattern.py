@@ -28,7 +28,7 @@ from stator.design.patterns.hidden_branches import hidden_branches
 from stator.design.patterns.param import Param
 from stator.design.patterns.quantities import MOST_A_SECOND, check_quantity
 from stator.design.patterns.query import PlanSource, Question
-from stator.errors import DesignError
+from stator.errors import DesignError, RequestRefused
 
 P = ParamSpec("P")
 Q = TypeVar("Q", covariant=True)
@@ -83,6 +83,18 @@ class Pattern(Generic[P, Q]):
         self._kind: type[Question] = Question
         self.design: PlanSource | None = None
         """The design that the pattern was last put into."""
+
+    def __copy__(self) -> Pattern[P, Q]:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Pattern[P, Q]:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise RequestRefused(
+            f"the pattern {self.name}, its queries and its design cannot be pickled",
+            hint="import the design in the other process, and send it the arguments of the pattern",
+        )
 
     @property
     def name(self) -> str:

@@ -214,6 +214,12 @@ def wire_value(encoding: str, value: Any, name: str) -> Value:
             return encode_anything(keys.plain(value))
         return encoder(Scalar(keys.encoding_named(encoding).python))(keys.plain(value))
     except WrongValue as error:
+        if encoding == "any":
+            raise DesignError(
+                f"{name}: a condition cannot compare this {type(value).__name__}",
+                hint="compare with text, bytes, a number, a time, a list or a map; or test the "
+                "parts of the value, such as attr(...).contains(...)",
+            ) from None
         raise DesignError(
             f"{name}: {error.wanted}{_shown(value)}", hint="pass a value of the field's type"
         ) from None

@@ -118,6 +118,7 @@ class Series(OnDb[D], Generic[D, E]):
             most_tables=1 if adaptive is None else adaptive.tables,
         )
         self.name = self.layout.name
+        self.context.take_name("Series", self.name, self.layout.info.name)
         self.rollups_from = rollups_from
         self.directory = BucketDirectory(self.context, self.layout, least, adaptive=adaptive)
         from_stream = rollups_from == "stream"

@@ -112,6 +112,7 @@ class Tree(OnDb[D], Generic[D, E]):
         self._items = TreeItems(
             self.context.schema.place, self.name, entity, order, unique_siblings
         )
+        self.context.take_name("Tree", self.name, self._items.info.name)
         self._jobs = TreeJobs(self.context, self._items)
         self._label = f"tree {self.name}"
 

@@ -38,11 +38,12 @@ class Expressions:
             )
         return written
 
-    def condition(self, given: Any, of: EntityMap) -> str:
+    def condition(self, given: Any, of: EntityMap, *, creates: bool = False) -> str:
         """Return the text of a user's condition, so that AND can join it to other conditions.
 
         A condition that AND would split, such as ``a OR b``, is put in parentheses. It treats an
-        attribute that a stored item lacks as the field's default, as reads do.
+        attribute that a stored item lacks as the field's default, as reads do. With ``creates``, a
+        missing item counts as one with all defaults.
         """
         condition: Condition = as_condition(given)
         for reference in references(condition):
@@ -57,7 +58,7 @@ class Expressions:
                     f"DynamoDB cannot compare it",
                     hint="store the value to compare in a field of its own",
                 )
-        return self._conditions.term(condition, of.info, of.table.partition)
+        return self._conditions.term(condition, of.info, of.table.partition, creates=creates)
 
     def into(self, request: dict[str, Any]) -> dict[str, Any]:
         names = {

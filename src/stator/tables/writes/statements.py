@@ -127,9 +127,10 @@ class Terms:
     def add(self, term: str) -> None:
         self.terms.append(term)
 
-    def user(self, condition: Any) -> None:
+    def user(self, condition: Any, *, creates: bool = False) -> None:
+        """Require a user's condition. With ``creates``, a missing item has the defaults."""
         if condition is not None:
-            self.terms.append(self.expressions.condition(condition, self.of))
+            self.terms.append(self.expressions.condition(condition, self.of, creates=creates))
 
     def absent(self, now: float) -> None:
         """Require that there is no item.

@@ -86,7 +86,7 @@ def update_statement(
     terms.variant(tags)
     terms.shape(shape, may_be_absent=or_create)
     for condition in when:
-        terms.user(condition)
+        terms.user(condition, creates=or_create)
     own = _own_changes(of, key_changes, stamps, written, now)
     if marks_deleted and of.ttl is not None:
         kept = written.name(KEPT_EXPIRY)

@@ -103,6 +103,7 @@ class _BlueprintWriter:
         self.own_names = design.names
         self.design_name = design.name
         self.name = self._named(name)
+        self.reads = reads
         self.choices = choices
         self.found = found
         self.searched = costs
@@ -191,10 +192,23 @@ class _BlueprintWriter:
 
     # -- the table and its indexes
 
+    def _read(self, choices: EntityChoices, at: int) -> PatternPlan:
+        """Return the plan of one pattern. An error names the pattern and its place."""
+        try:
+            return self.read_plans.need(choices, at)
+        except DesignError as error:
+            name = choices.needs[at].name
+            where = f"{self.reads[name].where}: " if name in self.reads else ""
+            raise DesignError(
+                f"{where}{name}: {error.message}",
+                hint="compare with values of the field's type, and remove a condition that "
+                "contradicts another one on the same field",
+            ) from None
+
     def write(self) -> TableBlueprint:
         entities = [self._entity(choices) for choices in self.choices]
         reads = [
-            self.read_plans.need(choices, at)
+            self._read(choices, at)
             for choices in self.choices
             for at in range(len(choices.needs))
             if not choices.needs[at].only_key and choices.needs[at].leg_of is None
