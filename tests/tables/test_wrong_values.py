@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import field
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from stator.errors import (
     TransactionFailed,
     ValidationFailed,
 )
+from tests.targets import Target
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 NAIVE = datetime(2026, 3, 1)
@@ -150,3 +153,25 @@ def test_an_item_that_is_too_large_is_named_with_its_size_and_largest_attribute(
         with changing as found:
             found.note = LARGE
     assert "409,600 bytes" in str(refused.value)
+
+
+class Reading(Entity):
+    reading_id: str = ident()
+    value: Decimal = Decimal(0)
+    rates: list[float] = field(default_factory=list)
+
+
+def test_a_number_that_cannot_be_stored_is_named_with_its_field(target: Target) -> None:
+    db = target.connect(Design("numbers", [Reading]))
+    for wrong, name in (
+        (Reading(reading_id="1", value=Decimal("1" * 39)), "value"),
+        (Reading(reading_id="1", rates=[1.0, 1e308]), "rates"),
+        (Reading(reading_id="1", rates=[1e-300]), "rates"),
+    ):
+        with pytest.raises(ValidationFailed, match=f": {name} of put Reading"):
+            db.put(wrong)
+        with pytest.raises(BatchFailed, match=f": {name} of put of Reading"):
+            db.write_many([wrong])
+    db.put(Reading(reading_id="1"))
+    with pytest.raises(ValidationFailed, match=r": update Reading\(reading_id='1'\)"):
+        db.patch(Reading, {"value": Decimal("1" * 39)}, reading_id="1")

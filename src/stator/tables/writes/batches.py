@@ -45,7 +45,7 @@ from stator.tables.context import Context
 from stator.tables.schema.entity_map import EntityMap, refused_by_hook
 from stator.tables.unknown_outcome import unproven
 from stator.tables.work import Call, Gather, Pause, Work
-from stator.tables.writes.sender import too_large, write
+from stator.tables.writes.sender import is_about_a_number, too_large, with_number, write
 from stator.tables.writes.statements import Statement
 from stator.tables.writes.writes import WritePlanner
 from stator.transport import ResentReply
@@ -359,10 +359,11 @@ def send_writes(
 
 
 def _explained_refusal(change: BatchWrite, refused: ValidationFailed) -> ValidationFailed:
-    if not refused.message.startswith("Item size "):
-        return refused
-    put = orjson.loads(change.entry).get("PutRequest", {})
-    return too_large(f"put of {type(change.source).__name__}", put.get("Item"), refused)
+    item = orjson.loads(change.entry).get("PutRequest", {}).get("Item")
+    shown = f"put of {type(change.source).__name__}"
+    if refused.message.startswith("Item size "):
+        return too_large(shown, item, refused)
+    return with_number(shown, item, refused) if is_about_a_number(refused) else refused
 
 
 def _halves(

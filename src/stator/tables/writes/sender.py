@@ -23,6 +23,7 @@ stops repeating them before that.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from decimal import Decimal
 from typing import Any, Literal, TypeVar
 
@@ -47,7 +48,8 @@ from stator.errors import (
     ValidationFailed,
 )
 from stator.model.limits import ITEM_SIZE_BYTES, TRANSACTION_ITEMS
-from stator.model.values import Item, item_size, size_bytes
+from stator.model.numbers import OVERFLOW, TOO_PRECISE, UNDERFLOW
+from stator.model.values import Item, Value, item_size, normalise_item, size_bytes
 from stator.tables.blobs.blobs import kept, removed, unpacked
 from stator.tables.context import Context
 from stator.tables.schema.entity_map import EntityMap
@@ -267,7 +269,45 @@ def _explained(statement: Statement, refused: E) -> E | ValidationFailed:
         return refused
     if refused.message.startswith("Item size "):
         return too_large(statement.shown, statement.request.get("Item"), refused)
+    if is_about_a_number(refused) and statement.kind in ("Put", "Update"):
+        return with_number(statement.shown, statement.request.get("Item"), refused)
     return refused if statement.explain is None else statement.explain(refused)
+
+
+# The last one is DynamoDB Local's.
+_NUMBER_REFUSALS = (TOO_PRECISE, OVERFLOW, UNDERFLOW, "precision up to 38 digits")
+
+
+def is_about_a_number(refused: ValidationFailed) -> bool:
+    """Whether DynamoDB refuses a number that it cannot store exactly."""
+    return any(text in refused.message for text in _NUMBER_REFUSALS)
+
+
+def with_number(shown: str, item: Item | None, refused: ValidationFailed) -> ValidationFailed:
+    """Add the write and the attribute with the number to DynamoDB's refusal of a number.
+
+    ``item`` is None for an update. If ``item`` has no such number, another item of the request was
+    refused, and ``refused`` is returned unchanged.
+    """
+    where = shown
+    if item is not None:
+        found = next((name for name, value in item.items() if not _is_storable(value)), None)
+        if found is None:
+            return refused
+        where = f"{found} of {shown}"
+    return ValidationFailed(
+        f"{refused.message}: {where}",
+        hint="round the number, or store it as text; a number has up to 38 digits, and lies "
+        "between 1e-130 and 9.99e125",
+    )
+
+
+def _is_storable(value: Value) -> bool:
+    try:
+        normalise_item({"value": deepcopy(value)})
+    except ValidationFailed:
+        return False
+    return True
 
 
 def too_large(shown: str, item: Item | None, refused: ValidationFailed) -> ValidationFailed:
