@@ -175,3 +175,22 @@ def test_a_number_that_cannot_be_stored_is_named_with_its_field(target: Target) 
     db.put(Reading(reading_id="1"))
     with pytest.raises(ValidationFailed, match=r": update Reading\(reading_id='1'\)"):
         db.patch(Reading, {"value": Decimal("1" * 39)}, reading_id="1")
+
+
+class Coded(Entity):
+    coded_id: str = ident()
+    code: str | None = None
+
+
+@read()
+def by_code(code: str) -> Query[Coded]:
+    return find(Coded).where(Coded.code == code)
+
+
+def test_an_empty_text_in_the_key_of_an_index_is_named_with_field_and_index(target: Target) -> None:
+    db = target.connect(Design("codes", [Coded], [by_code]))
+    message = r"Coded\.code is a key of the index GSI1, and a key cannot be an empty text"
+    with pytest.raises(ValidationFailed, match=message):
+        db.put(Coded(coded_id="1", code=""))
+    with pytest.raises(TransactionFailed, match=message), db.transaction() as tx:
+        tx.put(Coded(coded_id="1", code=""))

@@ -271,7 +271,25 @@ def _explained(statement: Statement, refused: E) -> E | ValidationFailed:
         return too_large(statement.shown, statement.request.get("Item"), refused)
     if is_about_a_number(refused) and statement.kind in ("Put", "Update"):
         return with_number(statement.shown, statement.request.get("Item"), refused)
+    if statement.of is not None and "empty string value" in refused.message:
+        return _with_empty_key(statement, statement.of, refused)
     return refused if statement.explain is None else statement.explain(refused)
+
+
+def _with_empty_key(
+    statement: Statement, of: EntityMap, refused: ValidationFailed
+) -> ValidationFailed:
+    """Add entity and field to DynamoDB's refusal of an empty text as the key of an index."""
+    item = statement.request.get("Item", {})
+    for key in of.plan.keys:
+        is_named = f"IndexKey: {key.name}" in refused.message
+        if key.index is not None and (is_named or item.get(key.name) == {"S": ""}):
+            return type(refused)(
+                f"{statement.shown}: {of.name}.{key.name} is a key of the index {key.index}, and "
+                "a key cannot be an empty text",
+                hint="store None instead",
+            )
+    return refused
 
 
 # The last one is DynamoDB Local's.
