@@ -10,7 +10,7 @@ import pytest
 
 from stator.design.cost.prices import prices
 from stator.errors import ConfigurationError
-from stator.model.quantities import dollars
+from stator.model.quantities import cents, dollars
 from stator.model.scaling.target_tracking import CapacityBounds, target_warning
 from stator.ops.capacity.advice import CapacityAdvice, TableAdvice, advise
 from stator.ops.capacity.capacity_state import CapacityState
@@ -154,6 +154,40 @@ def test_the_price_of_being_wrong_is_that_of_twice_the_traffic() -> None:
     assert found.wrong.throttled_share == pytest.approx(0.5, abs=0.02)
     assert found.wrong.on_demand_dollars == pytest.approx(2 * found.now.dollars.middle)
     assert "if traffic were 2 times as high" in str(found.wrong)
+
+
+def test_on_demand_is_not_compared_with_itself() -> None:
+    quiet = [0.0] * DAY
+    quiet[100:103] = [60_000.0] * 3
+    assert "on-demand would cost" not in str(advice(history(quiet)).wrong)
+
+
+def test_a_named_option_has_its_own_price_of_being_wrong_and_its_own_blocks() -> None:
+    steady = history([6000.0] * DAY)
+    search = OptionSearch(steady, US)
+    whole = advise([search])
+    for option in whole.tables[0].options:
+        found = advise([search], option=option.name).tables[0]
+        assert found.recommended.name == option.name
+        data = found.to_data()
+        assert data["if_wrong"]["dollars"] == round(found.wrong.dollars, 2)
+        if option.kind == "now":
+            assert found.wrong.dollars == pytest.approx(found.wrong.on_demand_dollars)
+            assert found.wrong.throttled_share == 0
+        elif option.kind == "fixed":
+            assert found.wrong.dollars == pytest.approx(option.dollars.middle)
+    assert whole.reserved
+    assert not advise([search], option="on-demand (now)").reserved
+    with pytest.raises(ConfigurationError, match="no option 'free'"):
+        advise([search], option="free")
+
+
+def test_a_dearer_option_that_refuses_no_less_says_what_it_costs() -> None:
+    quiet = [0.0] * DAY
+    quiet[100:103] = [60_000.0] * 3
+    found = advise([OptionSearch(history(quiet), US)], option="fixed, highest minute").tables[0]
+    assert found.saves < 0
+    assert found.note(found.recommended, "UTC") == f"<- costs ${cents(-found.saves)} more"
 
 
 def test_an_index_that_is_only_written_is_named_with_what_it_costs() -> None:

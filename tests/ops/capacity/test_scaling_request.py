@@ -71,6 +71,17 @@ def test_the_week_gives_bounds_and_a_schedule() -> None:
         scaled_state(PLAIN, (WRITES,), ScalingRequest(from_week=True), history([1.0] * 1440))
 
 
+@pytest.mark.parametrize("most", [20, 60])
+def test_no_scheduled_minimum_is_above_the_max_wherever_the_schedule_comes_from(most: int) -> None:
+    week = history([60 * rate(minute) for minute in range(8 * 1440)])
+    with pytest.raises(ConfigurationError, match=f"above the max of {most}"):
+        scaled_state(PLAIN, (WRITES,), ScalingRequest(most=most, from_week=True), week)
+    asked = ScalingRequest(least=5, most=200, windows=windows("daily 08:00-12:00 min=100"))
+    there = scaled_state(PLAIN, (WRITES,), asked)
+    with pytest.raises(ConfigurationError, match=f"at least 100 units, .* above the max of {most}"):
+        scaled_state(there, (WRITES,), ScalingRequest(most=most))
+
+
 def test_on_demand_tables_and_unknown_indexes_do_not_scale() -> None:
     with pytest.raises(ConfigurationError, match="orders is on-demand"):
         scaled_state(CapacityState("orders", {}), (WRITES,), ScalingRequest(least=1, most=2))

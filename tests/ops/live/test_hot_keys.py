@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -83,8 +84,36 @@ def test_keys_are_named_on_request_also_those_of_an_index(tables: Tables) -> Non
     assert (key.index, key.key) == ("by-g", "all")
     assert found.switches[0].command == (
         "aws dynamodb update-contributor-insights --table-name orders "
-        "--contributor-insights-action ENABLE"
+        "--contributor-insights-action ENABLE --region us-east-1"
     )
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "region", "said"),
+    [
+        ("https://dynamodb.eu-west-1.amazonaws.com", "eu-west-1", "--region eu-west-1"),
+        ("https://dynamodb.cn-north-1.amazonaws.com.cn", "cn-north-1", "--region cn-north-1"),
+        (
+            "http://127.0.0.1:8000",
+            "eu-west-1",
+            "--endpoint-url http://127.0.0.1:8000 --region eu-west-1",
+        ),
+    ],
+)
+def test_the_command_goes_to_the_address_that_was_read(
+    tables: Tables, endpoint: str, region: str, said: str
+) -> None:
+    class At:
+        meta = SimpleNamespace(endpoint_url=endpoint, region_name=region)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(tables.dynamodb, name)
+
+    now = datetime.fromtimestamp(tables.clock.now(), UTC)
+    places = table_use(tables.dynamodb, tables.cloudwatch, ["orders"], prices(), now=now)
+    found = HotKeys(At(), tables.cloudwatch).look(places, now=now)
+    assert found.switches
+    assert all(each.command.endswith(f"ENABLE {said}") for each in found.switches)
 
 
 def test_an_endpoint_without_insights_is_a_problem_to_show(tables: Tables) -> None:

@@ -43,22 +43,27 @@ class UnusedIndex:
 
 @dataclass(frozen=True, slots=True)
 class PriceOfBeingWrong:
-    """Cost and refusals of the recommended option and of on-demand with more traffic.
+    """Cost and refusals of the chosen option and of on-demand with more traffic.
 
-    The traffic is ``factor`` times that of the history.
+    The traffic is ``factor`` times that of the history. ``is_on_demand`` says that the option is
+    on-demand itself, so that there is nothing to compare.
     """
 
     factor: float
     dollars: float
     throttled_share: float
     on_demand_dollars: float
+    is_on_demand: bool = False
 
     def __str__(self) -> str:
         refused = share_text(self.throttled_share)
-        return (
+        said = (
             f"if traffic were {self.factor:g} times as high, it would cost ${cents(self.dollars)} "
-            f"and refuse {refused}; on-demand would cost ${cents(self.on_demand_dollars)}"
+            f"and refuse {refused}"
         )
+        if self.is_on_demand:
+            return said
+        return f"{said}; on-demand would cost ${cents(self.on_demand_dollars)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +99,16 @@ class TableAdvice:
         if option is self.recommended:
             if not self.is_change:
                 return "<- keep"
-            return f"<- saves ${cents(self.saves)}" if self.saves > 0 else "<- refuses less"
+            return self._what_changes()
         return throttled_when(self.history, option, timezone)
+
+    def _what_changes(self) -> str:
+        """Say what the change saves; if it costs more, whether it refuses less."""
+        if self.saves > 0:
+            return f"<- saves ${cents(self.saves)}"
+        if self.recommended.throttled_share.high < self.now.throttled_share.high:
+            return "<- refuses less"
+        return f"<- costs ${cents(-self.saves)} more" if cents(-self.saves) != "0.00" else "<-"
 
     def to_data(self) -> dict[str, Any]:
         """Return the advice as JSON-ready data."""
@@ -155,17 +168,19 @@ def advise(
     searches: Sequence[OptionSearch],
     *,
     years: Years = 1,
+    option: str | None = None,
     progress: Callable[[float, str], None] = lambda share, table: None,
 ) -> CapacityAdvice:
     """Return advice on tables whose prices are those of one region.
 
-    Raises ConfigurationError if a table has less than a day of history.
+    ``option`` names the option to take instead of the recommended one. Raises ConfigurationError
+    if a table has less than a day of history, or no option of that name.
     """
     for search in searches:
         _check_enough(search.history)
     found = []
     for number, search in enumerate(searches):
-        found.append(_advise_table(_with_progress(search, number, len(searches), progress)))
+        found.append(_advise_table(_with_progress(search, number, len(searches), progress), option))
     first = searches[0]
     reserved = reserved_blocks(
         [
@@ -194,19 +209,34 @@ def _check_enough(history: TableHistory) -> None:
         )
 
 
-def _advise_table(search: OptionSearch) -> TableAdvice:
+def _advise_table(search: OptionSearch, name: str | None) -> TableAdvice:
     options = capacity_options(search)
-    now = options[0]
-    recommended = _recommended(options, search.most_throttled)
+    now, notes = options[0], _notes(search)
+    if name is None:
+        chosen = _recommended(options, search.most_throttled)
+        why = reason(search, now, chosen, options)
+    else:
+        chosen, why = _named(search.history.table, options, name), "You chose it with --option."
+        notes += [chosen.warning] if chosen.warning else []
     return TableAdvice(
         search.history,
         now,
         tuple(options),
-        recommended,
-        reason(search, now, recommended, options),
-        _if_wrong(search, recommended),
+        chosen,
+        why,
+        _if_wrong(search, chosen),
         tuple(_unused(search.history, now)),
-        tuple(_notes(search)),
+        tuple(notes),
+    )
+
+
+def _named(table: str, options: Sequence[CapacityOption], name: str) -> CapacityOption:
+    for each in options:
+        if each.name == name:
+            return each
+    raise ConfigurationError(
+        f"{table} has no option {name!r}",
+        hint=f"it has {', '.join(repr(each.name) for each in options)}",
     )
 
 
@@ -239,7 +269,10 @@ def _if_wrong(search: OptionSearch, chosen: CapacityOption) -> PriceOfBeingWrong
     other = replay(history, on_demand, SCENARIOS[1], factor=factor, warm=search.least_warm)
     bill = monthly_bill(history, doubled, search.prices, chosen.table_class)
     other_bill = monthly_bill(history, other, search.prices, chosen.table_class)
-    return PriceOfBeingWrong(factor, bill.total, doubled.throttled_share, other_bill.total)
+    is_on_demand = fallback == on_demand
+    return PriceOfBeingWrong(
+        factor, bill.total, doubled.throttled_share, other_bill.total, is_on_demand
+    )
 
 
 def _as_policies(search: OptionSearch) -> dict[Dimension, Any]:

@@ -92,6 +92,7 @@ def _scaled(
             most = max(room, most or 0, *week.levels)
         assert most is not None
         actions = week.actions()
+        _check_schedule(dimension, max(least, *week.levels), most)
     if least is None or most is None:
         raise ConfigurationError(
             f"the {dimension} of {before.table} do not scale yet, so their bounds are not known",
@@ -100,8 +101,27 @@ def _scaled(
     bounds = CapacityBounds(least, most)
     if request.windows is not None:
         actions = window_actions(request.windows, bounds, request.timezone)
+    if request.from_week or request.most is not None or request.least is not None:
+        _check_actions(dimension, bounds, actions)
     name = "" if there is None else there.policy_name
     return ScaledDimension(bounds, tracking, actions, name)
+
+
+def _check_actions(
+    dimension: Dimension, bounds: CapacityBounds, actions: tuple[ScheduledAction, ...]
+) -> None:
+    """Refuse actions whose least units are above the most that are in force with them."""
+    for each in actions:
+        _check_schedule(dimension, each.least or bounds.least, each.most or bounds.most)
+
+
+def _check_schedule(dimension: Dimension, least: int, most: int) -> None:
+    if least > most:
+        raise ConfigurationError(
+            f"the schedule of the {dimension} needs at least {least:,} units, which is above the "
+            f"max of {most:,}",
+            hint="raise --max, or write lower windows with --schedule",
+        )
 
 
 def _week(

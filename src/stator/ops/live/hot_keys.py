@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from stator.metrics.busy_keys import hashed_key
 from stator.model.heat.limits import PARTITION_UNITS, WRITE
@@ -66,6 +67,7 @@ class HotKeys:
     def __init__(self, dynamodb: Any, cloudwatch: Any, *, show_keys: bool = False) -> None:
         self._insights = ContributorInsights(dynamodb, cloudwatch)
         self._show_keys = show_keys
+        self._where = _command_place(dynamodb.meta)
         self._rules: dict[tuple[str, str | None], tuple[str, ...] | None] = {}
         self._read_at = -_RULES_SECONDS
 
@@ -86,7 +88,7 @@ class HotKeys:
             for place in places:
                 rules = self._rules_of(place)
                 if rules is None:
-                    switches.append(_switch(place))
+                    switches.append(_switch(place, self._where))
                 else:
                     keys += self._keys(place, rules, until, minutes)
         except (BotoCoreError, ClientError) as error:
@@ -119,10 +121,18 @@ class HotKeys:
         ]
 
 
-def _switch(place: PlaceUse) -> InsightsSwitch:
+def _switch(place: PlaceUse, where: str) -> InsightsSwitch:
     index = "" if place.index is None else f" --index-name {place.index}"
     command = (
         f"aws dynamodb update-contributor-insights --table-name {place.table}{index} "
-        "--contributor-insights-action ENABLE"
+        f"--contributor-insights-action ENABLE{where}"
     )
     return InsightsSwitch(place.table, place.index, command)
+
+
+def _command_place(meta: Any) -> str:
+    """Return the options with which the AWS CLI goes to the address that a client uses."""
+    host = urlsplit(meta.endpoint_url).hostname or ""
+    is_aws = host.endswith((".amazonaws.com", ".amazonaws.com.cn"))
+    endpoint = "" if is_aws else f" --endpoint-url {meta.endpoint_url}"
+    return f"{endpoint} --region {meta.region_name}"

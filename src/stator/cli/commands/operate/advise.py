@@ -34,7 +34,6 @@ from stator.cli.options import DesignArgument, PrefixOption, PricesOption, Profi
 from stator.cli.output import print_parts, rich_console, write_text
 from stator.cli.progress_bar import ProgressBar
 from stator.cli.stop_signal import INTERRUPTED
-from stator.errors import ConfigurationError
 from stator.ops.capacity.advice import CapacityAdvice, TableAdvice, advise
 from stator.ops.capacity.history import last_days
 from stator.ops.capacity.history_file import read_history
@@ -146,12 +145,10 @@ def command(
     searches = [_search(search, each, lives.get(each.table)) for each in histories]
     try:
         with ProgressBar("replaying", after_seconds=1.0) as bar:
-            found = advise(searches, years=1 if years == 1 else 3, progress=bar.show)
+            found = advise(searches, years=1 if years == 1 else 3, option=option, progress=bar.show)
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
     found = replace(found, tables=tuple(_with_age(each, lives) for each in found.tables))
-    if option is not None:
-        found = replace(found, tables=tuple(_with_option(each, option) for each in found.tables))
     if page is not None:
         write_text(page, advice_page(found))
         typer.echo(f"wrote {page}", err=True)
@@ -214,17 +211,6 @@ def _with_age(advice: TableAdvice, lives: dict[str, LiveTable]) -> TableAdvice:
     said = datetime.fromtimestamp(end, UTC).strftime("%Y-%m-%d %H:%M UTC")
     note = f"the history ends on {said}: what {advice.table} has and uses now is not in it"
     return replace(advice, notes=(*advice.notes, note))
-
-
-def _with_option(advice: TableAdvice, name: str) -> TableAdvice:
-    chosen = next((each for each in advice.options if each.name == name), None)
-    if chosen is None:
-        raise ConfigurationError(
-            f"{advice.table} has no option {name!r}",
-            hint=f"it has {', '.join(repr(each.name) for each in advice.options)}",
-        )
-    notes = (*advice.notes, chosen.warning) if chosen.warning else advice.notes
-    return replace(advice, recommended=chosen, reason="You chose it with --option.", notes=notes)
 
 
 def _print_json(data: dict[str, Any]) -> None:

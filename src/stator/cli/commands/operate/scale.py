@@ -80,7 +80,8 @@ def command(
             metavar="WINDOW",
             help=f"Other bounds in a part of the week: '{WINDOW_EXAMPLE}'. 'load 22:00-23:00 "
             "min=500' opens ten minutes before a load --between; 'auto' takes the schedule from "
-            "the history; 'none' removes it. May be repeated.",
+            "the history, and the bounds that --min and --max do not give; 'none' removes it. It "
+            "replaces the schedule of before. May be repeated.",
         ),
     ] = None,
     timezone: TimezoneOption = "UTC",
