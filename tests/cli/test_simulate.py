@@ -52,6 +52,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_a_pattern_that_is_never_called_is_not_said_to_be_served(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(DESIGN)
+    name = load_design(str(tmp_path / "shop.py")).plan().patterns[0].name
+    window = f"{name}=02:00-03:00"
+    done = stator_in(tmp_path, "simulate", "--window", window, "--minutes", "60", "--fail")
+    assert done.returncode == 1
+    assert done.stdout.startswith(f"shop  60 minutes of traffic: never called: {name}")
+    assert "not called" in done.stdout and "served in the end" not in done.stdout
+
+
 def test_a_quiet_design_is_served(tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(DESIGN)
     done = stator_in(tmp_path, "simulate", "--fail")

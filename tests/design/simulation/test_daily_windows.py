@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 
 from stator import Design, Entity, Query, creates, find, ident, read, updates, write
-from stator.design.simulation import BatchWindow, TrafficShape
+from stator.design.simulation import BatchWindow, Spike, TrafficShape
 from stator.errors import DesignError
 
 HOUR = ("02:00", "03:00")
@@ -77,6 +77,24 @@ def test_a_window_of_the_simulation_replaces_the_declared_one() -> None:
     found = lines(20, HOUR).simulate(TrafficShape(windows=(window,), minutes=60))
     assert found.pattern("load").calls == pytest.approx(20 * 600, rel=0.001)
     assert found.pattern("line").calls == 0
+
+
+def test_a_run_without_a_length_covers_all_windows_and_spikes() -> None:
+    window = BatchWindow("load", start=2 * 3600, end=3 * 3600)
+    for design in (lines(20), lines(20, ("05:00", "06:00"))):
+        found = design.simulate(TrafficShape(windows=(window,)))
+        assert found.pattern("load").calls == pytest.approx(20 * 3600, rel=0.001)
+        assert found.ok and found.never_called == ()
+    late = Spike("load", 3, at=4 * 3600, seconds=60)
+    assert lines(20).simulate(TrafficShape(spikes=(late,))).pattern("load").peak_per_second == 60
+    assert TrafficShape(spikes=(Spike("load", 3, at=600, seconds=60),)).seconds == 3600
+
+
+def test_a_run_that_misses_a_window_says_so_and_is_not_ok() -> None:
+    found = lines(20, HOUR).simulate(TrafficShape(minutes=60))
+    assert sorted(found.never_called) == ["line", "load"]
+    assert not found.ok
+    assert sorted(found.to_data()["never_called"]) == ["line", "load"]
 
 
 def test_the_profile_of_the_day_does_not_apply_to_a_window() -> None:

@@ -8,12 +8,14 @@ import pytest
 
 from stator import ProvisionedCapacity
 from stator.ops.dashboards.design_alarms import RATE_FACTOR, design_alarms
+from stator.ops.dashboards.design_dashboard import design_dashboard
 from stator.ops.dashboards.monitored_design import MonitoredDesign, requests_per_call
 from stator.ops.dashboards.planned_alarm import PlannedAlarm
 from stator.ops.dashboards.runbooks import RUNBOOKS, runbook_address
 
 from ...design.export.sources import sources
 from .watched_shop import watched
+from .windowed import windowed
 
 ROOT = Path(__file__).parents[3]
 CAPACITY = ProvisionedCapacity(100, 50, most_read_units=400)
@@ -52,6 +54,32 @@ def test_a_pattern_is_compared_with_its_declared_rate() -> None:
     assert alarm.prometheus is not None
     declared = 120 * requests_per_call(watched().source.plan.pattern("orders_of_user"))
     assert alarm.prometheus.expression.endswith(f"> {RATE_FACTOR * declared:g}")
+
+
+def test_a_pattern_with_a_window_is_compared_with_the_rate_in_it() -> None:
+    expressions = {
+        each.about: each.prometheus.expression
+        for each in design_alarms(windowed())
+        if each.runbook == "traffic-above-plan" and each.prometheus
+    }
+    assert expressions["bill"].endswith(f"> {RATE_FACTOR * 2400:g}")
+    assert expressions["bill_of"].endswith(f"> {RATE_FACTOR * 40:g}")
+
+
+def test_a_budget_with_windows_is_compared_with_the_use_of_a_day() -> None:
+    def expression(design: MonitoredDesign) -> str:
+        found = [each for each in design_alarms(design) if each.runbook == "cost-above-budget"]
+        assert found[0].prometheus is not None
+        return found[0].prometheus.expression
+
+    assert expression(windowed()).count("[1d]") == 2 and "[1h]" not in expression(windowed())
+    assert expression(watched()).count("[1h]") == 2
+
+
+def test_a_dashboard_draws_the_rate_in_the_window() -> None:
+    panels = [panel for row in design_dashboard(windowed()).rows for panel in row.panels]
+    lines = {(line.legend, round(line.value, 3)) for panel in panels for line in panel.lines}
+    assert {("declared", 2400.0), ("planned", 2400.0), ("declared", 40.0)} <= lines
 
 
 def test_capacity_alarms_need_capacity_and_a_budget_on_demand() -> None:

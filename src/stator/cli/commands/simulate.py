@@ -32,8 +32,8 @@ def command(
         float | None,
         typer.Option(
             metavar="N",
-            help="The length of the run. By default an hour, a day with --profile, or the measured "
-            "time with --replay.",
+            help="The length of the run. By default an hour, or the measured time with --replay, "
+            "or a day with --profile, with windows, or with a spike after the hour.",
             show_default=False,
         ),
     ] = None,
@@ -134,7 +134,10 @@ def command(
     ] = None,
     fail: Annotated[
         bool,
-        typer.Option("--fail", help="Exit with 1 if calls are still refused at the end."),
+        typer.Option(
+            "--fail",
+            help="Exit with 1 if calls are still refused at the end, or a pattern is never called.",
+        ),
     ] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:

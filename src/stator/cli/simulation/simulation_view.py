@@ -47,13 +47,16 @@ def show_simulation(found: Simulation, console: Console) -> None:
 
 def _heading(found: Simulation) -> Text:
     refused = sum(each.healthy_after_minutes is None for each in found.patterns)
-    verdict = (
-        ("every pattern is served in the end", "bold green")
-        if found.ok
-        else (f"{refused} of {plural(len(found.patterns), 'pattern')} not served", "bold red")
-    )
+    count = len(found.patterns)
+    verdicts = [f"{refused} of {plural(count, 'pattern')} not served"] if refused else []
+    if found.never_called:
+        verdicts.append(f"never called: {', '.join(found.never_called)}")
     return Text.assemble(
-        (found.design, "bold"), f"  {_length(found.minutes)} of traffic: ", verdict
+        (found.design, "bold"),
+        f"  {_length(found.minutes)} of traffic: ",
+        ("; ".join(verdicts), "bold red")
+        if verdicts
+        else ("every pattern is served in the end", "bold green"),
     )
 
 
@@ -83,6 +86,8 @@ def _heat_style(key: KeyHeat) -> str:
 
 
 def _healthy(pattern: PatternHeat) -> Text:
+    if pattern.calls == 0:
+        return Text("not called", "red")
     if pattern.first_refused_minute is None:
         return Text("always", "green")
     after = pattern.healthy_after_minutes

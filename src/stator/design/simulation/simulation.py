@@ -145,8 +145,14 @@ class Simulation:
 
     @property
     def ok(self) -> bool:
-        """Whether no pattern is refused calls at the end."""
-        return all(each.healthy_after_minutes is not None for each in self.patterns)
+        """Whether every pattern was called, and none is refused calls at the end."""
+        served = all(each.healthy_after_minutes is not None for each in self.patterns)
+        return served and not self.never_called
+
+    @property
+    def never_called(self) -> tuple[str, ...]:
+        """The patterns that the run never called: their windows lie outside it."""
+        return tuple(each.name for each in self.patterns if each.calls == 0)
 
     def pattern(self, name: str) -> PatternHeat:
         """Return the result of the pattern with this name. Raises KeyError if it did not run."""
@@ -169,6 +175,7 @@ class Simulation:
             "minutes": self.minutes,
             "seed": self.seed,
             "ok": self.ok,
+            "never_called": list(self.never_called),
             "patterns": [_pattern_data(each) for each in self.patterns],
             "loads": [_load_data(each) for each in self.loads],
             "places": [_place_data(each) for each in self.places],

@@ -37,7 +37,7 @@ from stator.design.simulation.simulation import (
     Simulation,
     SplitRecord,
 )
-from stator.design.simulation.traffic_shape import DAY_SECONDS, BatchWindow, TrafficShape
+from stator.design.simulation.traffic_shape import BatchWindow, TrafficShape
 from stator.errors import ConfigurationError
 from stator.model.heat.limits import PARTITION_BYTES, PARTITION_UNITS, READ, WRITE
 from stator.model.heat.resource import ThroughputResource, ThroughputSettings
@@ -67,7 +67,8 @@ def simulate(
 ) -> Simulation:
     """Simulate how partitions take the declared traffic of a design.
 
-    ``traffic`` varies the declared rates; without it, they are flat for an hour. ``plan`` is used
+    ``traffic`` varies the declared rates; without it, they are flat for an hour, or for a day if
+    a pattern runs for a part of the day. ``plan`` is used
     instead of a new plan of the design. ``measured`` replaces the declared rates by traffic that
     was measured. With ``cures=False``, numbers of shards are computed but not tried. ``progress``
     is called for each simulated minute, with the number of seconds done and the number of all
@@ -92,7 +93,7 @@ class _Finished:
 
 
 def _with_windows(shape: TrafficShape, design: Declaration) -> TrafficShape:
-    """Return a shape with the windows that the design declares, for a day if it says no length.
+    """Return a shape with the windows that the design declares.
 
     A window that the shape has for a pattern replaces the declared one.
     """
@@ -102,10 +103,7 @@ def _with_windows(shape: TrafficShape, design: Declaration) -> TrafficShape:
         for name, each in design.windows.items()
         if name not in given
     )
-    if not declared:
-        return shape
-    minutes = DAY_SECONDS / 60 if shape.minutes is None else shape.minutes
-    return replace(shape, windows=(*shape.windows, *declared), minutes=minutes)
+    return replace(shape, windows=(*shape.windows, *declared)) if declared else shape
 
 
 class _Simulator:

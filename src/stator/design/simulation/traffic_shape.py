@@ -20,6 +20,7 @@ from stator.errors import ConfigurationError
 Profile = Literal["flat", "day", "office"]
 
 DAY_SECONDS: Final = 86_400
+_HOUR: Final = 3600
 _MOST_MINUTES: Final = 7 * 24 * 60
 _MOST_SHARDS: Final = 10_000
 _PROFILES: Final[dict[Profile, tuple[float, ...]]] = {
@@ -103,12 +104,12 @@ class ZipfKeys:
 class TrafficShape:
     """How a simulation varies the declared rates. Raises ConfigurationError for impossible values.
 
-    ``minutes`` is the length of the run. The default is an hour or, if ``profile`` is not flat or a
-    pattern declares a window, a day. ``start`` is the time of day at which the run begins.
-    ``shards`` maps entities to the number of shards that each of their partition keys gets.
-    ``warm`` and ``maximum`` are the warm throughput and the on-demand maximum of each table and
-    index, as pairs of read and write units. ``seed`` decides where keys and examples fall: equal
-    seeds give equal results.
+    ``minutes`` is the length of the run. The default is an hour. It is a day if ``profile`` is not
+    flat, if a pattern has a window, declared or here, or if a spike comes after the hour. ``start``
+    is the time of day at which the run begins. ``shards`` maps entities to the number of shards
+    that each of their partition keys gets. ``warm`` and ``maximum`` are the warm throughput and the
+    on-demand maximum of each table and index, as pairs of read and write units. ``seed`` decides
+    where keys and examples fall: equal seeds give equal results.
     """
 
     minutes: float | None = None
@@ -175,10 +176,12 @@ class TrafficShape:
 
     @property
     def seconds(self) -> int:
-        """The length of the run: ``minutes``, or an hour, or a day if the profile is not flat."""
+        """The length of the run: ``minutes``, or an hour, or a day if an hour misses something."""
         if self.minutes is not None:
             return round(self.minutes * 60)
-        return 3600 if self.profile == "flat" else DAY_SECONDS
+        ends = [(each.at - self.start) % DAY_SECONDS + each.seconds for each in self.spikes]
+        is_hour = self.profile == "flat" and not self.windows and max(ends, default=0) <= _HOUR
+        return _HOUR if is_hour else DAY_SECONDS
 
     def factor(self, pattern: str, second: float) -> float:
         """Return the factor on a pattern's declared rate at this second of the run."""

@@ -139,12 +139,14 @@ def _of_calls(design: MonitoredDesign) -> Iterator[PlannedAlarm]:
         PrometheusCondition(f"{now} > {WEEK_FACTOR:g} * ({usual} > {LEAST_RATE:g})", 15),
     )
     if design.is_on_demand:
+        # The budget is for the mean of a day, and the hour of a nightly batch is no such mean.
+        window, of = ("1d", "the last day") if design.has_windows else ("1h", "the last hour")
         yield PlannedAlarm(
             "cost-above-budget",
             "",
-            f"At this rate, capacity costs more than ${design.budget:,.2f} a month",
+            f"At the rate of {of}, capacity costs more than ${design.budget:,.2f} a month",
             "ticket",
-            PrometheusCondition(f"{dollars_per_month(design, '1h')} > {design.budget:.4f}", 30),
+            PrometheusCondition(f"{dollars_per_month(design, window)} > {design.budget:.4f}", 30),
         )
 
 
@@ -196,7 +198,7 @@ def _of_streams() -> Iterator[PlannedAlarm]:
 def _of_pattern(design: MonitoredDesign, pattern: PatternPlan) -> Iterator[PlannedAlarm]:
     calls = design.calls_of(pattern)
     requests = requests_per_call(pattern)
-    declared = pattern.requests_per_second * requests
+    declared = design.call_rate(pattern) * requests
     if declared > 0:
         now = rate("stator_requests_total", calls, window="15m")
         yield PlannedAlarm(

@@ -158,8 +158,8 @@ def operations_on(design: MonitoredDesign, table: TablePlan) -> list[str]:
 def _of_pattern(design: MonitoredDesign, pattern: PatternPlan) -> tuple[Panel, ...]:
     calls = design.calls_of(pattern)
     metric = f"stator_{pattern.kind}_units_total"
-    declared = pattern.requests_per_second * requests_per_call(pattern)
-    planned = pattern.requests_per_second * pattern.units_per_call
+    declared = design.call_rate(pattern) * requests_per_call(pattern)
+    planned = design.call_rate(pattern) * pattern.units_per_call
     each_call = pattern.units_per_call / requests_per_call(pattern)
     requests = rate("stator_requests_total", calls)
     return (

@@ -90,6 +90,20 @@ class MonitoredDesign:
     def is_on_demand(self) -> bool:
         return self.source.settings.capacity is None
 
+    @property
+    def has_windows(self) -> bool:
+        """Whether a pattern runs for a part of the day only."""
+        return bool(self.source.design.windows)
+
+    def call_rate(self, pattern: PatternPlan) -> float:
+        """Return how often a pattern is called each second while it is called.
+
+        The plan has the mean of a day. A pattern with a window is called at its declared rate in
+        the window, and not at all outside it.
+        """
+        window = self.source.design.windows.get(pattern.name)
+        return pattern.requests_per_second / (1.0 if window is None else window.share)
+
     def table_name(self, table: TablePlan) -> str:
         return self.prefix + table.name
 
