@@ -291,7 +291,7 @@ def test_a_plan_keeps_to_the_lock_until_it_is_asked_not_to(project: Project) -> 
     assert project.run("plan", "--write").returncode == 0
     project.edit("shop.py", handwritten, "class Order(Entity):")
     project.edit("shop.py", "orders_of_user, user_page, place_order", "place_order, take_back")
-    project.edit("shop.py", "creates, write", "creates, deletes, write")
+    project.edit("shop.py", "creates, find", "creates, deletes, find")
     project.edit(
         "shop.py",
         "shop = Design(",
