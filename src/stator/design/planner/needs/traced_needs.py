@@ -134,7 +134,7 @@ def _sorted_tests(
 
 
 def _asks_for_none(test: Comparison, ask: Ask, known: EntityInfo) -> bool:
-    """Whether a test asks for the items in which a field is None, and an index can hold these alone.
+    """Whether a test asks for items in which a field is None, and an index can hold these alone.
 
     The index holds the items that lack the field's attribute. It is impossible if the field stores
     None as NULL, because then no item lacks the attribute.
