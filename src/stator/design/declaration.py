@@ -226,6 +226,28 @@ class Declaration:
         found |= {each.name: each.window for each in self.write_patterns}
         return {name: window for name, window in found.items() if window is not None}
 
+    def busiest(self, means: Mapping[str, float]) -> tuple[int, float]:
+        """Return the moment of the day at which patterns ask for most together, and how much.
+
+        ``means`` has what each pattern asks for in the mean of a day. A pattern with a window asks
+        for all of it there. The moment is in seconds after midnight, the first of equal ones.
+        """
+        windows = self.windows
+
+        def asked(clock: int) -> float:
+            total = 0.0
+            for name, mean in means.items():
+                window = windows.get(name)
+                if window is None:
+                    total += mean
+                elif window.contains(clock):
+                    total += mean / window.share
+            return total
+
+        starts = sorted({0, *(windows[name].start for name in means if name in windows)})
+        clock = max(starts, key=asked)
+        return clock, asked(clock)
+
     def busy_changes(self) -> list[list[tuple[DeclaredWrite, float]]]:
         """Return the declared changes with their rates, at each moment when a window opens.
 

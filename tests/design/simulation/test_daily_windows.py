@@ -6,7 +6,20 @@ from typing import Any, Literal
 
 import pytest
 
-from stator import Design, Entity, Query, creates, find, ident, read, updates, write
+from stator import (
+    Design,
+    Entity,
+    ProvisionedCapacity,
+    Query,
+    TableSettings,
+    creates,
+    find,
+    ident,
+    read,
+    updates,
+    write,
+)
+from stator.design.lint.facts import Facts
 from stator.design.simulation import BatchWindow, Spike, TrafficShape
 from stator.errors import DesignError
 
@@ -22,6 +35,7 @@ class Line(Entity):
 class Run(Entity):
     run_id: str = ident()
     total: int = 0
+    state: str = ""
 
 
 def lines(rps: float, between: Any = None, also: Any = None) -> Design:
@@ -113,7 +127,7 @@ def test_check_warns_of_what_is_refused_in_a_window() -> None:
     def counting(rps: float, between: Any) -> list[str]:
         @write(rps=rps, between=between)
         def count() -> Any:
-            return updates(Run.total)
+            return updates(Run.state)
 
         design = Design("runs", [Run], [count], volumes={Run: 3})
         found = design.check().findings
@@ -121,6 +135,59 @@ def test_check_warns_of_what_is_refused_in_a_window() -> None:
 
     assert counting(9_000, ("02:00", "02:05")) == ["count"]
     assert counting(9_000 * 5 / (24 * 60), None) == []
+
+
+def test_rules_about_hot_keys_see_the_rate_of_the_window() -> None:
+    def counting(rps: float, between: Any) -> Design:
+        @write(rps=rps, between=between)
+        def count() -> Any:
+            return updates(Run.total)
+
+        return Design("runs", [Run], [count], volumes={Run: 3})
+
+    def said(design: Design, code: str) -> list[tuple[str, str, str]]:
+        found = [each for each in design.check().findings if each.code == code]
+        return [(each.severity, each.subject, each.message) for each in found]
+
+    def heat(design: Design) -> list[float]:
+        facts = Facts(design, design.plan())
+        found: list[float] = []
+        for each in facts.collections:
+            found += [facts.read_units_per_value(each), facts.write_units_per_value(each)]
+            found += [facts.created_units(each, entity) for entity in each.entities]
+        return found
+
+    windowed, always, mean = lines(600, HOUR), lines(600), lines(25)
+    assert said(windowed, "ST101") == said(always, "ST101") != said(mean, "ST101")
+    # The other read of the two designs is of single items, at 1 call a second in the mean.
+    assert heat(windowed) == pytest.approx(heat(always)) != pytest.approx(heat(mean))
+    assert said(counting(1200, HOUR), "ST502") == said(counting(1200, None), "ST502") != []
+    assert said(counting(50, None), "ST502") == []
+
+
+def test_windows_that_do_not_meet_are_not_added_up() -> None:
+    design = lines(600, HOUR, ("03:00", "04:00"))
+    assert design.busiest({"load": 25, "repair": 25, "lines_of": 1}) == (7200, 601)
+    both = lines(600, HOUR, ("02:30", "03:30"))
+    assert both.busiest({"load": 25, "repair": 25}) == (9000, 1200)
+
+
+def test_check_names_the_window_in_which_others_are_refused() -> None:
+    @write(rps=60)
+    def record() -> Any:
+        return creates(Line)
+
+    @write(rps=2500, between=("02:00", "02:20"))
+    def batch() -> Any:
+        return creates(Line)
+
+    settings = TableSettings(capacity=ProvisionedCapacity(80, 300))
+    design = Design("lines", [Line], [record, batch], volumes={Line: 1_000_000}, settings=settings)
+    found = {each.subject: each for each in design.check().findings if each.code == "ST107"}
+    assert set(found) == {"record", "batch"}
+    for each in found.values():
+        assert "in the window of batch (02:00 to 02:20), even after 20 minutes" in each.message
+    assert design.simulate().pattern("record").healthy_after_minutes == 140
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """The input of the rules: a design and its plan, with the numbers that several rules need.
 
-All numbers are averages of the declared volumes and rates, spread evenly over key values unless a
-``largest`` fact says otherwise. Real traffic is uneven, so rules warn well before the average
-reaches a limit.
+Numbers follow from the declared volumes and rates, spread evenly over key values unless a
+``largest`` fact says otherwise. What costs money is the average of a day. What a partition sees is
+the busiest moment: a pattern with a window asks for all its traffic in it. Real traffic is uneven,
+so rules warn well before a rate reaches a limit.
 """
 
 from __future__ import annotations
@@ -136,6 +137,11 @@ class Facts:
     def changes(self) -> list[tuple[DeclaredWrite, float]]:
         return self.design.changes()
 
+    @cached_property
+    def busy_changes(self) -> list[list[tuple[DeclaredWrite, float]]]:
+        """The changes at each moment that may be the busiest of the day, with their rates."""
+        return self.design.busy_changes() or [self.changes]
+
     def rate(self, entity: type[Entity], *kinds: str) -> float:
         """Return how many writes of the given kinds an entity gets each second.
 
@@ -165,12 +171,21 @@ class Facts:
 
     def update_rate(self, entity: type[Entity], fields: set[str]) -> float:
         """Return how many updates each second change any of these fields of an entity."""
+        return self._update_rate(entity, fields, self.changes)
+
+    def busy_update_rate(self, entity: type[Entity], fields: set[str]) -> float:
+        """Return ``update_rate`` at the busiest moment of the day."""
+        return max(self._update_rate(entity, fields, each) for each in self.busy_changes)
+
+    def _update_rate(
+        self, entity: type[Entity], fields: set[str], changes: list[tuple[DeclaredWrite, float]]
+    ) -> float:
         always = {
             each.name for each in info(entity).fields.values() if each.role in _ALWAYS_WRITTEN
         }
         return sum(
             rate
-            for change, rate in self.changes
+            for change, rate in changes
             if change.entity is entity
             and change.kind == "update"
             and fields & ({*change.fields} | always)
@@ -344,32 +359,46 @@ class Facts:
         return tuple(dict.fromkeys(found))
 
     def read_units_per_value(self, collection: Collection) -> float:
-        """Return the read units that the hottest key value of a collection takes each second.
+        """Return the read units a second of a collection's hottest key value, at its busiest.
 
         Calls are assumed to ask for a key value in proportion to its share of the items.
         """
-        units = sum(
-            pattern.requests_per_second * step.units for pattern, step in self.steps_on(collection)
-        )
-        return units / collection.values * self.hottest(collection)
+        means: dict[str, float] = {}
+        for pattern, step in self.steps_on(collection):
+            units = pattern.requests_per_second * step.units
+            means[pattern.name] = means.get(pattern.name, 0.0) + units
+        return self.design.busiest(means)[1] / collection.values * self.hottest(collection)
 
     def write_units_per_value(self, collection: Collection) -> float:
-        """Return the write units that the hottest key value of a collection takes each second."""
+        """Return the write units a second of a collection's hottest key value, at its busiest."""
         return self.write_units_of(collection) / collection.values * self.hottest(collection)
 
     def write_units_of(self, collection: Collection) -> float:
-        """Return the write units that all key values of a collection together take each second."""
-        return sum(self._write_units_of(collection, entity) for entity in collection.entities)
+        """Return the write units a second of all key values of a collection, at its busiest."""
+        return max(
+            sum(self._write_units_of(collection, entity, each) for entity in collection.entities)
+            for each in self.busy_changes
+        )
 
-    def _write_units_of(self, collection: Collection, entity: type[Entity]) -> float:
+    def _write_units_of(
+        self,
+        collection: Collection,
+        entity: type[Entity],
+        changes: list[tuple[DeclaredWrite, float]],
+    ) -> float:
         index = collection.index
         included = None if index is None or index.projection == "ALL" else frozenset(index.included)
         path = self._path(collection, entity)
-        return self.life(entity).entry_writes(path, included=included) * self.write_units(entity)
+        life, rates = self.life(entity), rates_of(entity, changes)
+        return life.entry_writes(path, included=included, rates=rates) * self.write_units(entity)
 
     def created_units(self, collection: Collection, entity: type[Entity]) -> float:
-        """Return the write units a second that new items of an entity take in a collection."""
-        entries = self.life(entity).entry_writes(self._path(collection, entity), ("create",))
+        """Return the write units a second of new items in a collection, at its busiest."""
+        path, life = self._path(collection, entity), self.life(entity)
+        entries = max(
+            life.entry_writes(path, ("create",), rates=rates_of(entity, each))
+            for each in self.busy_changes
+        )
         return entries * self.write_units(entity)
 
     def life(self, entity: type[Entity]) -> ItemLife:

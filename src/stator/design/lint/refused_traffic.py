@@ -1,7 +1,8 @@
 """The rule about traffic that will be throttled. It simulates the declared traffic.
 
 Most designs have enough room, and a minute of simulation shows it. If a key or a limit is too small
-for the declared rates, an hour is simulated, to see whether splits and growth help.
+for the declared rates, an hour is simulated, to see whether splits and growth help. Each window of
+a pattern is simulated from its start, for an hour at most: what ends with it was not cured.
 
 A hot key that ST101, ST102, ST104 or ST502 reports is not reported again.
 """
@@ -9,7 +10,7 @@ A hot key that ST101, ST102, ST104 or ST502 reports is not reported again.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -18,6 +19,7 @@ from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
 from stator.design.lint.partition_keys import hot_places
 from stator.design.lint.writes import unsharded_counter
+from stator.design.patterns.daily_window import DAY_SECONDS, DailyWindow
 from stator.design.plan.plan import TablePlan
 from stator.design.planner.planner import plan as planned
 from stator.design.simulation import PatternHeat, Simulation, TrafficShape, simulate
@@ -28,7 +30,6 @@ from stator.model.heat.throttle_cause import ACCOUNT_LIMIT, KEY_RANGE
 from stator.model.quantities import about_dollars, amount
 
 _QUICK: Final = TrafficShape(minutes=1)
-_HOUR: Final = TrafficShape(minutes=60)
 _MOST_UNITS: Final = 10 * QUOTA_UNITS
 """Read and write units a second above which nothing is simulated: no account has such quotas."""
 
@@ -50,7 +51,10 @@ def throttled(facts: Facts) -> Iterator[Finding]:
             busy = [each for place in facts.plan.tables for each in _busy_places(facts, place)]
             for place in busy:
                 yield _above_quota(facts, place)
-        found = simulate(design, replace(_HOUR, start=start), plan=facts.plan)
+        opened = {name: each for name, each in design.windows.items() if each.start == start}
+        shares = [each.share * DAY_SECONDS / 60 for each in opened.values()]
+        minutes = max(1.0, min([60.0, *shares]))
+        found = simulate(design, TrafficShape(minutes=minutes, start=start), plan=facts.plan)
         for pattern in found.patterns:
             is_told = pattern.name in told or _is_reported(pattern, known, counters)
             if is_told or pattern.healthy_after_minutes is not None:
@@ -58,7 +62,7 @@ def throttled(facts: Facts) -> Iterator[Finding]:
             if busy and _main_reason(pattern).endswith(ACCOUNT_LIMIT):
                 continue  # one cause, one finding
             told.add(pattern.name)
-            yield _finding(facts, pattern, found)
+            yield _finding(facts, pattern, found, opened)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +177,18 @@ def _is_reported(
     return pattern.cure is not None and pattern.cure.entity in counters
 
 
-def _finding(facts: Facts, pattern: PatternHeat, found: Simulation) -> Finding:
+def _finding(
+    facts: Facts, pattern: PatternHeat, found: Simulation, opened: Mapping[str, DailyWindow]
+) -> Finding:
+    """``opened`` has the windows that begin with the simulation."""
     reason = _main_reason(pattern)
+    when = f"even after {found.minutes:g} minutes"
+    if opened:
+        windows = " and ".join(f"{name} ({window})" for name, window in opened.items())
+        when = f"in the window of {windows}, {when}"
     message = (
-        f"{pattern.name} is refused {pattern.steady_refused:.0%} of its {_calls(pattern)} even "
-        f"after {found.minutes:g} minutes: {reason}"
+        f"{pattern.name} is refused {pattern.steady_refused:.0%} of its {_calls(pattern)} "
+        f"{when}: {reason}"
     )
     key = pattern.hottest
     if reason.endswith(KEY_RANGE) and key is not None:

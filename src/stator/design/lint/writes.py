@@ -68,7 +68,7 @@ def unsharded_counter(facts: Facts) -> Iterator[Finding]:
     for known, field in facts.fields():
         if not _is_counter(field):
             continue
-        rate = facts.update_rate(known.cls, {field.name}) * facts.write_units(known.cls)
+        rate = facts.busy_update_rate(known.cls, {field.name}) * facts.write_units(known.cls)
         if rate * _popular_share(facts, known.cls) <= WRITE_LIMIT * _BUSY_COUNTER:
             continue
         yield _hot_counter(facts, known.cls, field, rate)
