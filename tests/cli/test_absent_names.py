@@ -77,6 +77,7 @@ ABSENT: tuple[tuple[str, str], ...] = (
     ("views rebuild apps.py:viewed by_size --at URL --prefix ghost-", "no table ghost-lab"),
     ("views rebuild apps.py:viewed --all --at URL", "there is no table lab"),
     ("top apps.py:plain --at URL --once", "there is no table lab"),
+    ("top apps.py:plain --at URL --once", "(AWS_DEFAULT_REGION)"),
     ("parked list apps.py:plain --at URL", "there is no table lab"),
     ("parked retry apps.py:plain --all --at URL", "there is no table lab"),
     ("parked drop apps.py:plain ghost --at URL --prefix ghost-", "there is no table ghost-lab"),

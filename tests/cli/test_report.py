@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,13 +20,38 @@ from stator.server import BackgroundServer
 from .serving import ENVIRONMENT, TIMEOUT_SECONDS
 
 WRITES = 240
+ORDERS = """
+from stator import Design, Entity, ident
+
+
+class Order(Entity):
+    order_id: str = ident()
+
+
+orders = Design("orders", [Order], [])
+"""
+
+
+def table(name: str) -> dict[str, Any]:
+    return {
+        "TableName": name,
+        "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
+        "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
+        "BillingMode": "PAY_PER_REQUEST",
+    }
 
 
 class Used:
     """A table that got writes four hours ago, and what commands say of it."""
 
-    def __init__(self, url: str, month: str, folder: Path) -> None:
-        self.url, self.month, self._folder = url, month, folder
+    def __init__(self, engine: Engine, url: str, month: str, folder: Path) -> None:
+        self._engine, self.url, self.month, self._folder = engine, url, month, folder
+
+    def create(self, name: str) -> None:
+        self._engine.call("CreateTable", table(name))
+
+    def write_design(self) -> None:
+        (self._folder / "shop.py").write_text(ORDERS)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -48,15 +74,7 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Used]:
     start = time.time() - 4 * 3600
     clock = VirtualClock(start)
     with Engine.open(clock=clock, metrics=True) as engine, BackgroundServer(engine) as server:
-        engine.call(
-            "CreateTable",
-            {
-                "TableName": "orders",
-                "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
-                "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
-                "BillingMode": "PAY_PER_REQUEST",
-            },
-        )
+        engine.call("CreateTable", table("orders"))
         for number in range(WRITES):
             item = {"pk": {"S": str(number)}}
             engine.call("PutItem", {"TableName": "orders", "Item": item})
@@ -64,7 +82,7 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Used]:
             clock.advance(3600)
             engine.sweep()
         month = datetime.fromtimestamp(start, UTC).strftime("%Y-%m")
-        yield Used(server.url, month, tmp_path_factory.mktemp("report"))
+        yield Used(engine, server.url, month, tmp_path_factory.mktemp("report"))
 
 
 def test_units_and_dollars_are_those_of_the_requests(used: Used) -> None:
@@ -76,6 +94,17 @@ def test_units_and_dollars_are_those_of_the_requests(used: Used) -> None:
     assert place["writes"]["busiest_hour_units_a_second"] == round(WRITES / 3600, 3)
     assert found["region"] == "us-east-1" and found["month"] == used.month
     assert found["notes"] == ["no advice on orders: it has less than a day of history"]
+
+
+def test_a_design_is_reported_with_the_table_of_its_patterns_if_it_is_there(used: Used) -> None:
+    used.write_design()
+    where = ("shop.py", "--at", used.url, "--month", used.month, "--no-advice", "--json")
+    for expected in (["orders"], ["orders", "orders-stator"]):
+        done = used.run(*where)
+        assert done.returncode == 0, done.stderr
+        assert [each["table"] for each in json.loads(done.stdout)["places"]] == expected
+        if len(expected) == 1:
+            used.create("orders-stator")
 
 
 def test_text_fits_and_says_what_to_change(used: Used) -> None:

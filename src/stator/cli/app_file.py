@@ -102,8 +102,8 @@ def app_connection(app: StreamApp, address: str, prefix: str) -> Iterator[Db]:
                 raise
             raise ConfigurationError(
                 f"there is no table {missing[0]} at {address}",
-                hint="check the address and the prefix, or create the tables with"
-                " `stator work --ensure`",
+                hint="check the address, the prefix and, for an http address, the region"
+                " (AWS_DEFAULT_REGION); `stator work --ensure` creates the tables",
             ) from error
 
 

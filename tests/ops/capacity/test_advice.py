@@ -190,6 +190,40 @@ def test_a_dearer_option_that_refuses_no_less_says_what_it_costs() -> None:
     assert found.note(found.recommended, "UTC") == f"<- costs ${cents(-found.saves)} more"
 
 
+@pytest.mark.parametrize("provisioned", [0.0, 200.0])
+def test_a_table_that_has_another_mode_than_its_history_is_not_called_by_it(
+    provisioned: float,
+) -> None:
+    found = history([6000.0] * DAY, provisioned=provisioned)
+    for is_provisioned in (None, False, True):
+        search = OptionSearch(found, US, is_provisioned_now=is_provisioned)
+        (table,) = advise([search]).tables
+        differs = is_provisioned not in (None, provisioned > 0)
+        assert table.now.name.endswith("(in the history)" if differs else "(now)")
+        assert any("in the history" in each for each in table.notes) is differs
+
+
+def test_a_cheaper_schedule_that_comes_late_is_named_with_the_minute_and_what_it_refuses() -> None:
+    busy = [60.0 if minute % DAY // 60 < 18 else 24_000.0 for minute in range(8 * DAY)]
+    found = history(busy, busy, indexes=dict.fromkeys("AB", (busy, busy)))
+    (table,) = advise([OptionSearch(found, US)]).tables
+    late = [
+        each
+        for each in table.options
+        if each.kind == "scheduled"
+        and each.is_eligible
+        and each.throttled_share.high > 0.0001
+        and each.dollars.middle < table.recommended.dollars.middle
+    ]
+    assert late and table.recommended.kind != "scheduled"
+    cheap = min(late, key=lambda each: each.throttled_share.high)
+    refused = max(cheap.worst.front, key=lambda each: each.throttled_units)
+    assert f"{cheap.name[1:]} would cost {dollars(cheap.dollars.middle)}" in table.reason
+    assert f"the {refused.dimension} most, worst on" in table.reason
+    assert " at 18:0" in table.reason
+    assert "one after another" in table.reason
+
+
 def test_an_index_that_is_only_written_is_named_with_what_it_costs() -> None:
     used = [60.0] * DAY * 7
     found = advice(history(used, indexes={"GSI1": ((), used)}))

@@ -302,6 +302,13 @@ def _unused(history: TableHistory, now: CapacityOption) -> list[UnusedIndex]:
 
 def _notes(search: OptionSearch) -> list[str]:
     history, notes = search.history, []
+    if search.was_otherwise:
+        modes = ("on-demand", "provisioned")
+        there, was = modes[not history.was_provisioned], modes[history.was_provisioned]
+        notes.append(
+            f"{history.table} is {there} now and {was} in the history: the first row, and what "
+            "the others save, are those of the history"
+        )
     if history.days < WANTED_DAYS:
         notes.append(
             f"{history_length(history)} of history is little: {WANTED_DAYS:g} days show every "

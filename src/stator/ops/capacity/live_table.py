@@ -65,6 +65,17 @@ def describe_live(client: Any, table: str) -> LiveTable:
         ) from None
 
 
+def is_there(client: Any, table: str) -> bool:
+    """Return whether a table exists."""
+    try:
+        call(client, "describe_table", TableName=table)
+    except LiveTableUnreachable as error:
+        if "ResourceNotFoundException" not in error.message:
+            raise
+        return False
+    return True
+
+
 def read_description(description: Mapping[str, Any]) -> LiveTable:
     """Read the answer of DescribeTable."""
     billing = description.get("BillingModeSummary", {})

@@ -152,7 +152,7 @@ class OptionSearch:
 
     ``most_throttled`` is the share of the demanded units that may be refused. ``warm`` is the
     table's warm throughput, ``table_class`` its present class, and ``maxima`` the on-demand maxima
-    that it has now.
+    that it has now. ``is_provisioned_now`` is its present billing mode, None if it is not known.
     """
 
     history: TableHistory
@@ -161,6 +161,7 @@ class OptionSearch:
     most_throttled: float = 0.0001
     warm: tuple[float, float] = (0.0, 0.0)
     table_class: TableClass = "standard"
+    is_provisioned_now: bool | None = None
     fixed: dict[Dimension, int] = field(default_factory=dict)
     progress: Callable[[float], None] = lambda share: None
 
@@ -168,6 +169,11 @@ class OptionSearch:
     def dimensions(self) -> list[Dimension]:
         """The reads and writes of the table and of each index in the history."""
         return [each.dimension for each in self.history.series]
+
+    @property
+    def was_otherwise(self) -> bool:
+        """Whether the table has another billing mode now than in the history."""
+        return self.is_provisioned_now not in (None, self.history.was_provisioned)
 
     @property
     def least_warm(self) -> tuple[float, float]:
@@ -203,7 +209,8 @@ class OptionSearch:
         """Return the present capacity as an option, with the refusals that were measured."""
         found = Replay(tuple(_observed(each, self.history) for each in self.history.series))
         kind = "provisioned" if self.history.was_provisioned else "on-demand"
-        return self._billed(f"{kind} (now)", "now", {}, (found,), ())
+        when = "in the history" if self.was_otherwise else "now"
+        return self._billed(f"{kind} ({when})", "now", {}, (found,), ())
 
     def _billed(
         self,

@@ -18,6 +18,9 @@ _DAYS: Final = (
 _MOST: Final = 0.8
 """A weekday is named if this share of the minutes lies on it."""
 
+_LATE_MINUTES: Final = 30
+"""Units that rise within this time after a refusal were on their way, and late."""
+
 
 def reason(
     search: OptionSearch,
@@ -29,6 +32,7 @@ def reason(
     use = _use(search.history)
     if now.is_provisioned and now.throttled_share.low > search.most_throttled:
         use += f" Now {share_text(now.throttled_share.low)} of what is asked for is refused."
+    use += _late_schedule(search, chosen, options)
     if chosen is now:
         return f"{_no_better(search, now, options)} {use}"
     if chosen.table_class != now.table_class:
@@ -71,6 +75,44 @@ def _no_better(search: OptionSearch, now: CapacityOption, options: Sequence[Capa
     return (
         f"Of the other options that refuse at most {limit}, the cheapest ({best.name}) would cost "
         f"{dollars(best.dollars.middle)} a month, which does not save 5 %."
+    )
+
+
+def _late_schedule(
+    search: OptionSearch, chosen: CapacityOption, options: Sequence[CapacityOption]
+) -> str:
+    """Say why a schedule that would cost less is not recommended: when, and what, is refused."""
+    found = [
+        each
+        for each in options
+        if each.kind == "scheduled"
+        and each.is_eligible
+        and each.table_class == chosen.table_class
+        and each.dollars.middle < chosen.dollars.middle
+        and each.throttled_share.high > search.most_throttled
+    ]
+    if chosen.kind == "scheduled" or not found:
+        return ""
+    best = min(found, key=lambda each: each.throttled_share.high)
+    refused = max(best.worst.front, key=lambda each: each.throttled_units)
+    first = max(range(len(refused.throttled)), key=lambda minute: refused.throttled[minute])
+    moment = datetime.fromtimestamp(search.history.start + first * MINUTE, zone(search.timezone))
+    said = (
+        f" {best.name[0].upper()}{best.name[1:]} would cost {dollars(best.dollars.middle)}, but "
+        f"refuses up to {share_text(best.throttled_share.high)}, the {refused.dimension} most, "
+        f"worst on {_DAYS[moment.weekday()]} at {moment:%H:%M}."
+    )
+    late = [
+        str(each.dimension)
+        for each in best.worst.dimensions
+        if each.capacity and each.capacity[first] < max(each.capacity[first:][:_LATE_MINUTES])
+    ]
+    if not late:
+        return said
+    return (
+        f"{said} Only then do the units of the {' and '.join(late)} rise, for those of a table and "
+        "its indexes change one after another: begin the window earlier with stator scale, or "
+        "accept it with --most-throttled."
     )
 
 

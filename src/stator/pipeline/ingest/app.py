@@ -298,7 +298,8 @@ class Ingest:
             except ResourceNotFound:
                 raise ConfigurationError(
                     f"there is no table {name}",
-                    hint="check the address and the prefix, or create the tables with --ensure",
+                    hint="check the address, the prefix and, for an http address, the region"
+                    " (AWS_DEFAULT_REGION); --ensure creates the tables",
                 ) from None
 
     # -- checks

@@ -394,7 +394,8 @@ class Worker:
 def _no_table(table: str) -> StreamMissing:
     return StreamMissing(
         f"there is no table {table}",
-        hint="create it with `stator work --ensure`, or check the address and the prefix",
+        hint="create it with `stator work --ensure`, or check the address, the prefix and, for an"
+        " http address, the region (AWS_DEFAULT_REGION)",
     )
 
 

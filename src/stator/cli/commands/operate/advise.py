@@ -191,7 +191,13 @@ def _histories(
 def _search(search: OptionSearch, history: TableHistory, live: LiveTable | None) -> OptionSearch:
     if live is None:
         return replace(search, history=history)
-    return replace(search, history=history, warm=live.warm, table_class=live.table_class)
+    return replace(
+        search,
+        history=history,
+        warm=live.warm,
+        table_class=live.table_class,
+        is_provisioned_now=live.is_provisioned,
+    )
 
 
 def _fixed_units(text: str | None) -> dict[Dimension, int]:

@@ -18,16 +18,18 @@ from stator.cli.capacity.capacity_options import (
     table_names,
 )
 from stator.cli.capacity.report_view import report_lines, report_markdown
+from stator.cli.design_file import load_design
 from stator.cli.options import DesignArgument, PrefixOption, PricesOption, ProfileOption
 from stator.cli.output import print_parts, rich_console
 from stator.cli.progress_bar import ProgressBar
 from stator.cli.stop_signal import INTERRUPTED
 from stator.design.cost.prices import RegionPrices
+from stator.design.plan.own_table import own_table
 from stator.errors import ConfigurationError
 from stator.ops.capacity.advice import LEAST_DAYS, CapacityAdvice, advise
 from stator.ops.capacity.cloudwatch import CloudWatchMetrics
 from stator.ops.capacity.history import live_history
-from stator.ops.capacity.live_table import LiveTable
+from stator.ops.capacity.live_table import LiveTable, is_there
 from stator.ops.capacity.options import OptionSearch
 from stator.ops.report.month import Month
 from stator.ops.report.month_report import MonthReport, suggested_changes
@@ -102,7 +104,11 @@ def command(
     services = LiveServices.at(at, region, profile)
     known = region_prices(prices, region, services)
     source = CloudWatchMetrics(services.cloudwatch)
-    lives = services.describe(table_names(target, table, prefix))
+    names = table_names(target, table, prefix)
+    if not table:
+        own = own_table(load_design(target).name, prefix).name
+        names += [own] if is_there(services.dynamodb, own) else []
+    lives = services.describe(names)
     places = tuple(place for each in lives for place in month_use(source, each, span, known))
     patterns = () if prometheus is None else pattern_use(prometheus, places, span)
     found, notes = _advice(source, lives, known, timezone, now) if advice else (None, [])
