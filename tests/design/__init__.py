@@ -7,6 +7,7 @@ unit_prices: test_totals.py
 entities.entity: test_entities.py
 entities.entity_versions: ../tables/test_versions.py
 patterns.daily_window: simulation/test_daily_windows.py
+cost.windows: simulation/test_daily_windows.py
 entities.markers: test_entities.py
 entities.conditions: test_entities.py
 entities.hooks: ../tables/test_hooks.py

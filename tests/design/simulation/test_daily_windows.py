@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from html import escape
 from typing import Any, Literal
 
 import pytest
@@ -19,6 +21,9 @@ from stator import (
     updates,
     write,
 )
+from stator.design.cost.windows import window_notes
+from stator.design.cost.workload import workload_of
+from stator.design.documents import heat_page
 from stator.design.lint.facts import Facts
 from stator.design.simulation import BatchWindow, Spike, TrafficShape
 from stator.errors import DesignError
@@ -109,6 +114,46 @@ def test_a_run_that_misses_a_window_says_so_and_is_not_ok() -> None:
     assert sorted(found.never_called) == ["line", "load"]
     assert not found.ok
     assert sorted(found.to_data()["never_called"]) == ["line", "load"]
+
+
+def test_declared_scaling_that_is_left_out_is_said() -> None:
+    def notes(capacity: ProvisionedCapacity) -> tuple[str, ...]:
+        design = lines(20)
+        design.settings = TableSettings(capacity=capacity)
+        found = design.simulate(TrafficShape(minutes=1))
+        assert found.to_data()["notes"] == list(found.notes)
+        assert all(escape(each) in heat_page(found) for each in found.notes)
+        return tuple(each for each in found.notes if each.startswith("lines:"))
+
+    fixed = ProvisionedCapacity(80, 300)
+    assert notes(fixed) == ()
+    scaled = replace(fixed, most_write_units=6000)
+    left_out = "is not simulated; the units stay at 300"
+    assert notes(scaled) == (f"lines: scaling to 6,000 write units {left_out}",)
+    scheduled = replace(scaled, write_schedule=("daily 01:50-04:00 min=3700",))
+    assert notes(scheduled) == (
+        f"lines: scaling to 6,000 write units with its schedule {left_out}",
+    )
+
+
+def test_the_page_names_what_was_never_called() -> None:
+    page = heat_page(lines(20, HOUR).simulate(TrafficShape(minutes=1)))
+    assert "Never called: line, load." in page and "not called" in page
+    assert "Every pattern is served" not in page
+
+
+def test_a_bill_says_how_far_units_for_the_busiest_moment_are_used() -> None:
+    def notes(design: Design) -> tuple[str, ...]:
+        return window_notes(design, workload_of(design.plan(), design))
+
+    # Reads: 1 a second all day, and 24 of an item in an hour. Writes: all of them in the hour.
+    found = notes(lines(240, HOUR))
+    assert len(found) == 2
+    assert any(
+        each.startswith("writes take") and "from 02:00" in each and "used to 4.2% at most" in each
+        for each in found
+    )
+    assert notes(lines(240)) == ()
 
 
 def test_the_profile_of_the_day_does_not_apply_to_a_window() -> None:

@@ -32,6 +32,7 @@ from stator.design.cost.report import (
     report,
     settings_options,
 )
+from stator.design.cost.windows import window_notes
 from stator.design.cost.workload import Workload, workload_of
 from stator.design.plan.plan import Plan
 from stator.errors import DesignError
@@ -158,11 +159,12 @@ def command(
     known = price_file(prices)
     found = report(design.name, workload, basis, known.region(region))
     change = None if diff is None else _change(file, plan, found, diff, known, options)
+    notes = [*window_notes(design, workload), *growth_notes(design)]
     if json_output:
         typer.echo(
             json.dumps(
                 found.to_data()
-                | {"notes": list(growth_notes(design))}
+                | {"notes": notes}
                 | ({} if change is None else {"diff": change.to_data()}),
                 indent=2,
             )
@@ -176,7 +178,7 @@ def command(
             found,
             known,
             _others(workload, known, found),
-            (*_scale_note(scale, scale_volumes), *growth_notes(design)),
+            (*_scale_note(scale, scale_volumes), *notes),
         ),
     )
 

@@ -39,6 +39,8 @@ def show_simulation(found: Simulation, console: Console) -> None:
         _heading(found),
         Text(""),
         _patterns(found),
+        *([Text("")] if found.notes else []),
+        *(Text(f"note: {each}", "dim") for each in found.notes),
         *_refusals(found),
         *(_load(each) for each in found.loads),
         *_places(found),

@@ -22,11 +22,12 @@ svg.heat text { fill: var(--soft); font-size: 11px; }
 def heat_page(found: Simulation) -> str:
     """Return a simulation as an HTML page without scripts or other files."""
     name = escape(found.design)
-    verdict = (
-        "Every pattern is served in the end."
-        if found.ok
-        else "Some patterns are still refused in the end."
-    )
+    verdict = "Every pattern is served in the end."
+    if any(each.healthy_after_minutes is None for each in found.patterns):
+        verdict = "Some patterns are still refused in the end."
+    elif found.never_called:
+        verdict = f"Never called: {escape(', '.join(found.never_called))}."
+    notes = "".join(f'<p class="note">{escape(each)}</p>\n' for each in found.notes)
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -42,7 +43,7 @@ def heat_page(found: Simulation) -> str:
 <p>{escape(duration(found.minutes * 60))} of traffic. {verdict}</p>
 </header>
 <h2>Patterns</h2>
-{_patterns(found)}
+{notes}{_patterns(found)}
 <h2>Partitions</h2>
 <p class="note">Each row is a partition at the end of the run. A cell is as strong as its share of
 what a partition serves; it is red where calls are refused. Hold the pointer over a cell for its
@@ -77,7 +78,7 @@ def _pattern(pattern: PatternHeat) -> str:
     key, after = pattern.hottest, pattern.healthy_after_minutes
     healthy = "never" if after is None else f"{after:g} min"
     if pattern.first_refused_minute is None:
-        healthy = "always"
+        healthy = "always" if pattern.calls else "not called"
     why = "<br>".join(f"{escape(reason)} {share:.1%}" for reason, share in pattern.reasons.items())
     cells = (
         f'<td><span class="name">{escape(pattern.name)}</span></td>',

@@ -33,7 +33,7 @@ class DailyWindow:
         return (clock - self.start) % DAY_SECONDS < (self.end - self.start) % DAY_SECONDS
 
     def __str__(self) -> str:
-        return f"{_shown(self.start)} to {_shown(self.end)}"
+        return f"{clock_text(self.start)} to {clock_text(self.end)}"
 
 
 def daily_window(between: Any) -> DailyWindow | None:
@@ -63,7 +63,8 @@ def _seconds(given: Any, hint: str) -> int:
     return hours * 3600 + minutes * 60 + seconds
 
 
-def _shown(seconds: int) -> str:
+def clock_text(seconds: int) -> str:
+    """Return seconds after midnight as 02:00, or 02:00:30."""
     hours, rest = divmod(seconds, 3600)
     minutes, rest = divmod(rest, 60)
     return f"{hours:02d}:{minutes:02d}" + (f":{rest:02d}" if rest else "")

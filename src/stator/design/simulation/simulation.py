@@ -142,6 +142,8 @@ class Simulation:
     loads: tuple[LoadTime, ...] = ()
     charges: int = 0
     """How many times a partition was charged: the work of the simulation."""
+    notes: tuple[str, ...] = ()
+    """What the design declares and the simulation leaves out."""
 
     @property
     def ok(self) -> bool:
@@ -176,6 +178,7 @@ class Simulation:
             "seed": self.seed,
             "ok": self.ok,
             "never_called": list(self.never_called),
+            "notes": list(self.notes),
             "patterns": [_pattern_data(each) for each in self.patterns],
             "loads": [_load_data(each) for each in self.loads],
             "places": [_place_data(each) for each in self.places],

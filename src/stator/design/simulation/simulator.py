@@ -167,6 +167,7 @@ class _Simulator:
             tuple(self._places(finished)),
             tuple(self._loads(finished)),
             finished.run.charges,
+            tuple(self._notes(finished)),
         )
 
     # -- runs
@@ -407,6 +408,23 @@ class _Simulator:
                     f"{leg.place[1] or leg.place[0]}"
                 )
         return " and ".join(dict.fromkeys(found)) or "a burst empties the saved units"
+
+    def _notes(self, finished: _Finished) -> Iterable[str]:
+        """Yield a note for each place whose declared scaling is left out."""
+        declared = None if self.design.settings is None else self.design.settings.capacity
+        if declared is None:
+            return
+        used = {place for place, _, _ in finished.run.cells}
+        for at, (table, index) in enumerate(finished.run.places):
+            if at not in used:
+                continue
+            own = declared if index is None else declared.of_index(index)
+            for dimension, least, most in own.scaled:
+                scheduled = " with its schedule" if own.schedule(dimension) else ""
+                yield (
+                    f"{index or table}: scaling to {amount(most)} {dimension.lower()} units"
+                    f"{scheduled} is not simulated; the units stay at {amount(least)}"
+                )
 
     def _places(self, finished: _Finished) -> Iterable[HeatedPlace]:
         run = finished.run
