@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -89,8 +90,15 @@ def _start(binary: str, folder: Path) -> tuple[subprocess.Popen[bytes], dict[str
     ]
     log = folder / "weed.log"
     with log.open("wb") as said:
-        process = subprocess.Popen([*command, f"-dir={folder}"], stdout=said, stderr=said)
+        process = subprocess.Popen(
+            [*command, f"-dir={folder}"], stdout=said, stderr=said, env=_without_credentials()
+        )
     return process, ports, log
+
+
+def _without_credentials() -> dict[str, str]:
+    """The environment without AWS's variables: SeaweedFS takes its only user from them."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
 
 
 def _silence(made: Any, process: subprocess.Popen[bytes], log: Path) -> str:

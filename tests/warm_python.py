@@ -20,6 +20,7 @@ import os
 import random
 import runpy
 import signal
+import site
 import socket
 import struct
 import subprocess
@@ -203,8 +204,17 @@ def become(request: dict[str, Any], paths: list[str]) -> None:
         runpy.run_path(way, run_name="__main__")
 
 
+def _is_installed() -> bool:
+    """Whether a file of the installation, such as an editable one's, adds the sources."""
+    files = (file for folder in site.getsitepackages() for file in Path(folder).glob("*.pth"))
+    return any(str(SOURCES) in file.read_text().splitlines() for file in files)
+
+
 def _start() -> None:
-    paths = [path for path in sys.path if path != str(SOURCES)]  # -P: and not this folder
+    # This folder is not in it (-P). An installation may name the sources beside PYTHONPATH.
+    paths = [path for path in sys.path if path != str(SOURCES)]
+    if _is_installed():
+        paths.append(str(SOURCES))
     from stator.cli.register import COMMANDS
 
     for module in (*(command.module for command in COMMANDS), "boto3"):

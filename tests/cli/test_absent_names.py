@@ -39,13 +39,19 @@ lab = Design("lab", [Sample, Other], [sample_by_id])
 """
 APPS = """
 from lab import Sample, lab
-from stator.pipeline import Projection, StreamApp, View, count
+from stator.pipeline import Ingest, Projection, StreamApp, View, count
 
+intake = Ingest(lab, "intake")
+intake.put(Sample, topic="samples")
 plain = StreamApp(lab, "plain")
 plain.on.any(Sample, name="seen")(lambda change: None)
 viewed = StreamApp(lab, "viewed")
 viewed.add(View("sizes", of=Sample, by=Sample.size, samples=count()))
 viewed.add(Projection("by_size", of=Sample, key=Sample.size))
+
+
+def handle(event: dict, context: object) -> None:
+    pass
 """
 ORDERS = {
     "TableName": "orders",
@@ -76,6 +82,11 @@ ABSENT: tuple[tuple[str, str], ...] = (
     ("views rebuild apps.py:viewed sizes --at URL", "there is no table lab"),
     ("views rebuild apps.py:viewed by_size --at URL --prefix ghost-", "no table ghost-lab"),
     ("views rebuild apps.py:viewed --all --at URL", "there is no table lab"),
+    ("ingest apps.py:ghost --kafka 127.0.0.1:9 --at URL", "the file defines no ghost"),
+    ("ingest apps.py:intake --kafka 127.0.0.1:9 --at ./ghost", "there is no folder ./ghost"),
+    ("lambda run apps.py:ghost --stream orders --at URL", "has no function ghost"),
+    ("lambda run apps.py:handle --stream ghost --at URL", "there is no table ghost"),
+    ("lambda run apps.py:handle --stream orders --at ./ghost", "there is no folder ./ghost"),
     ("top apps.py:plain --at URL --once", "there is no table lab"),
     ("top apps.py:plain --at URL --once", "(AWS_DEFAULT_REGION)"),
     ("parked list apps.py:plain --at URL", "there is no table lab"),

@@ -144,6 +144,7 @@ def test_files_go_in_come_out_and_are_copied(url: str, table: Any, tmp_path: Pat
         "verified": True,
         "write_units": 2.0,
         "seconds": 0,
+        "written_before": 0,
         "dead_letters": None,
     }
 

@@ -14,7 +14,7 @@ from tests.targets import KINDS, Servers
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 KEPT = ("PATH", "PYTHONPATH")
 TAKE_AN_ADDRESS = [
-    path for path in sorted(EXAMPLES.glob("*.py")) if "address: str | None" in path.read_text()
+    path for path in sorted(EXAMPLES.glob("*.py")) if "def main(address: str" in path.read_text()
 ]
 
 

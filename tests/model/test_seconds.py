@@ -125,7 +125,7 @@ def test_times_of_a_connection_are_checked(opened: Any, option: str) -> None:
 
 def test_a_deadline_is_checked() -> None:
     for value in NO_SECONDS:
-        with pytest.raises(StatorError, match="deadline_seconds"):
+        with pytest.raises(StatorError, match=r"within\(\): seconds="):
             _db().within(value)
 
 

@@ -59,7 +59,7 @@ class _Slot:
     def _start(self) -> None:
         # In a separate session: Ctrl-C reaches the worker once, through this process.
         self._process = subprocess.Popen(  # noqa: S603 - this program itself
-            self._command, start_new_session=True, env=self._environment, **child_options()
+            self._command, start_new_session=True, **child_options(self._environment)
         )
         self._started_at = time.monotonic()
         self._restart_at: float | None = None

@@ -180,8 +180,9 @@ def test_prometheus_evaluates_every_rule(server: PrometheusServer) -> None:
 def test_the_report_of_a_month_reads_patterns(server: PrometheusServer) -> None:
     now = int(time.time())
     span = MonthSpan(Month.at(now), now - 3600, now + 1)
-    table = server.values("stator_write_units_total")[0]["metric"]["table"]
-    reads, writes = (DimensionMonth(Dimension(None, kind), 0.0, 0.0, 0.0, 1.0) for kind in KINDS)
-    place = PlaceMonth(table, None, reads, writes, 0.0, 0.0)
+    [use, *_] = server.values('stator_read_units_total{pattern="orders_of_user"}')
+    table, index = use["metric"]["table"], use["metric"].get("index") or None
+    reads, writes = (DimensionMonth(Dimension(index, kind), 0.0, 0.0, 0.0, 1.0) for kind in KINDS)
+    place = PlaceMonth(table, index, reads, writes, 0.0, 0.0)
     found = {each.pattern: each for each in pattern_use(server.url, [place], span)}
     assert found["orders_of_user"].read_units > 0 and found["orders_of_user"].dollars > 0
