@@ -307,7 +307,7 @@ def test_an_expired_reading_is_not_counted_again(by: Literal["write", "stream"])
     readings = series(connect(shop(), clock=clock), keep=timedelta(days=1), rollups_from=by)
     readings.add(reading(1, 5))
     clock.advance(86_400 + 60)
-    with pytest.raises(RequestRefused, match="older than keep=1 day"):
+    with pytest.raises(RequestRefused, match="has expired already, by keep="):
         readings.add(reading(1, 5))
     result = readings.add_many([reading(1, 5), reading(2, 7)], on_error="collect")
     assert [failed.change for failed in result.failures] == [reading(1, 5)]

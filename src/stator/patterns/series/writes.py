@@ -142,8 +142,8 @@ class SeriesWriter:
         item = layout.item(entity, layout.bucket_of(entity), 1)
         if layout.is_expired(item, self.placement.context.now()):
             raise RequestRefused(
-                f"{layout.info.name} at {layout.sort_text(entity)} is older than keep="
-                f"{layout.keep}: its roll-ups may have counted it before it was deleted",
+                f"{layout.info.name} at {layout.sort_text(entity)} has expired already, by keep=: "
+                f"the roll-ups may have counted it before it was deleted",
                 hint="leave it out, or give the series a longer keep=",
             )
 
