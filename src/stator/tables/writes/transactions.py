@@ -247,7 +247,7 @@ def _refuse_two_of_one_item(context: Context, statements: list[Statement]) -> No
             continue
         if first.guard is not None:
             raise RequestRefused(
-                f"two items of the transaction have one unique value: {first.shown}",
+                f"two items of the transaction have one identity or unique value: {first.shown}",
                 hint="give them different values",
             )
         raise RequestRefused(
