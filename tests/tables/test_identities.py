@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stator import Count, Delete, Design, Entity, Query, find, ident, read, ttl
-from stator.errors import ItemExists, ItemNotFound
+from stator.errors import ItemExists, ItemNotFound, RequestRefused
 from stator.patterns import UniqueAudit
 from stator.tables.db import Db
 from tests.targets import Target
