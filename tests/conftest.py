@@ -79,7 +79,7 @@ NOT_QUICK_PARAMETERS: Final = (
 )
 # The tests of the other files that take long, all parameters together, by `make quick-list`.
 SLOW_TESTS: Final = _TESTS / "slow_tests.txt"
-_SLOW_SECONDS: Final = 0.3
+_SLOW_SECONDS: Final = 0.2
 # The temporary folders of tests are in memory, where there is a file system for that: on a disk,
 # opening an engine takes forty times as long, for it waits for the disk. A killed process leaves
 # the same behind on both. tests/storage/test_storage.py uses the disk.
